@@ -1,0 +1,436 @@
+//! A base-2 exponential histogram of scale 5: values in, counts out, mergeable without loss.
+//!
+//! Same model as OpenTelemetry's exponential and Prometheus' native histograms: bucket `i` holds
+//! values in `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from a table and the bits of the float,
+//! not from a logarithm, so that browser and server agree to the last bit.
+
+use serde::{Deserialize, Serialize};
+
+/// 2^5 buckets per doubling.
+pub const SCALE: u8 = 5;
+
+/// Largest relative error of a quantile: `2^(1/64) − 1`, as a bucket answers with its geometric
+/// middle.
+pub const RELATIVE_ERROR: f64 = 0.010_889_286_051_700_475;
+
+/// Lowest bucket: 2^-10, about a thousandth of the unit. What is smaller counts here.
+pub const MIN_INDEX: i32 = -10 * BUCKETS_PER_DOUBLING;
+
+/// Highest bucket: up to 2^30 of the unit, twelve days in milliseconds. What is larger counts here.
+pub const MAX_INDEX: i32 = 30 * BUCKETS_PER_DOUBLING - 1;
+
+/// Counts per bucket; the unit is that of the recorded values.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct Histogram {
+    /// Values of zero and below: shorter than one step of the clock.
+    zero: u64,
+    /// Bucket index of `counts[0]`; meaningless while `counts` is empty.
+    offset: i32,
+    counts: Vec<u64>,
+    sum: f64,
+}
+
+/// One bucket that holds something.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bucket {
+    /// Values in it are above this.
+    pub lower: f64,
+    /// Values in it are at most this.
+    pub upper: f64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Why a histogram from the wire is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HistogramError {
+    /// A scale other than [`SCALE`].
+    Scale(i64),
+    /// Buckets outside [`MIN_INDEX`] to [`MAX_INDEX`].
+    Range,
+    /// A sum that is not a finite number of zero or more, or counts that overflow when added.
+    Sum,
+}
+
+impl std::fmt::Display for HistogramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Scale(scale) => write!(f, "histogram scale {scale} where {SCALE} is known"),
+            Self::Range => f.write_str("histogram bucket outside the known range"),
+            Self::Sum => f.write_str("histogram sum is not a finite number of zero or more"),
+        }
+    }
+}
+
+impl std::error::Error for HistogramError {}
+
+impl Histogram {
+    /// Counts one value. What is not a finite number has no place on the scale and is not counted.
+    pub fn record(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if value <= 0.0 {
+            self.zero += 1;
+            return;
+        }
+        self.sum += value;
+        *self.slot(index_of(value)) += 1;
+    }
+
+    /// Takes back what `record` counted for the same value.
+    ///
+    /// # Panics
+    /// When the value was never recorded: taking back what is not there would hide a lost count.
+    pub fn unrecord(&mut self, value: f64) {
+        let mut one = Self::default();
+        one.record(value);
+        self.subtract(&one);
+    }
+
+    /// Adds the counts of `other`: exact, in any order, in any grouping.
+    pub fn merge(&mut self, other: &Self) {
+        self.zero += other.zero;
+        self.sum += other.sum;
+        for (index, count) in other.indexed() {
+            *self.slot(index) += count;
+        }
+    }
+
+    /// Takes back what [`merge`](Self::merge) added for the same histogram.
+    ///
+    /// # Panics
+    /// When `other` holds more than this histogram does.
+    pub fn subtract(&mut self, other: &Self) {
+        let held = "only what was added is taken back";
+        self.zero = self.zero.checked_sub(other.zero).expect(held);
+        self.sum = (self.sum - other.sum).max(0.0);
+        for (index, count) in other.indexed() {
+            let slot = self.slot(index);
+            *slot = slot.checked_sub(count).expect(held);
+        }
+        self.trim();
+    }
+
+    /// How many values were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.zero + self.counts.iter().sum::<u64>()
+    }
+
+    /// Sum of the recorded values, in their unit.
+    #[must_use]
+    pub const fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// How many values were zero or below.
+    #[must_use]
+    pub const fn zero(&self) -> u64 {
+        self.zero
+    }
+
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The value below or at which a share `q` (0 to 1) of the values lies, by nearest rank, within
+    /// [`RELATIVE_ERROR`]. `None` when nothing was recorded.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count);
+        let mut seen = self.zero;
+        if rank <= seen {
+            return Some(0.0);
+        }
+        for (index, count) in self.indexed() {
+            seen += count;
+            if rank <= seen {
+                return Some(edge(index) * (1.0 + RELATIVE_ERROR));
+            }
+        }
+        None
+    }
+
+    /// The buckets that hold something, from low to high; values of zero are not among them.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.folded(0)
+    }
+
+    /// The same with `2^steps` neighbours folded into one: exact, only coarser.
+    pub fn folded(&self, steps: u32) -> impl Iterator<Item = Bucket> + '_ {
+        let mut fine = self.indexed().peekable();
+        std::iter::from_fn(move || {
+            let (first, mut count) = fine.next()?;
+            let coarse = first >> steps;
+            while let Some((_, more)) = fine.next_if(|(index, _)| index >> steps == coarse) {
+                count += more;
+            }
+            Some(Bucket { lower: edge(coarse << steps), upper: edge((coarse + 1) << steps), count })
+        })
+    }
+
+    fn indexed(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+        (self.offset..)
+            .zip(&self.counts)
+            .map(|(index, &count)| (index, count))
+            .filter(|&(_, count)| count > 0)
+    }
+
+    fn slot(&mut self, index: i32) -> &mut u64 {
+        if self.counts.is_empty() {
+            self.offset = index;
+        }
+        if index < self.offset {
+            let missing = (self.offset - index) as usize;
+            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            self.offset = index;
+        }
+        let at = (index - self.offset) as usize;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, 0);
+        }
+        &mut self.counts[at]
+    }
+
+    /// Drops empty buckets at both ends, so that equal content is equal in memory and on the wire.
+    fn trim(&mut self) {
+        let used = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        self.counts.truncate(used);
+        let empty = self.counts.iter().take_while(|&&count| count == 0).count();
+        self.counts.drain(..empty);
+        self.offset += empty as i32;
+        if self.counts.is_empty() {
+            self.offset = 0;
+        }
+    }
+}
+
+/// Bucket of a positive finite value.
+fn index_of(value: f64) -> i32 {
+    let bits = value.to_bits();
+    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;
+    let mantissa = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
+    // Edges are inclusive above: a mantissa that equals an edge belongs to the bucket below it.
+    let step = MANTISSA_EDGES.partition_point(|&edge| edge < mantissa) as i32 - 1;
+    (exponent * BUCKETS_PER_DOUBLING + step).clamp(MIN_INDEX, MAX_INDEX)
+}
+
+/// Lower edge of a bucket, `2^(index/32)`.
+fn edge(index: i32) -> f64 {
+    let doublings = index.div_euclid(BUCKETS_PER_DOUBLING);
+    let step = index.rem_euclid(BUCKETS_PER_DOUBLING) as usize;
+    f64::from_bits(((doublings + 1023) as u64) << 52) * MANTISSA_EDGES[step]
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Wire {
+    scale: i64,
+    offset: i32,
+    counts: Vec<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    zero: u64,
+    #[serde(default)]
+    sum: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl From<Histogram> for Wire {
+    fn from(mut histogram: Histogram) -> Self {
+        histogram.trim();
+        let Histogram { zero, offset, counts, sum } = histogram;
+        Self { scale: SCALE.into(), offset, counts, zero, sum }
+    }
+}
+
+impl TryFrom<Wire> for Histogram {
+    type Error = HistogramError;
+
+    fn try_from(wire: Wire) -> Result<Self, HistogramError> {
+        let Wire { scale, offset, counts, zero, sum } = wire;
+        if scale != i64::from(SCALE) {
+            return Err(HistogramError::Scale(scale));
+        }
+        let known = (MAX_INDEX - MIN_INDEX + 1) as usize;
+        let end = i64::from(offset) + counts.len() as i64;
+        let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
+        if counts.len() > known || !(counts.is_empty() || in_range) {
+            return Err(HistogramError::Range);
+        }
+        let total = counts.iter().try_fold(zero, |total, &count| total.checked_add(count));
+        if total.is_none() || !sum.is_finite() || sum < 0.0 {
+            return Err(HistogramError::Sum);
+        }
+        let mut histogram = Self { zero, offset, counts, sum };
+        histogram.trim();
+        Ok(histogram)
+    }
+}
+
+const BUCKETS_PER_DOUBLING: i32 = 1 << SCALE;
+const MANTISSA_BITS: u64 = (1 << 52) - 1;
+const ONE_BITS: u64 = 1023 << 52;
+
+/// `2^(k/32)` for k from 0 to 31, rounded to the nearest double.
+#[expect(clippy::approx_constant, reason = "the sixteenth edge is the square root of two")]
+const MANTISSA_EDGES: [f64; 32] = [
+    1.0,
+    1.0218971486541166,
+    1.0442737824274138,
+    1.0671404006768237,
+    1.0905077326652577,
+    1.1143867425958924,
+    1.1387886347566916,
+    1.1637248587775775,
+    1.189207115002721,
+    1.215247359980469,
+    1.241857812073484,
+    1.2690509571917332,
+    1.2968395546510096,
+    1.3252366431597413,
+    1.3542555469368927,
+    1.383909881963832,
+    1.4142135623730951,
+    1.4451808069770467,
+    1.4768261459394993,
+    1.5091644275934228,
+    1.5422108254079407,
+    1.5759808451078865,
+    1.6104903319492543,
+    1.645755478153965,
+    1.681792830507429,
+    1.718619298122478,
+    1.7562521603732995,
+    1.7947090750031072,
+    1.8340080864093424,
+    1.8741676341103,
+    1.9152065613971474,
+    1.9571441241754002,
+];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[f64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for &value in values {
+            histogram.record(value);
+        }
+        histogram
+    }
+
+    fn exact_quantile(values: &[f64], q: f64) -> f64 {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+        sorted[rank - 1]
+    }
+
+    #[test]
+    fn an_edge_belongs_to_the_bucket_below_it() {
+        let bucket = of(&[1024.0]).buckets().next().unwrap();
+        assert_eq!(bucket.upper, 1024.0);
+        let bucket = of(&[1024.0000000000002]).buckets().next().unwrap();
+        assert_eq!(bucket.lower, 1024.0);
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_quantile() {
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_counted() {
+        assert!(of(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]).is_empty());
+    }
+
+    #[test]
+    fn the_smallest_and_the_largest_land_in_the_outer_buckets() {
+        let histogram = of(&[f64::MIN_POSITIVE, 5e-324, f64::MAX]);
+        assert_eq!(histogram.count(), 3);
+        assert_eq!(histogram.indexed().collect::<Vec<_>>(), [(MIN_INDEX, 2), (MAX_INDEX, 1)]);
+    }
+
+    #[test]
+    fn gaps_below_the_clock_step_count_as_zero() {
+        let histogram = of(&[0.0, 0.0, 12.5]);
+        assert_eq!((histogram.zero(), histogram.count()), (2, 3));
+        assert_eq!(histogram.quantile(0.5), Some(0.0));
+    }
+
+    #[test]
+    fn hostile_histograms_are_refused() {
+        for (json, why) in [
+            (r#"{"scale":20,"offset":0,"counts":[1]}"#, HistogramError::Scale(20)),
+            (r#"{"scale":5,"offset":-2000000000,"counts":[1]}"#, HistogramError::Range),
+            (r#"{"scale":5,"offset":2147483647,"counts":[1,1]}"#, HistogramError::Range),
+            (r#"{"scale":5,"offset":0,"counts":[18446744073709551615,1]}"#, HistogramError::Sum),
+            (r#"{"scale":5,"offset":0,"counts":[1],"sum":-1}"#, HistogramError::Sum),
+        ] {
+            let error = serde_json::from_str::<Histogram>(json).unwrap_err().to_string();
+            assert!(error.starts_with(&why.to_string()), "{json}: {error}");
+        }
+    }
+
+    prop_compose! {
+        fn values()(exponents in prop::collection::vec(-3.0..6.0f64, 1..200)) -> Vec<f64> {
+            exponents.into_iter().map(|exponent| 10f64.powf(exponent)).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_within_its_error(values in values(), q in 0.0..=1.0f64) {
+            let exact = exact_quantile(&values, q);
+            let answer = of(&values).quantile(q).unwrap();
+            prop_assert!((answer - exact).abs() <= exact * (RELATIVE_ERROR + 1e-12), "{answer} for {exact}");
+        }
+
+        #[test]
+        fn merging_is_recording_all(a in values(), b in values()) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let all = of(&[a, b].concat());
+            prop_assert_eq!(merged.indexed().collect::<Vec<_>>(), all.indexed().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn subtracting_undoes_merging(a in values(), b in values()) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            merged.subtract(&of(&b));
+            prop_assert_eq!(merged.indexed().collect::<Vec<_>>(), of(&a).indexed().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn folding_loses_no_count_and_keeps_edges(values in values(), steps in 0..6u32) {
+            let histogram = of(&values);
+            for bucket in histogram.folded(steps) {
+                let inside = values.iter().filter(|&&v| v > bucket.lower && v <= bucket.upper).count();
+                prop_assert_eq!(inside as u64, bucket.count);
+            }
+            prop_assert_eq!(histogram.folded(steps).map(|b| b.count).sum::<u64>(), histogram.count());
+        }
+
+        #[test]
+        fn the_wire_gives_back_what_it_took(values in values()) {
+            let histogram = of(&values);
+            let json = serde_json::to_string(&histogram).unwrap();
+            let back: Histogram = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(back.indexed().collect::<Vec<_>>(), histogram.indexed().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The wire between probe and collector: what one stream's report may say, and nothing else.
+//!
+//! Comes in: measurements of one stream. Goes out: [`StreamReport`] as JSON, with a mergeable
+//! [`Histogram`] of gaps. There is no field that could carry a prompt or an answer.
+//!
+//! How it may grow: a new optional field or a new map key needs no new version, and a reader skips
+//! what it does not know. A field that changes meaning, unit or type needs a new
+//! [`SCHEMA_VERSION`]. The golden files under `tests/golden` decode forever.
+
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod defect;
+mod histogram;
+mod outcome;
+mod report;
+
+pub use defect::{Defect, Defects};
+pub use histogram::{Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE};
+pub use outcome::Outcome;
+pub use report::{
+    Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
+};
