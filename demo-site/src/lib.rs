@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The demo site: a chat page and a scripted LLM server with a log of what it sent when, so that every way
+//! in which a stream can go wrong is one click away and can be measured against the truth.
+//!
+//! Requests come in; the page, or a stream in one of four APIs, goes out. `docs/demo.md` has the routes.
+
+mod answer;
+mod api;
+mod json;
+mod llm;
+mod log;
+mod page;
+mod plan;
+mod play;
+mod recorded;
+mod scenario;
+mod site;
+
+pub use log::Log;
+pub use page::{Page, PageError};
+pub use site::{Site, app, serve};

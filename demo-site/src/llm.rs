@@ -1,0 +1,117 @@
+//! The LLM endpoints: a request in one of the four APIs comes in, the scripted or the relayed stream goes
+//! out.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::answer::Asked;
+use crate::api::Api;
+use crate::log::Recorder;
+use crate::plan::plan;
+use crate::play::play;
+use crate::scenario::{Kind, Scenario};
+use crate::site::Site;
+
+/// Names the answer's entry in `/demo/log`.
+pub(crate) const SEQ_HEADER: HeaderName = HeaderName::from_static("x-demo-seq");
+
+/// One route per API, below `/llm/{scenario}`.
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Api::ALL.into_iter().fold(Router::new(), |router, api| {
+        let answer = move |state: State<Arc<Site>>, scenario: Path<String>, request: Request| {
+            answer(api, state, scenario, request)
+        };
+        router.route(&format!("/llm/{{scenario}}{}", api.path()), post(answer))
+    })
+}
+
+/// The few fields that decide how a request is answered.
+#[derive(Debug, Deserialize)]
+struct Wanted {
+    #[serde(default = "unnamed")]
+    model: String,
+    stream: Option<bool>,
+}
+
+fn unnamed() -> String {
+    String::from("demo-model")
+}
+
+async fn answer(
+    api: Api,
+    State(site): State<Arc<Site>>,
+    Path(segment): Path<String>,
+    request: Request,
+) -> Response {
+    let arrived = Instant::now();
+    let scenario: Scenario = match segment.parse() {
+        Ok(scenario) => scenario,
+        Err(error) => return refuse(api, StatusCode::NOT_FOUND, &error.to_string()),
+    };
+    let Ok(body) = to_bytes(request.into_body(), BODY_LIMIT).await else {
+        return refuse(api, StatusCode::PAYLOAD_TOO_LARGE, "the request body is longer than 1 MiB");
+    };
+    if let Err(reason) = check(api, &scenario, &body) {
+        return refuse(api, StatusCode::BAD_REQUEST, reason);
+    }
+    let wanted: Wanted = serde_json::from_slice(&body).expect("the body was checked");
+    scripted(&site, api, &scenario, &wanted, body.len(), site.log.open(api.name(), &segment, arrived))
+}
+
+fn check(api: Api, scenario: &Scenario, body: &[u8]) -> Result<(), &'static str> {
+    let wanted: Wanted = serde_json::from_slice(body)
+        .map_err(|_| "the request body is not a JSON object with a `model` string and a `stream` flag")?;
+    if !wanted.stream.unwrap_or(api.streams_by_default()) {
+        return Err("this demo server only streams: send \"stream\": true");
+    }
+    if scenario.row.kind == Kind::Recorded && api != Api::OpenaiChat {
+        return Err("the recorded stream speaks OpenAI's chat API only");
+    }
+    Ok(())
+}
+
+fn scripted(
+    site: &Site,
+    api: Api,
+    scenario: &Scenario,
+    wanted: &Wanted,
+    body_bytes: usize,
+    recorder: Recorder,
+) -> Response {
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let model = wanted.model.chars().take(128).collect();
+    let seed = site.seed.wrapping_add(recorder.seq());
+    let plan = plan(scenario, api, &Asked { model, body_bytes, created }, seed);
+    let mut headers = stream_headers(recorder.seq());
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(plan.content_type));
+    let status = StatusCode::from_u16(plan.status).expect("plans hold valid statuses");
+    recorder.headers(plan.status, plan.id.clone());
+    (status, headers, Body::from_stream(play(plan, recorder))).into_response()
+}
+
+/// What every stream carries, so that nothing on the way keeps or buffers it.
+pub(crate) fn stream_headers(seq: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert(SEQ_HEADER, HeaderValue::from(seq));
+    headers
+}
+
+/// An error in the API's own words.
+pub(crate) fn refuse(api: Api, status: StatusCode, message: &str) -> Response {
+    let body = api.refusal(status.as_u16(), message);
+    (status, [(header::CONTENT_TYPE, "application/json")], Bytes::from(body)).into_response()
+}
+
+/// A chat's prompt; nobody sends more to a demo.
+const BODY_LIMIT: usize = 1 << 20;

@@ -1,0 +1,204 @@
+//! The chat page: the embedded files and two settings come in, HTML that loads the probe as a user's page
+//! would goes out.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use rust_embed::{Embed, EmbeddedFile};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::api::Api;
+use crate::scenario::TABLE;
+use crate::site::Site;
+
+/// Built by `npm run build` in `web`.
+#[derive(Embed)]
+#[folder = "web/dist"]
+#[allow_missing = true]
+struct Built;
+
+/// Built by `cargo xtask build`; only its inline stub is used here.
+#[derive(Embed)]
+#[folder = "../probe-wasm/dist"]
+#[include = "stub.js"]
+#[allow_missing = true]
+struct Probe;
+
+/// What the page is told about its surroundings.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Origin of the collector, without a slash at its end.
+    collector: String,
+    /// Site key that the probe sends.
+    site: String,
+}
+
+/// Why a page cannot be set up.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PageError {
+    collector: String,
+}
+
+/// How the probe is loaded, by the page's query string.
+#[derive(Debug, Deserialize)]
+struct Loading {
+    probe: Option<String>,
+    csp: Option<String>,
+}
+
+impl Page {
+    /// A page whose probe reports to `collector`, an `http` or `https` address without a path.
+    ///
+    /// # Errors
+    /// When `collector` is not such an address.
+    pub fn new(collector: &str, site: &str) -> Result<Self, PageError> {
+        let refused = || PageError { collector: collector.to_owned() };
+        let uri: Uri = collector.parse().map_err(|_| refused())?;
+        match (uri.scheme_str(), uri.authority(), uri.path()) {
+            (Some(scheme @ ("http" | "https")), Some(authority), "/" | "") => {
+                Ok(Self { collector: format!("{scheme}://{authority}"), site: site.to_owned() })
+            }
+            _ => Err(refused()),
+        }
+    }
+
+    fn html(&self, template: &str, with_probe: bool, stub: Option<&str>) -> String {
+        let (collector, site) = (escaped(&self.collector), escaped(&self.site));
+        let mut probe = String::new();
+        if with_probe {
+            if let Some(stub) = stub {
+                write!(probe, "<script>{stub}</script>\n    ").expect(TAKEN);
+            }
+            let tag = format!(r#"<script async src="{collector}/llm-rum.js" data-site="{site}"></script>"#);
+            probe.push_str(&tag);
+        }
+        let apis = Api::ALL.iter().map(|api| (api.name(), api.label()));
+        let scenarios = TABLE.iter().map(|row| (row.name, row.label));
+        template
+            .replace("{{collector}}", &collector)
+            .replace("{{apis}}", &options(apis))
+            .replace("{{scenarios}}", &options(scenarios))
+            .replace("<!-- probe -->", &probe)
+    }
+
+    /// `strict` forbids WebAssembly to compile, `wasm` allows it; both allow the stub by its digest.
+    fn policy(&self, csp: &str, stub: Option<&str>) -> Option<String> {
+        let wasm = match csp {
+            "strict" => "",
+            "wasm" => " 'wasm-unsafe-eval'",
+            _ => return None,
+        };
+        let stub = stub.map_or_else(String::new, |stub| {
+            format!(" 'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(stub)))
+        });
+        Some(format!("script-src 'self' {}{stub}{wasm}", self.collector))
+    }
+}
+
+impl std::fmt::Display for PageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "collector `{}` is not an http(s) address without a path", self.collector)
+    }
+}
+
+impl std::error::Error for PageError {}
+
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Router::new().route("/", get(index)).route("/assets/{file}", get(asset))
+}
+
+async fn index(State(site): State<Arc<Site>>, Query(loading): Query<Loading>) -> Response {
+    let Some(template) = Built::get("index.html").and_then(text) else {
+        return (StatusCode::SERVICE_UNAVAILABLE, NOT_BUILT).into_response();
+    };
+    let stub = Probe::get("stub.js").and_then(text);
+    let stub = stub.as_deref().map(str::trim);
+    let with_probe = loading.probe.as_deref() != Some("off");
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let csp = loading.csp.and_then(|csp| site.page.policy(&csp, stub));
+    if let Some(csp) = csp {
+        let csp = HeaderValue::from_str(&csp).expect("an origin and a digest are plain ASCII");
+        headers.insert(header::CONTENT_SECURITY_POLICY, csp);
+    }
+    (headers, site.page.html(&template, with_probe, stub)).into_response()
+}
+
+async fn asset(Path(file): Path<String>) -> Response {
+    let content_type = match file.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    match Built::get(&file) {
+        Some(file) => {
+            let headers = [(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "no-cache")];
+            (headers, file.data).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn text(file: EmbeddedFile) -> Option<String> {
+    String::from_utf8(file.data.into_owned()).ok()
+}
+
+fn options<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    rows.fold(String::new(), |mut html, (value, label)| {
+        write!(html, r#"<option value="{value}">{}</option>"#, escaped(label)).expect(TAKEN);
+        html
+    })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+const TAKEN: &str = "a string takes what is written to it";
+
+const NOT_BUILT: &str =
+    "The chat page is not built: run `cargo xtask build`, then build the demo site again.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Page {
+        Page::new("http://127.0.0.1:8787/", "a\"b").unwrap()
+    }
+
+    #[test]
+    fn the_probe_is_a_stub_and_a_script_tag_and_can_be_left_out() {
+        let html = page().html("<head><!-- probe --></head>", true, Some("tap()"));
+        let tag = r#"<script async src="http://127.0.0.1:8787/llm-rum.js" data-site="a&quot;b"></script>"#;
+        assert_eq!(html, format!("<head><script>tap()</script>\n    {tag}</head>"));
+        assert_eq!(page().html("<head><!-- probe --></head>", true, None), format!("<head>{tag}</head>"));
+        assert_eq!(page().html("<head><!-- probe --></head>", false, Some("tap()")), "<head></head>");
+    }
+
+    #[test]
+    fn a_policy_allows_the_stub_by_its_digest_and_wasm_only_when_asked() {
+        let digest = "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
+        let strict = format!("script-src 'self' http://127.0.0.1:8787 {digest}");
+        assert_eq!(page().policy("strict", Some("abc")), Some(strict.clone()));
+        assert_eq!(page().policy("wasm", Some("abc")), Some(format!("{strict} 'wasm-unsafe-eval'")));
+        assert_eq!(page().policy("other", Some("abc")), None);
+    }
+
+    #[test]
+    fn a_collector_is_an_origin() {
+        for wrong in ["127.0.0.1:8787", "ftp://host", "http://host/path", "http://a b", ""] {
+            assert!(Page::new(wrong, "demo").is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What the server will send and when: a scenario, an API and a seed come in, a plan goes out. Nothing here
+//! waits or sends; [`crate::play`] does.
+
+use std::time::Duration;
+
+use crate::answer::{Answer, Asked, Random};
+use crate::api::{Api, Event, first_token_comment, generation_comment};
+use crate::recorded;
+use crate::scenario::{Kind, Scenario};
+
+/// One answer, ready to be played.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// HTTP status.
+    pub status: u16,
+    /// Content type of the body.
+    pub content_type: &'static str,
+    /// The id that the answer carries in band. `None` where the API or the scenario has none.
+    pub id: Option<String>,
+    /// In the order of their times.
+    pub steps: Vec<Step>,
+    /// How the body ends after the last step.
+    pub ending: Ending,
+}
+
+/// Something that happens a time after the request arrived.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Since the request.
+    pub at: Duration,
+    /// What happens then.
+    pub act: Act,
+}
+
+/// What happens in a step.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// The request leaves the queue.
+    Schedule,
+    /// An event is made; it waits for the next [`Act::Write`].
+    Make(Event),
+    /// What was made since the last write goes to the socket in one piece.
+    Write,
+}
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Properly.
+    Close,
+    /// The connection is dropped without the final chunk.
+    Cut,
+}
+
+/// The plan of one answer: the same for the same seed.
+#[must_use]
+pub(crate) fn plan(scenario: &Scenario, api: Api, asked: &Asked, seed: u64) -> Plan {
+    let mut rng = Random::new(seed);
+    match scenario.row.kind {
+        Kind::HttpError => refusal(api, &mut rng),
+        Kind::Empty => Plan { id: None, ..Plan::stream(api, Vec::new()) },
+        Kind::Recorded => recorded::plan(),
+        kind => {
+            let answer = Answer::new(api, scenario, asked, &mut rng);
+            let (steps, ending) = Script { scenario, kind, answer: &answer, rng }.steps();
+            Plan { id: api.spelling().id(&answer), ending, ..Plan::stream(api, steps) }
+        }
+    }
+}
+
+impl Plan {
+    fn stream(api: Api, steps: Vec<Step>) -> Self {
+        Self { status: 200, content_type: api.content_type(), id: None, steps, ending: Ending::Close }
+    }
+}
+
+fn refusal(api: Api, rng: &mut Random) -> Plan {
+    let (status, message) = match rng.between(0, 1) {
+        0 => (429, "Rate limit reached for requests: try again in 20s"),
+        _ => (500, "The server had an error while processing your request"),
+    };
+    let at = Duration::from_millis(rng.between(20, 120));
+    let body = Event::fixed(api.spelling().refusal(status, message));
+    let steps = vec![Step { at, act: Act::Make(body) }, Step { at, act: Act::Write }];
+    Plan { status, content_type: "application/json", ..Plan::stream(api, steps) }
+}
+
+/// A streamed answer on its way to becoming steps.
+struct Script<'a> {
+    scenario: &'a Scenario,
+    kind: Kind,
+    answer: &'a Answer,
+    rng: Random,
+}
+
+impl Script<'_> {
+    fn steps(mut self) -> (Vec<Step>, Ending) {
+        let spelling = self.answer.api.spelling();
+        let comments = self.answer.api.has_comments();
+        let first = self.first_token();
+        let mut line = Timeline::new(self.kind == Kind::Buffered);
+        line.now = first.mul_f64(self.rng.share() * 0.2);
+        line.push(Act::Schedule);
+        line.send(spelling.opening(self.answer));
+
+        line.now = first;
+        line.send(
+            comments.then(|| first_token_comment(true)).into_iter().chain([spelling.delta(self.answer, 0)]),
+        );
+        let total = self.answer.words.len();
+        for at in 1..total {
+            line.now += self.gap();
+            if at == (total / 2).max(1) {
+                match self.kind {
+                    Kind::Stall => line.now += STALL,
+                    Kind::CutSocket => return (line.steps, Ending::Cut),
+                    Kind::CutClean => return (line.steps, Ending::Close),
+                    Kind::ProviderError => {
+                        line.send(spelling.failure(self.answer, at));
+                        return (line.steps, Ending::Close);
+                    }
+                    Kind::Malformed => {
+                        line.send([spelling.delta(self.answer, at).torn()]);
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            line.send([spelling.delta(self.answer, at)]);
+        }
+        line.now += Duration::from_millis(self.rng.between(1, 5));
+        let told = comments.then(|| generation_comment(Some(self.answer.output_tokens())));
+        line.send(told.into_iter().chain(spelling.closing(self.answer)));
+        (line.release(), Ending::Close)
+    }
+
+    fn first_token(&mut self) -> Duration {
+        let seeded = match self.kind {
+            Kind::SlowFirstToken => 3_000,
+            _ => self.rng.between(80, 400),
+        };
+        self.scenario.pace.first.unwrap_or(Duration::from_millis(seeded))
+    }
+
+    fn gap(&mut self) -> Duration {
+        let (low, high) = match self.kind {
+            Kind::Buffered => (35, 50),
+            Kind::UserStops => (40, 60),
+            _ => (8, 25),
+        };
+        let seeded = Duration::from_millis(self.rng.between(low, high));
+        match self.scenario.pace.gap {
+            // A given pace keeps some of its unevenness, as real ones do.
+            Some(gap) => gap.mul_f64(0.75 + self.rng.share() * 0.5),
+            None => seeded,
+        }
+    }
+}
+
+/// Steps at rising times.
+struct Timeline {
+    now: Duration,
+    steps: Vec<Step>,
+    /// A proxy holds all writes back until [`Timeline::release`].
+    held: bool,
+}
+
+impl Timeline {
+    const fn new(held: bool) -> Self {
+        Self { now: Duration::ZERO, steps: Vec::new(), held }
+    }
+
+    fn push(&mut self, act: Act) {
+        self.steps.push(Step { at: self.now, act });
+    }
+
+    /// Makes the events now and writes them in one piece.
+    fn send(&mut self, events: impl IntoIterator<Item = Event>) {
+        let before = self.steps.len();
+        for event in events {
+            self.push(Act::Make(event));
+        }
+        if !self.held && self.steps.len() > before {
+            self.push(Act::Write);
+        }
+    }
+
+    fn release(mut self) -> Vec<Step> {
+        if self.held {
+            self.now = self.now.max(HELD_AT_LEAST);
+            self.push(Act::Write);
+        }
+        self.steps
+    }
+}
+
+/// Long enough for a stall, which is a gap over two seconds.
+const STALL: Duration = Duration::from_millis(2_600);
+
+/// A buffered answer shows as such only when it took over a second.
+const HELD_AT_LEAST: Duration = Duration::from_millis(1_200);
+
+#[cfg(test)]
+mod tests;

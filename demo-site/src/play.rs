@@ -1,0 +1,102 @@
+//! Plays a plan: steps come in, body chunks go out at their times, and the log hears of each. The only
+//! place that waits.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::time::sleep_until;
+
+use crate::api::Moments;
+use crate::log::{End, Recorder};
+use crate::plan::{Act, Ending, Plan, Step};
+
+/// The plan drops the connection here. As the error of a body it makes the server do so.
+#[derive(Debug)]
+pub(crate) struct Cut;
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the scenario drops the connection here")
+    }
+}
+
+impl std::error::Error for Cut {}
+
+/// The body of `plan`. Dropped early, it has logged that the client closed.
+pub(crate) fn play(
+    plan: Plan,
+    recorder: Recorder,
+) -> impl Stream<Item = Result<Bytes, Cut>> + Send + 'static {
+    let player = Player {
+        steps: plan.steps.into_iter(),
+        ending: plan.ending,
+        recorder,
+        moments: Moments::default(),
+        over: false,
+    };
+    unfold(player, |mut player| async move {
+        let chunk = player.next_write().await?;
+        Some((chunk, player))
+    })
+}
+
+struct Player {
+    steps: std::vec::IntoIter<Step>,
+    ending: Ending,
+    recorder: Recorder,
+    moments: Moments,
+    over: bool,
+}
+
+impl Player {
+    async fn next_write(&mut self) -> Option<Result<Bytes, Cut>> {
+        if self.over {
+            return None;
+        }
+        // The server flushes when a body has nothing ready: this keeps two writes apart.
+        tokio::task::yield_now().await;
+        let (mut made, mut tokens) = (String::new(), 0);
+        while let Some(step) = self.steps.next() {
+            sleep_until(self.recorder.arrived() + step.at).await;
+            match step.act {
+                Act::Schedule => self.moments.scheduled_ms = self.recorder.now_ms(),
+                Act::Make(event) => {
+                    self.mark(event.tokens);
+                    made.push_str(&event.text(&self.moments));
+                    tokens += event.tokens;
+                }
+                Act::Write => {
+                    self.recorder.write(made.as_bytes(), tokens);
+                    return Some(Ok(made.into()));
+                }
+            }
+        }
+        self.finish()
+    }
+
+    fn mark(&mut self, tokens: u32) {
+        let moments = &mut self.moments;
+        moments.now_ms = self.recorder.now_ms();
+        moments.wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if tokens > 0 {
+            moments.first_token_ms.get_or_insert(moments.now_ms);
+            moments.last_token_ms = moments.now_ms;
+        }
+    }
+
+    fn finish(&mut self) -> Option<Result<Bytes, Cut>> {
+        self.over = true;
+        match self.ending {
+            Ending::Close => {
+                self.recorder.end(End::Complete);
+                None
+            }
+            Ending::Cut => {
+                self.recorder.end(End::Cut);
+                Some(Err(Cut))
+            }
+        }
+    }
+}
