@@ -1,1 +1,23 @@
-//! Placeholder.
+//! What arrived, when, and was it whole: bytes and times of one streamed LLM answer come in, a
+//! [`beacon::StreamReport`] goes out. No browser, no clock, no I/O.
+//!
+//! ```text
+//! bytes + time ─▶ framing ─▶ dialect (over json) ─▶ meter + integrity ─▶ StreamReport
+//! ```
+//!
+//! [`framing`] lends the caller's own bytes back as events. Behind it nothing holds or returns a
+//! prompt or an answer: the JSON scanner steps over text and tells only whether there was any.
+//! Memory per stream is bounded whatever comes in.
+
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod dialect;
+pub mod framing;
+mod integrity;
+mod json;
+mod meter;
+mod server;
+mod time;
+
+pub use meter::{End, Meter, Seen};
+pub use time::Timestamp;

@@ -1,0 +1,350 @@
+//! Server-sent events by the WHATWG rules (HTML standard, section 9.2), as a push parser.
+//!
+//! An event is followed line by line where it lies in the chunk. Only when the chunk ends before
+//! the event does, what there is of it moves to `held`, and each later byte is added once: the cost
+//! of an event does not depend on how it is split.
+
+use std::mem;
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
+
+/// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
+#[derive(Debug, Clone, Default)]
+pub struct Sse {
+    block: Block,
+    /// The event so far, when it did not end in the chunk that it began in.
+    held: Vec<u8>,
+    /// Where the line that is being read begins in `held`.
+    line_start: usize,
+    lent: Lent,
+    skipping: Skipping,
+    /// Bytes of the byte order mark seen so far; all of them once that is settled.
+    bom: usize,
+    /// The last chunk ended in CR: one LF is still part of that line end.
+    after_cr: bool,
+}
+
+/// What the lines of one event have said so far. Ranges are relative to the event's first byte.
+#[derive(Debug, Clone, Default)]
+struct Block {
+    name: Range<usize>,
+    data: Range<usize>,
+    data_lines: usize,
+    /// Data of an event with several `data` lines.
+    joined: Vec<u8>,
+    /// Bytes of its fields, without line ends.
+    size: usize,
+    id: Vec<u8>,
+    retry: Option<u64>,
+    /// Some line was a comment or a known field.
+    familiar: bool,
+}
+
+/// What the last frame was lent from `held`; it goes with the next call.
+#[derive(Debug, Clone, Copy, Default)]
+enum Lent {
+    #[default]
+    Nothing,
+    Event,
+    Comment,
+}
+
+/// Whether the rest of an event is dropped because it is over the cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Skipping {
+    #[default]
+    No,
+    /// At the beginning of a line: if that is blank, the event is over.
+    LineStart,
+    InLine,
+}
+
+/// What one line was.
+enum Line {
+    Blank,
+    Comment,
+    Field,
+    Html,
+    Oversize,
+}
+
+impl Sse {
+    /// Takes the next frame off the front of `input`. `None` when it is used up.
+    pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
+        self.settle();
+        if self.bom < BOM.len() {
+            self.drop_bom(input);
+        }
+        if self.after_cr && !input.is_empty() {
+            self.after_cr = false;
+            *input = input.strip_prefix(b"\n").unwrap_or(input);
+        }
+        if self.skipping != Skipping::No {
+            self.skip(input);
+        }
+        if self.held.is_empty() { self.next_in_chunk(input) } else { self.next_in_held(input) }
+    }
+
+    /// What is left when no more bytes come. By the standard such an event is dropped, but most
+    /// SDKs read it. A comment is no loss and is not counted.
+    pub fn finish(&mut self) -> Pending<'_> {
+        self.settle();
+        let line = self.line_start..self.held.len();
+        self.block.read(&self.held, line);
+        let event = (self.block.data_lines > 0).then(|| self.block.event(&self.held));
+        Pending { bytes: self.block.size, event }
+    }
+
+    pub(super) fn is_foreign(&self) -> bool {
+        !self.block.familiar
+    }
+
+    /// Follows an event that begins in this chunk.
+    fn next_in_chunk<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
+        let mut event = *input;
+        let mut at = 0;
+        loop {
+            let Some(len) = line_len(&event[at..]) else {
+                *input = &[];
+                if self.block.size + event.len() - at > MAX_EVENT_BYTES {
+                    return Some(self.start_skipping(Skipping::InLine));
+                }
+                self.held.extend_from_slice(event);
+                self.line_start = at;
+                return None;
+            };
+            let end = at + len;
+            let after = self.past_line_end(event, end);
+            *input = &event[after..];
+            match self.block.read(event, at..end) {
+                Line::Blank if self.block.data_lines > 0 => {
+                    self.lent = Lent::Event;
+                    return Some(Frame::Event(self.block.event(event)));
+                }
+                Line::Blank => {
+                    self.block.clear();
+                    event = *input;
+                    at = 0;
+                }
+                Line::Field => at = after,
+                Line::Comment => {
+                    if self.block.size > 0 {
+                        self.held.extend_from_slice(&event[..at]);
+                        self.line_start = at;
+                    }
+                    return Some(Frame::Comment(&event[at + 1..end]));
+                }
+                Line::Html => return Some(Frame::Html),
+                Line::Oversize => return Some(self.start_skipping(Skipping::LineStart)),
+            }
+        }
+    }
+
+    /// Follows an event that began in an earlier chunk.
+    fn next_in_held<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
+        loop {
+            let chunk = *input;
+            let len = line_len(chunk);
+            let part = &chunk[..len.unwrap_or(chunk.len())];
+            let size = self.block.size + self.held.len() - self.line_start + part.len();
+            *input = len.map_or(&[], |end| &chunk[self.past_line_end(chunk, end)..]);
+            if size > MAX_EVENT_BYTES {
+                let rest = if len.is_some() { Skipping::LineStart } else { Skipping::InLine };
+                return Some(self.start_skipping(rest));
+            }
+            self.held.extend_from_slice(part);
+            len?;
+            match self.block.read(&self.held, self.line_start..self.held.len()) {
+                Line::Blank if self.block.data_lines > 0 => {
+                    self.lent = Lent::Event;
+                    return Some(Frame::Event(self.block.event(&self.held)));
+                }
+                Line::Blank => {
+                    self.forget();
+                    return self.next_in_chunk(input);
+                }
+                Line::Comment => {
+                    self.lent = Lent::Comment;
+                    return Some(Frame::Comment(&self.held[self.line_start + 1..]));
+                }
+                Line::Html => {
+                    self.forget();
+                    return Some(Frame::Html);
+                }
+                Line::Field | Line::Oversize => self.line_start = self.held.len(),
+            }
+        }
+    }
+
+    /// Takes back what the last call lent.
+    fn settle(&mut self) {
+        match mem::take(&mut self.lent) {
+            Lent::Nothing => {}
+            Lent::Event => self.forget(),
+            Lent::Comment => self.held.truncate(self.line_start),
+        }
+    }
+
+    fn forget(&mut self) {
+        self.block.clear();
+        self.held.clear();
+        self.line_start = 0;
+    }
+
+    fn start_skipping(&mut self, rest: Skipping) -> Frame<'static> {
+        self.forget();
+        self.skipping = rest;
+        Frame::Oversize
+    }
+
+    /// Drops lines up to the blank one that ends the event.
+    fn skip(&mut self, input: &mut &[u8]) {
+        while let Some(len) = line_len(input) {
+            let blank = len == 0 && self.skipping == Skipping::LineStart;
+            *input = &input[self.past_line_end(input, len)..];
+            if blank {
+                self.skipping = Skipping::No;
+                return;
+            }
+            self.skipping = Skipping::LineStart;
+        }
+        if !input.is_empty() {
+            self.skipping = Skipping::InLine;
+            *input = &[];
+        }
+    }
+
+    /// Where the next line begins, after the line end at `end`.
+    fn past_line_end(&mut self, chunk: &[u8], end: usize) -> usize {
+        if chunk[end] == b'\n' {
+            return end + 1;
+        }
+        match chunk.get(end + 1) {
+            Some(b'\n') => end + 2,
+            Some(_) => end + 1,
+            None => {
+                self.after_cr = true;
+                end + 1
+            }
+        }
+    }
+
+    /// Only one mark, at the very beginning, is not content; it may come in pieces.
+    fn drop_bom(&mut self, input: &mut &[u8]) {
+        while let Some((first, rest)) = input.split_first() {
+            if *first != BOM[self.bom] {
+                self.held.extend_from_slice(&BOM[..self.bom]);
+                self.bom = BOM.len();
+                return;
+            }
+            *input = rest;
+            self.bom += 1;
+            if self.bom == BOM.len() {
+                return;
+            }
+        }
+    }
+}
+
+impl Block {
+    /// Takes in one line of the event whose first byte is `event[0]`.
+    fn read(&mut self, event: &[u8], line: Range<usize>) -> Line {
+        let bytes = &event[line.clone()];
+        let Some(first) = bytes.first() else {
+            return Line::Blank;
+        };
+        if self.size + bytes.len() > MAX_EVENT_BYTES {
+            return Line::Oversize;
+        }
+        match first {
+            b':' => {
+                self.familiar = true;
+                return Line::Comment;
+            }
+            b'<' if self.size == 0 => return Line::Html,
+            _ => self.size += bytes.len(),
+        }
+        if let Some(skip) = value_at(bytes, b"data") {
+            self.add_data(event, line.start + skip..line.end);
+        } else if let Some(skip) = value_at(bytes, b"event") {
+            self.name = line.start + skip..line.end;
+        } else if let Some(skip) = value_at(bytes, b"id") {
+            let id = &bytes[skip..];
+            if memchr(0, id).is_none() {
+                self.id.clear();
+                self.id.extend_from_slice(id);
+            }
+        } else if let Some(skip) = value_at(bytes, b"retry") {
+            self.retry = digits(&bytes[skip..]).or(self.retry);
+        } else {
+            return Line::Field;
+        }
+        self.familiar = true;
+        Line::Field
+    }
+
+    fn add_data(&mut self, event: &[u8], value: Range<usize>) {
+        self.data_lines += 1;
+        match self.data_lines {
+            1 => {
+                self.data = value;
+                return;
+            }
+            2 => {
+                self.joined.clear();
+                self.joined.extend_from_slice(&event[self.data.clone()]);
+            }
+            _ => {}
+        }
+        self.joined.push(b'\n');
+        self.joined.extend_from_slice(&event[value]);
+    }
+
+    fn event<'a>(&'a self, event: &'a [u8]) -> Event<'a> {
+        let data = if self.data_lines > 1 { &self.joined[..] } else { &event[self.data.clone()] };
+        Event { name: &event[self.name.clone()], data, id: &self.id, retry: self.retry }
+    }
+
+    /// Forgets the event; the id and the reconnection time stay in force.
+    fn clear(&mut self) {
+        self.name = 0..0;
+        self.data = 0..0;
+        self.data_lines = 0;
+        self.size = 0;
+    }
+}
+
+/// Bytes up to the next line end.
+fn line_len(bytes: &[u8]) -> Option<usize> {
+    // Every event ends in a blank line: its line end is the first byte.
+    match bytes.first() {
+        Some(b'\n' | b'\r') => Some(0),
+        _ => memchr2(b'\n', b'\r', bytes),
+    }
+}
+
+/// Where the value begins, if `line` is of the field `name`.
+fn value_at(line: &[u8], name: &[u8]) -> Option<usize> {
+    match line.strip_prefix(name)? {
+        [] => Some(name.len()),
+        [b':', b' ', ..] => Some(name.len() + 2),
+        [b':', ..] => Some(name.len() + 1),
+        _ => None,
+    }
+}
+
+/// ASCII digits and nothing else: a sign or a blank makes it no number.
+fn digits(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        Some(number.saturating_mul(10).saturating_add(digit))
+    })
+}
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";

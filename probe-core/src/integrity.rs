@@ -1,0 +1,144 @@
+//! Was it whole, and did it flow: what only shows across several events or reads.
+
+use beacon::{Defect, Defects};
+
+/// Follows the numbers of numbered events.
+///
+/// Judged only where the first two events both carry a number: some gateways number one event in a
+/// dozen.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    events: u32,
+    highest: Option<u64>,
+    /// Which of the 64 numbers below the highest came, the nearest lowest.
+    recent: u64,
+}
+
+impl Sequence {
+    /// Takes in the number of the next event, if it has one.
+    pub(crate) fn observe(&mut self, number: Option<u64>, defects: &mut Defects) {
+        self.events = self.events.saturating_add(1);
+        let Some(number) = number else {
+            if self.events <= 2 {
+                self.highest = None;
+            }
+            return;
+        };
+        let Some(highest) = self.highest else {
+            if self.events == 1 {
+                self.highest = Some(number);
+            }
+            return;
+        };
+        if number > highest {
+            let step = number - highest;
+            if step > 1 {
+                defects.add(Defect::SequenceGap);
+            }
+            self.recent = shift(self.recent, step) | shift(1, step - 1);
+            self.highest = Some(number);
+            return;
+        }
+        let back = shift(1, (highest - number).wrapping_sub(1));
+        let seen = number == highest || self.recent & back != 0;
+        defects.add(if seen { Defect::Duplicate } else { Defect::Reordered });
+        self.recent |= back;
+    }
+
+    /// A new answer begins in the same stream, and its numbers start again.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn shift(bits: u64, by: u64) -> u64 {
+    u32::try_from(by).ok().and_then(|by| bits.checked_shl(by)).unwrap_or(0)
+}
+
+/// The answer that a stream is in the middle of, by the provider's id.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    id: Vec<u8>,
+    /// Events that named it.
+    events: u32,
+}
+
+impl Message {
+    /// Takes in the id that an event names. True when that is another than the open one, which had
+    /// named at least `settled` events: some servers make up an id per event.
+    pub(crate) fn observe(&mut self, id: &[u8], settled: u32) -> bool {
+        let id = &id[..id.len().min(MAX_ID_BYTES)];
+        if self.id == id {
+            self.events = self.events.saturating_add(1);
+            return false;
+        }
+        let spliced = self.events >= settled && !self.id.is_empty();
+        self.id.clear();
+        self.id.extend_from_slice(id);
+        self.events = 1;
+        spliced
+    }
+
+    /// The answer has ended; the next id is that of another one.
+    pub(crate) fn close(&mut self) {
+        self.id.clear();
+        self.events = 0;
+    }
+}
+
+/// Watches how reads bring generated text, for a proxy that holds it back.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Reads of exactly a usual buffer's size that were full of generated events.
+    full_buffers: u32,
+}
+
+impl Flow {
+    /// Takes in one read of `bytes` bytes with `deltas` events with generated text.
+    pub(crate) fn observe(&mut self, bytes: usize, deltas: u32) {
+        // A single event of this size proves nothing: TLS records and HTTP/2 frames are cut there.
+        if BUFFER_SIZES.contains(&bytes) && deltas >= BURST {
+            self.full_buffers = self.full_buffers.saturating_add(1);
+        }
+    }
+
+    /// Whether `deltas` events were held back: spread over `generation_ms` of an answer that took
+    /// `e2e_ms`.
+    pub(crate) fn is_buffered(&self, deltas: u32, generation_ms: f64, e2e_ms: f64) -> bool {
+        let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE;
+        e2e_ms > LONG_ANSWER_MS && (burst || self.full_buffers >= 2)
+    }
+}
+
+/// Gaps that may be stalls: whether they are shows only beside the median of all gaps.
+#[derive(Debug, Default)]
+pub(crate) struct LongGaps(Vec<f64>);
+
+impl LongGaps {
+    pub(crate) fn observe(&mut self, gap_ms: f64) {
+        // A stream with more than that has been silent for over eight minutes in all.
+        if gap_ms > STALL_MS && self.0.len() < MAX_LONG_GAPS {
+            self.0.push(gap_ms);
+        }
+    }
+
+    /// How many were stalls.
+    pub(crate) fn stalls(&self, median_ms: f64) -> u32 {
+        let limit = STALL_MS.max(median_ms * STALL_MEDIANS);
+        self.0.iter().filter(|&&gap| gap > limit).count() as u32
+    }
+}
+
+/// Silence longer than this is dead air.
+pub(crate) const DEAD_AIR_MS: f64 = 15_000.0;
+/// A stream open longer than this after its end marker closes late.
+pub(crate) const LATE_CLOSE_MS: f64 = 1_000.0;
+
+const STALL_MS: f64 = 2_000.0;
+const STALL_MEDIANS: f64 = 8.0;
+const MAX_LONG_GAPS: usize = 256;
+const MAX_ID_BYTES: usize = 128;
+const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
+const BURST: u32 = 8;
+const BURST_SHARE: f64 = 0.05;
+const LONG_ANSWER_MS: f64 = 1_000.0;

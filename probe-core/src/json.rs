@@ -1,0 +1,423 @@
+//! A pull scanner over one JSON text: it walks every value, and gives numbers, short identifiers
+//! and whether a string is empty. Text is stepped over and never copied.
+//!
+//! Objects are read with [`Json::each_key`], arrays with [`Json::each_element`]; a value that is not
+//! asked for is skipped. After the first fault everything answers "nothing", and [`Json::finish`]
+//! is false. A key with escapes in it is taken for an unknown one.
+
+/// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
+const MAX_DEPTH: u32 = 128;
+
+/// Longest identifier that is kept, in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 128;
+
+/// A position in one JSON text.
+pub(crate) struct Json<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// One bit per open container, the innermost lowest: 1 for an object.
+    kinds: u128,
+    depth: u32,
+    /// A container was just opened: its first member needs no comma.
+    fresh: bool,
+    /// A value comes next and nobody has taken it yet.
+    owed: bool,
+    failed: bool,
+}
+
+impl<'a> Json<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, kinds: 0, depth: 0, fresh: false, owed: true, failed: false }
+    }
+
+    /// Whether the text was one whole JSON value and nothing after it.
+    pub(crate) fn finish(mut self) -> bool {
+        while self.depth > 0 && !self.failed {
+            self.next_member();
+        }
+        self.settle();
+        self.peek().is_none() && !self.failed
+    }
+
+    /// Visits the members of an object: the key as it stands between its quotes, and the scanner
+    /// before the value. Any other value is skipped.
+    pub(crate) fn each_key(&mut self, mut visit: impl FnMut(&mut Self, &'a [u8])) {
+        if self.enter(b'{') {
+            while let Some(key) = self.key() {
+                visit(self, key);
+            }
+        }
+    }
+
+    /// Visits the elements of an array. Any other value is skipped.
+    pub(crate) fn each_element(&mut self, mut visit: impl FnMut(&mut Self)) {
+        if self.enter(b'[') {
+            while self.element() {
+                visit(self);
+            }
+        }
+    }
+
+    /// Whether the next value is an array.
+    pub(crate) fn is_array(&mut self) -> bool {
+        self.peek() == Some(b'[')
+    }
+
+    /// Takes a value, and tells whether it was a string with anything in it.
+    pub(crate) fn is_text(&mut self) -> bool {
+        self.word().is_some_and(|word| !word.is_empty())
+    }
+
+    /// Takes a value, and tells whether it says anything: not `null`, `false` or an empty string.
+    pub(crate) fn is_something(&mut self) -> bool {
+        match self.peek() {
+            Some(b'n' | b'f') | None => {
+                self.skip();
+                false
+            }
+            Some(b'"') => self.is_text(),
+            Some(_) => {
+                self.skip();
+                !self.failed
+            }
+        }
+    }
+
+    /// Takes a value that is `true` or not.
+    pub(crate) fn is_true(&mut self) -> bool {
+        let truth = self.peek() == Some(b't');
+        self.skip();
+        truth && !self.failed
+    }
+
+    /// Takes a string as it stands between its quotes, escapes and all: for comparing with words.
+    pub(crate) fn word(&mut self) -> Option<&'a [u8]> {
+        if self.peek() == Some(b'"') {
+            self.owed = false;
+            return self.quoted();
+        }
+        self.skip();
+        None
+    }
+
+    /// Takes a string, and gives its first [`MAX_NAME_BYTES`]. `None` for an empty one. Only for
+    /// names of models, answers and reasons.
+    pub(crate) fn name(&mut self) -> Option<String> {
+        self.word().and_then(unescaped)
+    }
+
+    /// Takes a number of zero or more, which all counts and durations are.
+    pub(crate) fn number(&mut self) -> Option<f64> {
+        self.peek();
+        let start = self.at;
+        self.skip();
+        let decimal = Decimal::parse(&self.bytes[start..])?;
+        (!self.failed && !decimal.negative).then(|| decimal.value())
+    }
+
+    /// Takes a whole number of zero or more that a double holds exactly.
+    pub(crate) fn count(&mut self) -> Option<u64> {
+        let number = self.number()?;
+        let count = number as u64;
+        (count <= MAX_COUNT && count as f64 == number).then_some(count)
+    }
+
+    /// Takes the next value, whatever it is.
+    pub(crate) fn skip(&mut self) {
+        let base = self.depth;
+        self.begin();
+        while self.depth > base && !self.failed {
+            self.next_member();
+        }
+    }
+
+    /// The next key of the innermost object. `None` at its end.
+    fn key(&mut self) -> Option<&'a [u8]> {
+        if !self.another(b'}') {
+            return None;
+        }
+        let key = self.quoted()?;
+        if self.peek() == Some(b':') {
+            self.at += 1;
+            self.owed = true;
+            return Some(key);
+        }
+        self.fail();
+        None
+    }
+
+    /// Whether the innermost array has another element; that is the next value.
+    fn element(&mut self) -> bool {
+        self.owed = self.another(b']');
+        self.owed
+    }
+
+    fn next_member(&mut self) {
+        let more = if self.kinds & 1 == 1 { self.key().is_some() } else { self.element() };
+        if more {
+            self.begin();
+        }
+    }
+
+    /// Takes a scalar, or the opening bracket of a container.
+    fn begin(&mut self) {
+        self.owed = false;
+        match self.peek() {
+            Some(b'"') => drop(self.quoted()),
+            Some(open @ (b'{' | b'[')) => self.open(open),
+            Some(b'-' | b'0'..=b'9') => self.digits(),
+            Some(b't') => self.literal(b"true"),
+            Some(b'f') => self.literal(b"false"),
+            Some(b'n') => self.literal(b"null"),
+            _ => self.fail(),
+        }
+    }
+
+    fn enter(&mut self, open: u8) -> bool {
+        if self.peek() != Some(open) {
+            self.skip();
+            return false;
+        }
+        self.owed = false;
+        self.open(open);
+        !self.failed
+    }
+
+    fn open(&mut self, open: u8) {
+        if self.depth == MAX_DEPTH {
+            return self.fail();
+        }
+        self.at += 1;
+        self.depth += 1;
+        self.kinds = self.kinds << 1 | u128::from(open == b'{');
+        self.fresh = true;
+    }
+
+    /// Whether the innermost container has another member; else leaves it.
+    fn another(&mut self, close: u8) -> bool {
+        self.settle();
+        let fresh = std::mem::take(&mut self.fresh);
+        match self.peek() {
+            Some(byte) if byte == close => {
+                self.at += 1;
+                self.depth -= 1;
+                self.kinds >>= 1;
+                false
+            }
+            Some(b',') if !fresh => {
+                self.at += 1;
+                true
+            }
+            Some(_) if fresh => true,
+            _ => {
+                self.fail();
+                false
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        if self.owed {
+            self.skip();
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// What stands between the quotes of a string.
+    fn quoted(&mut self) -> Option<&'a [u8]> {
+        if self.peek() != Some(b'"') {
+            self.fail();
+            return None;
+        }
+        let start = self.at + 1;
+        let mut at = start;
+        loop {
+            at += plain_len(&self.bytes[at..]);
+            match self.bytes.get(at..)? {
+                [b'"', ..] => {
+                    self.at = at + 1;
+                    return Some(&self.bytes[start..at]);
+                }
+                [b'\\', escape, ..] if ESCAPES.contains(escape) => at += 2,
+                [b'\\', b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|hex| hex.is_ascii_hexdigit()) => {
+                    at += 6;
+                }
+                _ => {
+                    self.fail();
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn digits(&mut self) {
+        match Decimal::parse(&self.bytes[self.at..]) {
+            Some(decimal) => self.at += decimal.len,
+            None => self.fail(),
+        }
+    }
+
+    fn literal(&mut self, word: &[u8]) {
+        if self.bytes[self.at..].starts_with(word) {
+            self.at += word.len();
+        } else {
+            self.fail();
+        }
+    }
+
+    fn fail(&mut self) {
+        self.failed = true;
+        self.owed = false;
+        self.at = self.bytes.len();
+        self.depth = 0;
+    }
+}
+
+/// A JSON number: `mantissa × 10^exponent`.
+struct Decimal {
+    mantissa: u64,
+    exponent: i32,
+    negative: bool,
+    /// Bytes that it took.
+    len: usize,
+}
+
+impl Decimal {
+    /// Reads the number that `bytes` begins with. Digits beyond the nineteenth only scale it.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let negative = bytes.first() == Some(&b'-');
+        let start = usize::from(negative);
+        let mut number = Self { mantissa: 0, exponent: 0, negative, len: start };
+        number.digits(bytes, 0);
+        let whole = number.len - start;
+        if whole == 0 || (whole > 1 && bytes[start] == b'0') {
+            return None;
+        }
+        if bytes.get(number.len) == Some(&b'.') {
+            number.len += 1;
+            let point = number.len;
+            number.digits(bytes, 1);
+            if number.len == point {
+                return None;
+            }
+        }
+        if let Some(b'e' | b'E') = bytes.get(number.len) {
+            number.exponent(bytes)?;
+        }
+        Some(number)
+    }
+
+    fn digits(&mut self, bytes: &[u8], decimals: i32) {
+        while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
+            self.len += 1;
+            if self.mantissa < MAX_MANTISSA {
+                self.mantissa = self.mantissa * 10 + u64::from(digit - b'0');
+                self.exponent -= decimals;
+            } else {
+                self.exponent = self.exponent.saturating_add(1 - decimals);
+            }
+        }
+    }
+
+    fn exponent(&mut self, bytes: &[u8]) -> Option<()> {
+        self.len += 1;
+        let sign = bytes.get(self.len).copied();
+        self.len += usize::from(matches!(sign, Some(b'+' | b'-')));
+        let start = self.len;
+        let mut exponent = 0i32;
+        while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
+            self.len += 1;
+            exponent = exponent.saturating_mul(10).saturating_add(i32::from(digit - b'0'));
+        }
+        let exponent = if sign == Some(b'-') { -exponent } else { exponent };
+        self.exponent = self.exponent.saturating_add(exponent);
+        (self.len > start).then_some(())
+    }
+
+    /// Exact for up to 15 digits and 22 decimals, which is all that servers write; else within a
+    /// few units of the last place.
+    fn value(&self) -> f64 {
+        let mut value = self.mantissa as f64;
+        let mut left = self.exponent.unsigned_abs().min(MAX_EXPONENT);
+        while left > 0 {
+            let step = left.min(22);
+            let power = POWERS_OF_TEN[step as usize];
+            value = if self.exponent < 0 { value / power } else { value * power };
+            left -= step;
+        }
+        if value.is_finite() { value } else { f64::MAX }
+    }
+}
+
+/// Bytes before the first that ends or breaks a string: a quote, a backslash, a control character.
+fn plain_len(bytes: &[u8]) -> usize {
+    // Eight bytes at a time: strings are mostly too short for SIMD calls to pay off, and this is
+    // as fast in WebAssembly. A false hit of the subtraction lies always above a true one.
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * b'"' as u64);
+        let escape = word ^ (ONES * b'\\' as u64);
+        let hits = (quote.wrapping_sub(ONES) & !quote)
+            | (escape.wrapping_sub(ONES) & !escape)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        if hits & HIGHS != 0 {
+            return index * 8 + (hits & HIGHS).trailing_zeros() as usize / 8;
+        }
+    }
+    let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// The text of a checked string, up to the cap and without control characters. `None` when that
+/// leaves nothing.
+pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
+    let mut name = String::new();
+    let mut chars = raw.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
+    while let Some(char) = chars.next() {
+        let char = if char == '\\' { escaped(&mut chars) } else { char };
+        if name.len() + char.len_utf8() > MAX_NAME_BYTES {
+            break;
+        }
+        if !char.is_control() {
+            name.push(char);
+        }
+    }
+    (!name.is_empty()).then_some(name)
+}
+
+/// The character behind a backslash. Half of a surrogate pair names nothing, as nothing in a name
+/// needs one.
+fn escaped(chars: &mut impl Iterator<Item = char>) -> char {
+    match chars.next() {
+        Some('u') => {
+            let code = chars.take(4).fold(0, |code, hex| code << 4 | hex.to_digit(16).unwrap_or(0));
+            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+        Some(char @ ('"' | '\\' | '/')) => char,
+        _ => '\0',
+    }
+}
+
+const ESCAPES: &[u8] = b"\"\\/bfnrt";
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const HIGHS: u64 = ONES << 7;
+const MAX_COUNT: u64 = 1 << 53;
+/// Room for one more digit in 64 bits.
+const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
+/// Beyond every double, with all the digits that an event has room for.
+const MAX_EXPONENT: u32 = 700;
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];

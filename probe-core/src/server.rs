@@ -1,0 +1,76 @@
+//! What servers say of their own timing, in band: JSON of several shapes comes in, one
+//! [`ServerTiming`] goes out.
+
+use std::borrow::Cow;
+
+use beacon::{ServerStart, ServerTiming};
+
+use crate::json::Json;
+
+/// Every claim that one stream carried.
+#[derive(Debug, Default)]
+pub(crate) struct ServerClaims {
+    comment: Option<ServerTiming>,
+    in_band: Option<ServerTiming>,
+}
+
+impl ServerClaims {
+    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`. It may come several
+    /// times; later ones fill in and replace.
+    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
+        let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") else {
+            return;
+        };
+        let timing = self.comment.get_or_insert_with(|| claim("comment", ServerStart::Arrival));
+        Json::new(fields).each_key(|json, key| match key {
+            b"ttft_ms" => replace(&mut timing.ttft_ms, json.number()),
+            b"queue_ms" => replace(&mut timing.queue_ms, json.number()),
+            b"generation_ms" => replace(&mut timing.generation_ms, json.number()),
+            b"output_tokens" => replace(&mut timing.output_tokens, json.count()),
+            _ => {}
+        });
+    }
+
+    /// Takes in llama.cpp's `timings`; false while they are still of the prompt alone. Its prompt
+    /// time begins when a slot takes the request up: the wait for one is not in it.
+    pub(crate) fn read_llama_cpp(&mut self, json: &mut Json) -> bool {
+        let mut timing = claim("llama_cpp", ServerStart::Prefill);
+        json.each_key(|json, key| match key {
+            b"prompt_ms" => timing.ttft_ms = json.number(),
+            b"predicted_ms" => timing.generation_ms = json.number(),
+            b"predicted_n" => timing.output_tokens = json.count(),
+            _ => {}
+        });
+        let generated = timing.output_tokens.is_some_and(|tokens| tokens > 0);
+        if generated {
+            self.in_band = Some(timing);
+        }
+        generated
+    }
+
+    /// What all claims say together. Only one measured from the request's arrival is the whole
+    /// time to first token: it goes before one that leaves queueing out. The rest is filled from
+    /// whichever has it.
+    pub(crate) fn merged(&self) -> Option<ServerTiming> {
+        let (Some(comment), Some(in_band)) = (&self.comment, &self.in_band) else {
+            return self.comment.clone().or_else(|| self.in_band.clone());
+        };
+        let (first, second) = if comment.ttft_ms.is_some() { (comment, in_band) } else { (in_band, comment) };
+        Some(ServerTiming {
+            queue_ms: first.queue_ms.or(second.queue_ms),
+            generation_ms: first.generation_ms.or(second.generation_ms),
+            output_tokens: first.output_tokens.or(second.output_tokens),
+            ..first.clone()
+        })
+    }
+}
+
+fn claim(source: &'static str, starts_from: ServerStart) -> ServerTiming {
+    ServerTiming { source: Cow::Borrowed(source), starts_from: Some(starts_from), ..ServerTiming::default() }
+}
+
+fn replace<T>(kept: &mut Option<T>, newer: Option<T>) {
+    if newer.is_some() {
+        *kept = newer;
+    }
+}
