@@ -3,8 +3,11 @@
 //!
 //! A new dialect is a file of its own with a [`Dialect`], and its line in [`DIALECTS`].
 
+mod anthropic;
 mod generic;
+mod ollama;
 mod openai_chat;
+mod openai_responses;
 
 pub(crate) use generic::NAME as GENERIC;
 
@@ -16,7 +19,8 @@ use crate::json::{Json, unescaped};
 use crate::server::ServerClaims;
 
 /// Tried in this order on each event until one knows it.
-const DIALECTS: &[&Dialect] = &[&openai_chat::DIALECT];
+const DIALECTS: &[&Dialect] =
+    &[&openai_chat::DIALECT, &openai_responses::DIALECT, &anthropic::DIALECT, &ollama::DIALECT];
 
 /// One wire format.
 pub(crate) struct Dialect {
@@ -164,6 +168,26 @@ impl Facts {
             None => generic::read(self, &mut Json::new(data)),
         }
         known
+    }
+
+    /// An answer begins with an event of its own. A second one while the first is open is spliced
+    /// in; after its end it is one more, and the stream is open again.
+    fn begin_answer(&mut self, id: Option<&[u8]>) {
+        (self.ended, self.finished) = (false, false);
+        let Some(id) = id.filter(|id| !id.is_empty()) else {
+            return;
+        };
+        if self.response_id.is_none() {
+            self.response_id = unescaped(id);
+        }
+        if self.message.observe(id, 1) {
+            self.defects.add(Defect::Spliced);
+        }
+    }
+
+    fn end_answer(&mut self) {
+        self.ended = true;
+        self.message.close();
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use beacon::{ServerStart, ServerTiming};
 
 use crate::json::Json;
+use crate::time::whole_micros;
 
 /// Every claim that one stream carried.
 #[derive(Debug, Default)]
@@ -48,6 +49,22 @@ impl ServerClaims {
         generated
     }
 
+    /// Takes in the durations of Ollama's last line. Its clock starts when the request arrives:
+    /// loading includes the wait for a free runner, and is followed by the prompt.
+    pub(crate) fn read_ollama(&mut self, durations: &OllamaDurations, output_tokens: Option<u64>) {
+        let Some(load_ns) = durations.load_ns else {
+            return;
+        };
+        // It leaves out what is zero.
+        let ttft_ns = load_ns + durations.prompt_eval_ns.unwrap_or(0.0);
+        self.in_band = Some(ServerTiming {
+            ttft_ms: Some(whole_micros(ttft_ns / NS_PER_MS)),
+            generation_ms: durations.eval_ns.map(|eval_ns| whole_micros(eval_ns / NS_PER_MS)),
+            output_tokens,
+            ..claim("ollama", ServerStart::Arrival)
+        });
+    }
+
     /// What all claims say together. Only one measured from the request's arrival is the whole
     /// time to first token: it goes before one that leaves queueing out. The rest is filled from
     /// whichever has it.
@@ -65,6 +82,15 @@ impl ServerClaims {
     }
 }
 
+/// The durations that Ollama's last line carries.
+#[derive(Debug, Default)]
+pub(crate) struct OllamaDurations {
+    /// From the request's arrival until a runner holds the model.
+    pub(crate) load_ns: Option<f64>,
+    pub(crate) prompt_eval_ns: Option<f64>,
+    pub(crate) eval_ns: Option<f64>,
+}
+
 fn claim(source: &'static str, starts_from: ServerStart) -> ServerTiming {
     ServerTiming { source: Cow::Borrowed(source), starts_from: Some(starts_from), ..ServerTiming::default() }
 }
@@ -74,3 +100,5 @@ fn replace<T>(kept: &mut Option<T>, newer: Option<T>) {
         *kept = newer;
     }
 }
+
+const NS_PER_MS: f64 = 1e6;

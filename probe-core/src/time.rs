@@ -33,7 +33,8 @@ impl Timestamp {
 
 /// Rounds milliseconds to a microsecond: no browser's clock is finer, and the report is shorter.
 pub(crate) fn whole_micros(ms: f64) -> f64 {
-    (ms * 1000.0).round_ties_even() / 1000.0
+    let micros = (ms * 1000.0).round_ties_even();
+    if micros.is_finite() { micros / 1000.0 } else { ms }
 }
 
 #[cfg(test)]
