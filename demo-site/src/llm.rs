@@ -18,7 +18,7 @@ use crate::api::Api;
 use crate::log::Recorder;
 use crate::plan::plan;
 use crate::play::play;
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::Scenario;
 use crate::site::Site;
 
 /// Names the answer's entry in `/demo/log`.
@@ -73,8 +73,8 @@ fn check(api: Api, scenario: &Scenario, body: &[u8]) -> Result<(), &'static str>
     if !wanted.stream.unwrap_or(api.streams_by_default()) {
         return Err("this demo server only streams: send \"stream\": true");
     }
-    if scenario.row.kind == Kind::Recorded && api != Api::OpenaiChat {
-        return Err("the recorded stream speaks OpenAI's chat API only");
+    if scenario.row.only.is_some_and(|only| only != api) {
+        return Err("this scenario is a recording of another API");
     }
     Ok(())
 }

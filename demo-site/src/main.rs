@@ -35,6 +35,9 @@ struct ServeArgs {
     /// Site key that the page's probe sends.
     #[arg(long, default_value = "demo")]
     site: String,
+    /// Model that the page asks for.
+    #[arg(long, default_value = "demo-model")]
+    model: String,
 }
 
 #[tokio::main]
@@ -47,7 +50,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    let page = Page::new(&args.collector, &args.site)?;
+    let page = Page::new(&args.collector, &args.site, &args.model)?;
     let mut seed = [0; 8];
     getrandom::fill(&mut seed).context("no randomness for the answers' ids")?;
     let site = Site { log: Arc::new(Log::new()), seed: u64::from_le_bytes(seed), page };

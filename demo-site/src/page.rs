@@ -39,6 +39,8 @@ pub struct Page {
     collector: String,
     /// Site key that the probe sends.
     site: String,
+    /// Model that the page asks for.
+    model: String,
 }
 
 /// Why a page cannot be set up.
@@ -59,12 +61,13 @@ impl Page {
     ///
     /// # Errors
     /// When `collector` is not such an address.
-    pub fn new(collector: &str, site: &str) -> Result<Self, PageError> {
+    pub fn new(collector: &str, site: &str, model: &str) -> Result<Self, PageError> {
         let refused = || PageError { collector: collector.to_owned() };
         let uri: Uri = collector.parse().map_err(|_| refused())?;
         match (uri.scheme_str(), uri.authority(), uri.path()) {
             (Some(scheme @ ("http" | "https")), Some(authority), "/" | "") => {
-                Ok(Self { collector: format!("{scheme}://{authority}"), site: site.to_owned() })
+                let collector = format!("{scheme}://{authority}");
+                Ok(Self { collector, site: site.to_owned(), model: model.to_owned() })
             }
             _ => Err(refused()),
         }
@@ -80,10 +83,11 @@ impl Page {
             let tag = format!(r#"<script async src="{collector}/llm-rum.js" data-site="{site}"></script>"#);
             probe.push_str(&tag);
         }
-        let apis = Api::ALL.iter().map(|api| (api.name(), api.label()));
-        let scenarios = TABLE.iter().map(|row| (row.name, row.label));
+        let apis = Api::ALL.iter().map(|api| (api.name(), api.label(), None));
+        let scenarios = TABLE.iter().map(|row| (row.name, row.label, row.only));
         template
             .replace("{{collector}}", &collector)
+            .replace("{{model}}", &escaped(&self.model))
             .replace("{{apis}}", &options(apis))
             .replace("{{scenarios}}", &options(scenarios))
             .replace("<!-- probe -->", &probe)
@@ -153,9 +157,11 @@ fn text(file: EmbeddedFile) -> Option<String> {
     String::from_utf8(file.data.into_owned()).ok()
 }
 
-fn options<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    rows.fold(String::new(), |mut html, (value, label)| {
-        write!(html, r#"<option value="{value}">{}</option>"#, escaped(label)).expect(TAKEN);
+/// `data-only` names the one API that a scenario has.
+fn options<'a>(rows: impl Iterator<Item = (&'a str, &'a str, Option<Api>)>) -> String {
+    rows.fold(String::new(), |mut html, (value, label, only)| {
+        let only = only.map_or_else(String::new, |api| format!(r#" data-only="{}""#, api.name()));
+        write!(html, r#"<option value="{value}"{only}>{}</option>"#, escaped(label)).expect(TAKEN);
         html
     })
 }
@@ -174,7 +180,7 @@ mod tests {
     use super::*;
 
     fn page() -> Page {
-        Page::new("http://127.0.0.1:8787/", "a\"b").unwrap()
+        Page::new("http://127.0.0.1:8787/", "a\"b", "m").unwrap()
     }
 
     #[test]
@@ -198,7 +204,7 @@ mod tests {
     #[test]
     fn a_collector_is_an_origin() {
         for wrong in ["127.0.0.1:8787", "ftp://host", "http://host/path", "http://a b", ""] {
-            assert!(Page::new(wrong, "demo").is_err(), "{wrong}");
+            assert!(Page::new(wrong, "demo", "m").is_err(), "{wrong}");
         }
     }
 }

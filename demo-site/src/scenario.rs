@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::api::Api;
+
 /// What happens to an answer on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -43,6 +45,8 @@ pub(crate) struct Row {
     pub label: &'static str,
     /// The answer: it tells the reader what to look for.
     pub text: &'static str,
+    /// The one API that has it. `None`: all have.
+    pub only: Option<Api>,
 }
 
 /// A row of the table and the pace asked for: `normal`, or `normal;first=300;gap=12;deltas=80`.
@@ -131,6 +135,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "This is an ordinary answer. The first word came after a short think, the rest follow \
                steadily, and the stream closes with its proper end marker. Nothing is wrong, and the \
                report says so.",
+        only: None,
     },
     Row {
         kind: Kind::SlowFirstToken,
@@ -139,6 +144,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "The response headers reached you at once, yet this first word took three seconds. Tools \
                that time the headers call this fast. You waited, and the time to first token is what \
                you felt.",
+        only: None,
     },
     Row {
         kind: Kind::Stall,
@@ -147,6 +153,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "Words arrive at a good pace and you begin to read along. Then, right about here, nothing \
                comes for more than two seconds, long enough to wonder. Now it goes on as if nothing \
                had happened.",
+        only: None,
     },
     Row {
         kind: Kind::CutSocket,
@@ -155,6 +162,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "You will not see the end of this answer, because the connection is dropped in the middle \
                of it. The browser reports a network error, and the words that were still to come are \
                lost for good.",
+        only: None,
     },
     Row {
         kind: Kind::CutClean,
@@ -163,6 +171,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "This answer also stops halfway, but politely: the response ends as if all were well, only \
                the end marker is missing. Most client libraries call that a success. The report says \
                truncated, which is the truth.",
+        only: None,
     },
     Row {
         kind: Kind::ProviderError,
@@ -171,6 +180,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "The status was 200 and the words began to flow, but the model server fails while it is \
                still generating. It says so inside the stream, where no status code can show it any \
                more, and stops.",
+        only: None,
     },
     Row {
         kind: Kind::Malformed,
@@ -179,6 +189,7 @@ pub(crate) const TABLE: &[Row] = &[
         text: "Every event of this stream is good JSON, except for one in the middle that was torn on its \
                way. Some apps skip it and lose a word, others throw and lose the rest of the whole \
                answer.",
+        only: None,
     },
     Row {
         kind: Kind::Buffered,
@@ -187,9 +198,10 @@ pub(crate) const TABLE: &[Row] = &[
         text: "The model produced this answer word by word, but something on the way kept all of it and \
                then let it go at once. The server's own numbers look fine. Yours do not, and the \
                difference is the proxy.",
+        only: None,
     },
-    Row { kind: Kind::HttpError, name: "http_error", label: "HTTP error (429 or 500)", text: "" },
-    Row { kind: Kind::Empty, name: "empty", label: "200 and no body", text: "" },
+    Row { kind: Kind::HttpError, name: "http_error", label: "HTTP error (429 or 500)", text: "", only: None },
+    Row { kind: Kind::Empty, name: "empty", label: "200 and no body", text: "", only: None },
     Row {
         kind: Kind::UserStops,
         name: "user_stops",
@@ -197,8 +209,15 @@ pub(crate) const TABLE: &[Row] = &[
         text: "This answer goes on for a whole minute, far longer than anyone wants to read, so press Stop \
                when you have seen enough. The server's log then shows whether the connection was really \
                closed, or whether the model went on writing for nobody. ",
+        only: None,
     },
-    Row { kind: Kind::Recorded, name: "recorded", label: "Recorded llama.cpp stream", text: "" },
+    Row {
+        kind: Kind::Recorded,
+        name: "recorded",
+        label: "Recorded llama.cpp stream",
+        text: "",
+        only: Some(Api::OpenaiChat),
+    },
 ];
 
 #[cfg(test)]

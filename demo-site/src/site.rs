@@ -39,9 +39,9 @@ pub fn app(site: Arc<Site>) -> Router {
         .expose_headers([llm::SEQ_HEADER, HeaderName::from_static("retry-after")]);
     Router::new()
         .merge(llm::routes())
-        .layer(open_to_all)
         .route("/demo/log", get(entries))
         .route("/demo/log/wait", get(wait))
+        .layer(open_to_all)
         .route("/healthz", get(async || "ok"))
         .merge(page::routes())
         .with_state(site)

@@ -1,0 +1,44 @@
+// Ollama's native chat with nothing but `fetch` and a reader, as small apps do.
+import { type Answer, type Question, SEQ_HEADER } from "../apis";
+
+interface Line {
+  message?: { content?: string };
+  error?: string;
+}
+
+export async function ollama({ base, model, prompt, signal }: Question): Promise<Answer> {
+  const own = new AbortController();
+  const response = await fetch(`${base}/api/chat`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: prompt }], stream: true }),
+    signal: AbortSignal.any([signal, own.signal]),
+  });
+  if (!response.ok || !response.body) {
+    const { error } = (await response.json()) as Line;
+    throw new Error(`${response.status} ${error}`);
+  }
+  const reader = response.body.getReader();
+  return { texts: texts(reader), stop: () => own.abort(), seq: response.headers.get(SEQ_HEADER) };
+}
+
+async function* texts(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  const decoder = new TextDecoder();
+  let pending = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (pending + decoder.decode(value, { stream: true })).split("\n");
+      pending = lines.pop() ?? "";
+      for (const line of lines) {
+        const { message, error } = JSON.parse(line) as Line;
+        if (error) throw new Error(error);
+        if (message?.content) yield message.content;
+      }
+    }
+  } finally {
+    // Leaving early closes the connection; after the end it does nothing.
+    await reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,107 @@
+// What was measured of one answer: the probe's report and the server's log entry come in, the panel below
+// the answer goes out.
+import { el } from "./dom";
+import type { Report } from "./probe";
+
+/** The fields of a log entry that the panel shows. */
+export interface LogEntry {
+  first_token_ms?: number;
+  end?: "complete" | "cut" | "client_closed";
+  end_ms?: number;
+}
+
+/** One line of words for each outcome that the demo can show. */
+const MEANING: Record<string, string> = {
+  complete: "arrived whole",
+  truncated: "ended without its end marker",
+  provider_error: "the provider reported an error in the stream",
+  http_error: "refused with an error status",
+  network_error: "the connection broke",
+  timeout: "timed out",
+  empty: "answered with nothing",
+  aborted: "the app stopped it",
+  abandoned: "the page went away",
+  unobserved: "seen as bytes only: this page forbids WebAssembly",
+};
+
+const SERVER_END: Record<string, string> = {
+  complete: "sent everything",
+  cut: "dropped the connection",
+  client_closed: "saw this page close the connection",
+};
+
+export function measuredPanel(report: Report, collector: string): HTMLElement {
+  const panel = el("aside", { className: "measured" });
+  const badge = el("strong", { className: "outcome", textContent: report.outcome.replace("_", " ") });
+  badge.dataset.outcome = report.outcome;
+  const link = el("a", {
+    href: `${collector}/?stream=${encodeURIComponent(report.id)}`,
+    target: "_blank",
+    rel: "noopener",
+    textContent: "Open in the dashboard",
+  });
+  panel.append(el("p", { className: "verdict" }, badge, ` ${MEANING[report.outcome] ?? ""}`, link));
+  const line = timeline(report);
+  if (line) panel.append(line);
+  panel.append(figures(report), defects(report));
+  return panel;
+}
+
+/** What the server says of the same stream, as one more line of the panel. */
+export function serverLine(entry: LogEntry, report: Report | undefined): HTMLElement {
+  const sent = entry.first_token_ms;
+  const parts = [entry.end ? `${SERVER_END[entry.end]} after ${ms(entry.end_ms)}` : undefined];
+  if (sent !== undefined) parts.unshift(`wrote the first token at ${ms(sent)}`);
+  if (sent !== undefined && report?.ttft_ms !== undefined) {
+    parts.push(`the probe differs by ${(report.ttft_ms - sent).toFixed(1)} ms`);
+  }
+  const words = parts.filter(Boolean).join(" · ");
+  return el("p", { className: "server" }, el("span", { textContent: "Server's log" }), ` ${words}`);
+}
+
+function figures(report: Report): HTMLElement {
+  const list = el("dl");
+  const add = (name: string, value: string | undefined) => {
+    if (value) list.append(el("div", {}, el("dt", { textContent: name }), el("dd", { textContent: value })));
+  };
+  add("First token", report.ttft_ms === undefined ? "none" : ms(report.ttft_ms));
+  add("Longest gap", report.longest_gap_ms === undefined ? undefined : ms(report.longest_gap_ms));
+  add("Last token", report.e2e_ms === undefined ? undefined : ms(report.e2e_ms));
+  add("Per token", report.tpot_ms === undefined ? undefined : ms(report.tpot_ms));
+  add("Deltas / reads", `${report.deltas} / ${report.chunks}`);
+  add("Server says", report.server?.ttft_ms === undefined ? undefined : ms(report.server.ttft_ms));
+  add("Status", report.status && report.status !== 200 ? String(report.status) : undefined);
+  return list;
+}
+
+function defects(report: Report): string | HTMLElement {
+  const names = Object.entries(report.defects ?? {});
+  if (names.length === 0) return "";
+  const words = names.map(([name, count]) => name.replaceAll("_", " ") + (count > 1 ? ` ×${count}` : ""));
+  return el("p", { className: "defects", textContent: `Defects: ${words.join(", ")}` });
+}
+
+/** Waiting, then text, then silence to the end, in one bar. Nothing to draw without an end. */
+function timeline(report: Report): HTMLElement | undefined {
+  const end = report.close_ms ?? report.e2e_ms;
+  if (!end) return undefined;
+  const bar = el("div", { className: "timeline" });
+  bar.setAttribute("role", "img");
+  const first = report.ttft_ms ?? end;
+  bar.setAttribute("aria-label", `waiting until ${ms(first)}, ended at ${ms(end)}`);
+  const span = (className: string, from: number, to: number) => {
+    const part = el("i", { className });
+    part.style.insetInlineStart = `${(100 * from) / end}%`;
+    part.style.inlineSize = `${(100 * Math.max(0, to - from)) / end}%`;
+    bar.append(part);
+  };
+  span("waiting", 0, first);
+  if (report.ttft_ms !== undefined) span("text", first, Math.max(report.e2e_ms ?? end, first + end / 100));
+  if (report.headers_ms !== undefined) span("headers", report.headers_ms, report.headers_ms);
+  return bar;
+}
+
+function ms(value: number | undefined): string {
+  if (value === undefined) return "–";
+  return value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${value.toFixed(1)} ms`;
+}
