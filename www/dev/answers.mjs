@@ -1,0 +1,163 @@
+/** Stream reports and a query in, the collector's answers out: computed from the raw values, in its shapes. */
+
+const MINUTE = 60_000;
+const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1440, "7d": 10080, "30d": 43200 };
+const NOT_JUDGED = ["aborted", "abandoned", "unobserved"];
+const LOSSES = ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
+const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000, tpot_ms: 80, availability: 0.995 };
+
+const METRICS = {
+  ttfv: (s) => [s.ttfv_ms],
+  ttft: (s) => [s.ttft_ms],
+  e2e: (s) => [s.e2e_ms],
+  tpot: (s) => [s.tpot_ms],
+  gap: (s) => gapValues(s.gaps),
+};
+
+export function windowOf(query, now) {
+  const range = query.get("range") ?? "1h";
+  if (!(range in RANGES)) throw new Error(`unknown range ${range}`);
+  return { from: now - RANGES[range] * MINUTE, to: now };
+}
+
+export function select(streams, query, { from, to }) {
+  const wanted = ["site", "use_case", "provider"].filter((name) => query.get(name));
+  return streams.filter((s) => {
+    if (s.received_ms < from || s.received_ms >= to) return false;
+    if (query.get("model") && (s.model ?? s.response_model ?? "unknown") !== query.get("model")) return false;
+    return wanted.every((name) => (s[name] ?? "unknown") === query.get(name));
+  });
+}
+
+export function summary(streams, query, window) {
+  const length = window.to - window.from;
+  const seen = select(streams, query, window);
+  const ended = seen.filter((s) => !s.open);
+  const before = facts(select(streams, query, { from: window.from - length, to: window.from }));
+  const now = facts(ended);
+  return {
+    ...window,
+    streams: ended.length,
+    open: seen.length - ended.length,
+    outcomes: tally(ended.map((s) => s.outcome)),
+    defects: tally(ended.flatMap((s) => Object.keys(s.defects ?? {}))),
+    ...Object.fromEntries(Object.keys(METRICS).map((metric) => [metric, quantiles(values(ended, metric))])),
+    integrity: now.integrity,
+    availability: now.availability,
+    goodput: { ...now.goodput, per_second: now.goodput.good / (length / 1000) },
+    errors: now.errors,
+    output_tokens: ended.reduce((sum, s) => sum + (s.output_tokens ?? 0), 0),
+    targets: TARGETS,
+    previous: { ttfv: before.ttfv, integrity: before.integrity, goodput: before.goodput, streams: before.streams, errors: before.errors },
+    verdict: verdict(now),
+  };
+}
+
+function facts(streams) {
+  const judged = streams.filter((s) => !NOT_JUDGED.includes(s.outcome));
+  const failed = judged.filter((s) => s.outcome !== "complete");
+  const whole = judged.filter((s) => s.outcome === "complete" && !LOSSES.some((name) => s.defects?.[name]));
+  const good = whole.filter((s) => s.ttfv_ms <= TARGETS.ttft_p95_ms && (s.tpot_ms ?? 0) <= TARGETS.tpot_ms);
+  return {
+    streams: streams.length,
+    ttfv: quantiles(values(streams, "ttfv")),
+    integrity: ratio(whole.length, judged.length),
+    availability: ratio(judged.length - failed.length, judged.length),
+    goodput: ratio(good.length, judged.length),
+    errors: { count: failed.length, total: judged.length, ...(judged.length && { ratio: failed.length / judged.length }) },
+  };
+}
+
+function verdict({ ttfv, errors, streams }) {
+  if (streams === 0) return { level: "none", text: "No streams ended in this range." };
+  const s = (ms) => `${(ms / 1000).toFixed(1)} s`;
+  const wait = `Users wait ${s(ttfv.p50_ms)} (p50) and ${s(ttfv.p95_ms)} (p95) for the first visible token`;
+  if (ttfv.p95_ms > 2000) return { level: "bad", text: `${wait}: over the 2.0 s target for chat.` };
+  if (errors.ratio > 0.005) return { level: "warn", text: `${wait}, within the targets for chat; but ${(errors.ratio * 100).toFixed(1)} % of streams fail.` };
+  return { level: "good", text: `${wait}: within every target for chat.` };
+}
+
+export function timeseries(streams, query, { from, to }) {
+  const metric = query.get("metric") ?? "ttfv";
+  const { step, steps } = cut(select(streams, query, { from, to }), from, to);
+  const points = steps.map(([t, held]) => ({
+    t,
+    ...quantiles(values(held, metric)),
+    streams: held.length,
+    errors: held.filter((s) => s.outcome !== "complete" && !NOT_JUDGED.includes(s.outcome)).length,
+  }));
+  return { from, to, step_ms: step, metric, targets: TARGETS, points };
+}
+
+export function histogram(streams, query, window) {
+  const metric = query.get("metric") ?? "ttfv";
+  const all = values(select(streams, query, window), metric);
+  const counts = tally(all.map((value) => Math.ceil(Math.log2(value) * 4) - 1));
+  const buckets = Object.keys(counts)
+    .map(Number)
+    .sort((a, b) => a - b)
+    .map((index) => ({ lower_ms: 2 ** (index / 4), upper_ms: 2 ** ((index + 1) / 4), count: counts[index] }));
+  return { metric, ...quantiles(all), targets: TARGETS, buckets };
+}
+
+export function compare(streams, query, { from, to }) {
+  const seen = select(streams, query, { from, to });
+  const isJoined = (s) => s.ttft_ms !== undefined && s.server?.ttft_ms !== undefined;
+  const three = (held) => ({
+    client: quantiles(held.map((s) => s.ttft_ms)),
+    server: quantiles(held.map((s) => s.server.ttft_ms)),
+    overhead: quantiles(held.map((s) => s.ttft_ms - s.server.ttft_ms)),
+  });
+  const joined = seen.filter(isJoined);
+  const { step, steps } = cut(joined, from, to);
+  const points = steps.map(([t, held]) => {
+    const parts = Object.entries(three(held));
+    return { t, n: held.length, ...Object.fromEntries(parts.flatMap(([who, q]) => [[`${who}_p50_ms`, q.p50_ms], [`${who}_p95_ms`, q.p95_ms]])) };
+  });
+  return { streams: seen.length, joined: joined.length, sources: tally(joined.map((s) => s.server.source)), ...three(joined), step_ms: step, points };
+}
+
+export function page(streams, query, window) {
+  const outcome = query.get("outcome");
+  const limit = Number(query.get("limit") ?? 50);
+  const at = Number(query.get("cursor") ?? 0);
+  const found = select(streams, query, window)
+    .filter((s) => !outcome || s.outcome === outcome)
+    .reverse();
+  return { streams: found.slice(at, at + limit), next: at + limit < found.length ? String(at + limit) : null };
+}
+
+function cut(streams, from, to) {
+  const step = Math.max(1, Math.ceil((to - from) / MINUTE / 120)) * MINUTE;
+  const first = Math.floor(from / step) * step;
+  const steps = [];
+  for (let t = first; t < to; t += step) steps.push([t, []]);
+  for (const s of streams) steps[Math.floor((s.received_ms - first) / step)]?.[1].push(s);
+  return { step, steps };
+}
+
+function values(streams, metric) {
+  return streams.flatMap(METRICS[metric]).filter((value) => value !== undefined && value !== null);
+}
+
+function gapValues(gaps) {
+  if (!gaps) return [];
+  return gaps.counts.flatMap((count, i) => Array(count).fill(2 ** ((gaps.offset + i + 0.5) / 32)));
+}
+
+function quantiles(all) {
+  if (all.length === 0) return { n: 0, relative_error: 0.0109 };
+  const sorted = [...all].sort((a, b) => a - b);
+  const at = (q) => sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)];
+  return { n: all.length, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99), relative_error: 0.0109 };
+}
+
+function ratio(good, total) {
+  return { good, total, ...(total > 0 && { ratio: good / total }) };
+}
+
+function tally(words) {
+  const counts = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,94 @@
+/**
+ * A made-up collector for working on the dashboard: `node dev/mock.mjs [--port 8787] [--scenario NAME]`.
+ * Serves `dist/` under the collector's content security policy, and `/v1` from invented streams.
+ * Scenarios: ready, few, noserver, range (old data only), empty, error, locked (token `secret`).
+ */
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+import { compare, histogram, page, summary, timeseries, windowOf } from "./answers.mjs";
+import { makeStreams } from "./streams.mjs";
+
+const { values: options } = parseArgs({
+  options: { port: { type: "string", default: "8787" }, scenario: { type: "string", default: "ready" } },
+});
+const HOUR = 3_600_000;
+const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
+const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+
+const streams = invent(options.scenario, Date.now());
+
+const server = createServer((request, response) => {
+  const address = new URL(request.url, "http://mock");
+  const answer = address.pathname.startsWith("/v1/") ? answerApi(request, address) : answerFile(address.pathname);
+  Promise.resolve(answer).then(({ status = 200, type = "application/json", body }) => {
+    response.writeHead(status, {
+      "Content-Type": type,
+      "Content-Security-Policy": "default-src 'self'; style-src 'self'; script-src 'self'; frame-ancestors 'none'",
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "no-store",
+    });
+    response.end(body);
+  });
+});
+server.listen(Number(options.port), "127.0.0.1", () => {
+  console.log(`mock listening on http://127.0.0.1:${server.address().port}`);
+});
+
+function invent(scenario, now) {
+  switch (scenario) {
+    case "empty":
+      return [];
+    case "few":
+      return makeStreams(19, now - HOUR, now);
+    case "range":
+      return makeStreams(120, now - 5 * HOUR, now - 3 * HOUR);
+    default:
+      return withOpen(makeStreams(9000, now - 26 * HOUR, now - 4 * HOUR).concat(makeStreams(6400, now - 4 * HOUR, now, { seed: 11, server: scenario !== "noserver" })));
+  }
+}
+
+/** The newest three have not ended yet. */
+function withOpen(all) {
+  const open = ({ e2e_ms, close_ms, output_tokens, tpot_ms, finish_reason, ...rest }) => ({ ...rest, open: true, outcome: "abandoned" });
+  return [...all.slice(0, -3), ...all.slice(-3).map(open)];
+}
+
+function answerApi(request, { pathname, searchParams: query }) {
+  if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
+  if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
+    return refuse(401, "unauthorized", "this collector wants a token");
+  }
+  const [, , route, id] = pathname.split("/");
+  if (route === "streams" && id) {
+    const found = streams.find((stream) => stream.id === id);
+    return found ? ok(found) : refuse(404, "unknown_stream", `no stream ${id}`);
+  }
+  const answer = { summary, timeseries, histogram, compare, streams: page }[route];
+  if (!answer) return refuse(404, "not_found", `no route ${pathname}`);
+  try {
+    return ok(answer(streams, query, windowOf(query, Date.now())));
+  } catch (error) {
+    return refuse(400, "bad_query", error.message);
+  }
+}
+
+async function answerFile(pathname) {
+  const name = normalize(pathname === "/" ? "/index.html" : pathname);
+  try {
+    return { type: TYPES[extname(name)], body: await readFile(join(DIST, name)) };
+  } catch {
+    return refuse(404, "not_found", `no file ${pathname}`);
+  }
+}
+
+function ok(value) {
+  return { body: JSON.stringify(value) };
+}
+
+function refuse(status, code, message) {
+  return { status, body: JSON.stringify({ error: { code, message } }) };
+}

@@ -1,0 +1,276 @@
+/** The collector's `/v1` routes: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
+
+export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
+export type Metric = "ttfv" | "ttft" | "e2e" | "tpot" | "gap";
+export type Level = "good" | "warn" | "bad" | "none";
+export type Outcome =
+  | "complete"
+  | "truncated"
+  | "provider_error"
+  | "http_error"
+  | "network_error"
+  | "timeout"
+  | "empty"
+  | "aborted"
+  | "abandoned"
+  | "unobserved";
+
+/** The dimensions that every question can be narrowed by. */
+export type Dimension = "site" | "use_case" | "provider" | "model";
+export type Filters = Partial<Record<Dimension, string>>;
+
+/** `p*_ms` are absent when `n` is 0. */
+export interface Quantiles {
+  n: number;
+  p50_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  relative_error?: number;
+}
+
+/** `ratio` is absent when `total` is 0. */
+export interface Ratio {
+  good: number;
+  total: number;
+  ratio?: number | null;
+}
+
+export interface ErrorShare {
+  count: number;
+  total: number;
+  ratio?: number | null;
+}
+
+/** A target is absent where the use case has none. */
+export interface Targets {
+  use_case?: string;
+  ttft_p50_ms?: number | null;
+  ttft_p95_ms?: number | null;
+  ttft_p99_ms?: number | null;
+  tpot_ms?: number | null;
+  availability?: number | null;
+}
+
+export interface Summary {
+  from: number;
+  to: number;
+  streams: number;
+  open: number;
+  outcomes: Partial<Record<Outcome, number>>;
+  defects: Record<string, number>;
+  ttfv: Quantiles;
+  ttft: Quantiles;
+  e2e: Quantiles;
+  tpot: Quantiles;
+  gap: Quantiles;
+  integrity: Ratio;
+  availability: Ratio;
+  goodput: Ratio & { per_second?: number | null };
+  errors: ErrorShare;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  targets: Targets;
+  previous: {
+    ttfv: Quantiles;
+    integrity: Ratio;
+    goodput: Ratio;
+    streams: number;
+    errors: ErrorShare;
+  };
+  overflow?: Partial<Record<Dimension, number>>;
+  verdict: { level: Level; text: string };
+}
+
+export interface SeriesPoint extends Quantiles {
+  t: number;
+  streams: number;
+  errors: number;
+}
+
+export interface Timeseries {
+  from: number;
+  to: number;
+  step_ms: number;
+  metric: Metric;
+  targets: Targets;
+  points: SeriesPoint[];
+}
+
+/** Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds what was shorter than a step of the clock. */
+export interface Bucket {
+  lower_ms: number;
+  upper_ms: number;
+  count: number;
+}
+
+export interface HistogramAnswer extends Quantiles {
+  metric: Metric;
+  targets: Targets;
+  buckets: Bucket[];
+}
+
+export interface ComparePoint {
+  t: number;
+  n: number;
+  client_p50_ms?: number | null;
+  server_p50_ms?: number | null;
+  overhead_p50_ms?: number | null;
+  client_p95_ms?: number | null;
+  server_p95_ms?: number | null;
+  overhead_p95_ms?: number | null;
+}
+
+export interface Compare {
+  streams: number;
+  joined: number;
+  sources: Record<string, number>;
+  client: Quantiles;
+  server: Quantiles;
+  overhead: Quantiles;
+  step_ms: number;
+  points: ComparePoint[];
+}
+
+/** A base-2 exponential histogram as reports carry it. */
+export interface WireHistogram {
+  scale: number;
+  offset: number;
+  counts: number[];
+  zero?: number;
+  sum?: number;
+}
+
+export interface ServerTiming {
+  source: string;
+  starts_from?: "arrival" | "scheduled" | "prefill" | null;
+  queue_ms?: number | null;
+  ttft_ms?: number | null;
+  generation_ms?: number | null;
+  output_tokens?: number | null;
+}
+
+/** One stream as the user's browser saw it. What is absent was not visible or did not happen. */
+export interface StreamReport {
+  v: number;
+  id: string;
+  rev?: number;
+  open?: boolean;
+  site?: string | null;
+  use_case?: string | null;
+  observed?: "events" | "chunks";
+  dialect?: string | null;
+  provider?: string | null;
+  model?: string | null;
+  response_model?: string | null;
+  response_id?: string | null;
+  status?: number | null;
+  outcome: Outcome;
+  finish_reason?: string | null;
+  submit_delay_ms?: number | null;
+  headers_ms?: number | null;
+  first_byte_ms?: number | null;
+  first_event_ms?: number | null;
+  ttft_ms?: number | null;
+  ttfv_ms?: number | null;
+  ttfp_ms?: number | null;
+  e2e_ms?: number | null;
+  close_ms?: number | null;
+  chunks: number;
+  events: number;
+  deltas: number;
+  bytes: number;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  reasoning_tokens?: number | null;
+  cached_tokens?: number | null;
+  tpot_ms?: number | null;
+  longest_gap_ms?: number | null;
+  gaps?: WireHistogram | null;
+  stalls?: number;
+  defects?: Record<string, number>;
+  phases?: Record<string, number | null> | null;
+  server?: ServerTiming | null;
+  page?: Record<string, string | null> | null;
+  clock_resolution_ms?: number | null;
+  dropped?: Record<string, number> | null;
+  received_ms: number;
+}
+
+export interface StreamPage {
+  streams: StreamReport[];
+  next: string | null;
+}
+
+export interface Window {
+  range: Range;
+  filters: Filters;
+}
+
+/** The collector answered, but not with what was asked for. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Where and as whom to ask. */
+export interface Access {
+  token: string | null;
+  signal?: AbortSignal;
+}
+
+type Query = Record<string, string | undefined>;
+
+export const getSummary = (window: Window, access: Access) =>
+  get<Summary>("v1/summary", windowQuery(window), access);
+
+export const getTimeseries = (window: Window, metric: Metric, access: Access) =>
+  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric }, access);
+
+export const getHistogram = (window: Window, metric: Metric, access: Access) =>
+  get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);
+
+export const getCompare = (window: Window, access: Access) =>
+  get<Compare>("v1/compare", windowQuery(window), access);
+
+export const getStreams = (
+  window: Window,
+  more: { outcome?: Outcome; cursor?: string; limit?: number },
+  access: Access,
+) =>
+  get<StreamPage>(
+    "v1/streams",
+    { ...windowQuery(window), outcome: more.outcome, cursor: more.cursor, limit: String(more.limit ?? 50) },
+    access,
+  );
+
+export const getStream = (id: string, access: Access) =>
+  get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, access);
+
+function windowQuery({ range, filters }: Window): Query {
+  return { range, ...filters };
+}
+
+async function get<Answer>(route: string, query: Query, access: Access): Promise<Answer> {
+  const address = new URL(route, document.baseURI);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) address.searchParams.set(name, value);
+  }
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (access.token) headers["Authorization"] = `Bearer ${access.token}`;
+  const response = await fetch(address, { headers, cache: "no-store", signal: access.signal ?? null });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as Answer;
+}
+
+async function refusal(response: Response): Promise<Refused> {
+  const fallback = { code: `http_${response.status}`, message: `status ${response.status}` };
+  // A proxy in between may answer with a page of its own: the status then is all there is to say.
+  const body = (await response.json().catch(() => null)) as { error?: typeof fallback } | null;
+  const { code, message } = { ...fallback, ...body?.error };
+  return new Refused(response.status, code, message);
+}

@@ -1,0 +1,174 @@
+/** The opened stream in, a sheet with its timeline, its gaps and every field out. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { Dimension, StreamReport } from "./api";
+import { Bars } from "./bars";
+import { count, duration, isKnown, moment } from "./format";
+import { fieldsOf } from "./fields";
+import { bucketsOf } from "./gaps";
+import { Glyph, OutcomeMark } from "./glyph";
+import { closeStream, opened, openStream, rows, setFilter, view } from "./state";
+import { modelOf } from "./streams";
+import { Timeline } from "./timeline";
+
+export function Detail() {
+  const id = view.value.stream;
+  if (id === null) return null;
+  return <Sheet key="sheet" id={id} />;
+}
+
+function Sheet({ id }: { id: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    return () => dialog.current?.close();
+  }, []);
+  const shown = opened.value;
+  return (
+    <dialog
+      ref={dialog}
+      class="sheet"
+      data-detail={id}
+      aria-labelledby="detail-title"
+      onCancel={closeStream}
+      onClick={(event) => event.target === event.currentTarget && closeStream()}
+    >
+      <div class="sheet-inside">
+        <SheetHead id={id} />
+        {shown === null && <p class="nothing">Loading…</p>}
+        {shown && "missing" in shown && <p class="nothing">This stream is not kept, or no longer: {shown.missing}.</p>}
+        {shown && "report" in shown && <Report report={shown.report} />}
+      </div>
+    </dialog>
+  );
+}
+
+function SheetHead({ id }: { id: string }) {
+  const at = rows.value.findIndex((row) => row.id === id);
+  const neighbour = (by: number) => (at === -1 ? undefined : rows.value[at + by]);
+  const shown = opened.value;
+  return (
+    <header class="sheet-head">
+      <h2 id="detail-title">{shown && "report" in shown ? modelOf(shown.report) : "Stream"}</h2>
+      <nav aria-label="Streams">
+        <Step glyph="newer" word="Newer" row={neighbour(-1)} />
+        <Step glyph="older" word="Older" row={neighbour(1)} />
+        <button type="button" class="quiet" onClick={closeStream} title="Close">
+          <Glyph name="close" />
+          <span class="unseen">Close</span>
+        </button>
+      </nav>
+    </header>
+  );
+}
+
+function Step({ glyph, word, row }: { glyph: "newer" | "older"; word: string; row: StreamReport | undefined }) {
+  return (
+    <button type="button" class="quiet" disabled={!row} onClick={() => row && openStream(row.id)} title={`${word} stream`}>
+      <Glyph name={glyph} />
+      <span class="unseen">{word}</span>
+    </button>
+  );
+}
+
+function Report({ report }: { report: StreamReport }) {
+  return (
+    <>
+      <p class="detail-line">
+        <OutcomeMark outcome={report.outcome} open={report.open} />
+        <span>{moment(report.received_ms, Date.now())}</span>
+        <code>{report.id}</code>
+      </p>
+      <p class="lead">{tell(report)}</p>
+      <Timeline report={report} />
+      <Gaps report={report} />
+      <Fields report={report} />
+    </>
+  );
+}
+
+/** One stream in a sentence. */
+export function tell(report: StreamReport): string {
+  const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
+  const parts: string[] = [];
+  if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
+  else if (isKnown(token)) parts.push(`The first token came after ${duration(token)}, but no answer text.`);
+  else parts.push("No token arrived.");
+  if (isKnown(token) && isKnown(server?.ttft_ms)) {
+    const between = token - server.ttft_ms;
+    parts.push(`The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`);
+  }
+  if (isKnown(end) && isKnown(token)) {
+    const what = isKnown(report.output_tokens) ? `${count(report.output_tokens)} tokens` : `${count(report.deltas)} deltas`;
+    const silence = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
+    parts.push(`${what} in ${duration(end - token)}${silence}.`);
+  }
+  return parts.join(" ");
+}
+
+function Gaps({ report }: { report: StreamReport }) {
+  const { gaps } = report;
+  return (
+    <section aria-labelledby="gaps-title">
+      <h3 id="gaps-title">Gaps between chunks</h3>
+      {gaps ? (
+        <Bars
+          buckets={bucketsOf(gaps)}
+          marks={isKnown(report.longest_gap_ms) ? [{ label: `longest ${duration(report.longest_gap_ms)}`, value: report.longest_gap_ms, tone: "p95", kind: "percentile" }] : []}
+          height={152}
+          label="Histogram of the gaps between chunks with text"
+        />
+      ) : (
+        <p class="nothing">Fewer than two chunks carried text.</p>
+      )}
+    </section>
+  );
+}
+
+function Fields({ report }: { report: StreamReport }) {
+  return (
+    <section class="fields" aria-labelledby="fields-title">
+      <div class="figure-head">
+        <h3 id="fields-title">All fields</h3>
+        <CopyButton text={() => JSON.stringify(report, null, 2)} />
+      </div>
+      {fieldsOf(report).map(({ title, entries }) => (
+        <dl key={title}>
+          <h4>{title}</h4>
+          {entries.map(({ name, text, dimension }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{dimension && text ? <Narrow dimension={dimension} value={text} /> : (text ?? <span class="dim">not known</span>)}</dd>
+            </div>
+          ))}
+        </dl>
+      ))}
+    </section>
+  );
+}
+
+function Narrow({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
+  return (
+    <button type="button" class="narrow" onClick={() => setFilter(dimension, value)} title="Only these streams">
+      {value}
+    </button>
+  );
+}
+
+function CopyButton({ text }: { text: () => string }) {
+  const [word, setWord] = useState("Copy as JSON");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      setWord("Copied");
+    } catch {
+      setWord("The browser forbids copying here");
+    }
+  };
+  return (
+    <button type="button" class="more small" onClick={() => void copy()} onBlur={() => setWord("Copy as JSON")}>
+      <span aria-live="polite">{word}</span>
+    </button>
+  );
+}

@@ -1,0 +1,61 @@
+/** Nothing to show: what to do about it, by whether there ever was something. */
+import { moment } from "./format";
+import { lastRange } from "./reading";
+import { answers, elsewhere, go, setRange, view } from "./state";
+import { RANGES } from "./url";
+
+export function Empty() {
+  const newest = elsewhere.value?.newest;
+  return newest ? <NoneInRange newestMs={newest.received_ms} /> : <NeverAny />;
+}
+
+function NeverAny() {
+  const snippet = `<script async src="${new URL("llm-rum.js", document.baseURI).href}" data-site="demo"></script>`;
+  return (
+    <section class="empty" data-empty="ever">
+      <h2>Waiting for the first stream</h2>
+      <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
+      <pre>
+        <code>{snippet}</code>
+      </pre>
+      <p>
+        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its text: only
+        how it arrived.
+      </p>
+      <p class="dim">
+        No page at hand? <code>cargo xtask demo</code> starts one with a scripted model behind it, on{" "}
+        <a href="http://127.0.0.1:8788">127.0.0.1:8788</a>.
+      </p>
+    </section>
+  );
+}
+
+function NoneInRange({ newestMs }: { newestMs: number }) {
+  const { range, filters } = view.value;
+  const hasFilters = Object.keys(filters).length > 0;
+  const asked = answers.value?.summary.to ?? newestMs;
+  const wider = RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => asked - newestMs < RANGE_MS[candidate]);
+  return (
+    <section class="empty" data-empty="range">
+      <h2>
+        No {hasFilters ? "such " : ""}streams in {lastRange(range)}
+      </h2>
+      <p>The newest stream of all arrived at {moment(newestMs, asked)}.</p>
+      <p class="actions">
+        {hasFilters && (
+          <button type="button" class="more" onClick={() => go({ filters: {} })}>
+            Remove the filters
+          </button>
+        )}
+        {wider && (
+          <button type="button" class="more" onClick={() => setRange(wider)}>
+            Show {lastRange(wider)}
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}
+
+const HOUR = 3_600_000;
+const RANGE_MS = { "15m": HOUR / 4, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR, "7d": 168 * HOUR, "30d": 720 * HOUR };

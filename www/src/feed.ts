@@ -1,0 +1,180 @@
+/** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
+import { batch, computed, effect } from "@preact/signals";
+
+import {
+  getCompare,
+  getHistogram,
+  getStream,
+  getStreams,
+  getSummary,
+  getTimeseries,
+  Refused,
+  type Access,
+  type Window,
+} from "./api";
+import { mergeLatest } from "./latest";
+import {
+  answers,
+  busy,
+  elsewhere,
+  keepToken,
+  link,
+  nextCursor,
+  opened,
+  paused,
+  rows,
+  token,
+  view,
+} from "./state";
+import type { View } from "./url";
+
+export const REFRESH_MS = 5_000;
+
+let current: AbortController | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
+/** The question whose rows are on screen: rows of another one are replaced, not merged. */
+let shownQuestion = "";
+
+export function startFeed(): void {
+  const asked = computed(() => question(view.value) + view.value.metric + token.value);
+  const chosen = computed(() => view.value.stream);
+  effect(() => {
+    if (asked.value) void refresh();
+  });
+  effect(() => {
+    void openChosen(chosen.value);
+  });
+  effect(() => {
+    if (!paused.value) schedule();
+    else clearTimeout(timer);
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && !paused.peek()) void refresh();
+  });
+}
+
+/** Asks now, for what the view says now; an answer still on its way to an older question is dropped. */
+export async function refresh(): Promise<void> {
+  clearTimeout(timer);
+  current?.abort();
+  const mine = new AbortController();
+  current = mine;
+  busy.value = true;
+  try {
+    await load(view.peek(), { token: token.peek(), signal: mine.signal });
+  } catch (error) {
+    if (!mine.signal.aborted) fail(error);
+  } finally {
+    if (current === mine) {
+      current = null;
+      busy.value = false;
+      schedule();
+    }
+  }
+}
+
+/** The next page of older streams, below those on screen. */
+export async function loadOlder(): Promise<void> {
+  const cursor = nextCursor.peek();
+  if (cursor === null) return;
+  const asked = question(view.peek());
+  try {
+    const page = await getStreams(windowOf(view.peek()), { outcome: view.peek().outcome ?? undefined, cursor }, access());
+    if (asked !== question(view.peek())) return;
+    const known = new Set(rows.peek().map((row) => row.id));
+    batch(() => {
+      rows.value = [...rows.peek(), ...page.streams.filter((row) => !known.has(row.id))];
+      nextCursor.value = page.next;
+    });
+  } catch (error) {
+    fail(error);
+  }
+}
+
+export function unlock(value: string): void {
+  link.value = { kind: "loading" };
+  keepToken(value);
+  // The same token again changes no signal, and must be tried all the same.
+  if (current === null) void refresh();
+}
+
+async function load(chosen: View, access: Access): Promise<void> {
+  const window = windowOf(chosen);
+  const [summary, timeseries, histogram, compare, page] = await Promise.all([
+    getSummary(window, access),
+    getTimeseries(window, chosen.metric, access),
+    getHistogram(window, chosen.metric, access),
+    getCompare(window, access),
+    getStreams(window, { outcome: chosen.outcome ?? undefined }, access),
+  ]);
+  const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
+  const newest = isEmpty ? await getStreams({ range: "30d", filters: {} }, { limit: 1 }, access) : null;
+  batch(() => {
+    const asked = question(chosen);
+    const latest = mergeLatest(asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null, page);
+    shownQuestion = asked;
+    rows.value = latest.rows;
+    nextCursor.value = latest.next;
+    answers.value = { summary, timeseries, histogram, compare, at: Date.now() };
+    elsewhere.value = newest && { newest: newest.streams[0] ?? null };
+    link.value = { kind: "open" };
+  });
+  await followOpened();
+}
+
+async function openChosen(id: string | null): Promise<void> {
+  if (id === null) {
+    opened.value = null;
+    return;
+  }
+  const row = rows.peek().find((candidate) => candidate.id === id);
+  opened.value = row ? { report: row } : null;
+  if (!row) await fetchOpened(id);
+}
+
+/** A stream that has not ended changes while it is looked at. */
+async function followOpened(): Promise<void> {
+  const shown = opened.peek();
+  if (shown && "report" in shown && shown.report.open) await fetchOpened(shown.report.id);
+}
+
+async function fetchOpened(id: string): Promise<void> {
+  try {
+    const report = await getStream(id, access());
+    if (view.peek().stream === id) opened.value = { report };
+  } catch (error) {
+    if (view.peek().stream !== id) return;
+    if (error instanceof Refused && error.status !== 401) opened.value = { missing: error.message };
+    else fail(error);
+  }
+}
+
+function fail(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) {
+    link.value = { kind: "locked" };
+    return;
+  }
+  const reason = error instanceof Refused ? `${error.code}: ${error.message}` : "no answer";
+  link.value = { kind: "failed", reason };
+}
+
+function schedule(): void {
+  clearTimeout(timer);
+  if (paused.peek() || link.peek().kind === "locked") return;
+  timer = setTimeout(() => {
+    if (document.hidden) schedule();
+    else void refresh();
+  }, REFRESH_MS);
+}
+
+function access(): Access {
+  return { token: token.peek() };
+}
+
+function windowOf({ range, filters }: View): Window {
+  return { range, filters };
+}
+
+function question({ range, filters, outcome }: View): string {
+  return JSON.stringify([range, filters, outcome]);
+}

@@ -1,0 +1,106 @@
+/** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
+import type { Dimension, StreamReport } from "./api";
+import { bytes, count, exactDuration, isKnown, words, type Maybe } from "./format";
+
+export interface Field {
+  name: string;
+  text: string | null;
+  /** Where the value can be filtered by. */
+  dimension?: Dimension;
+}
+
+export interface FieldGroup {
+  title: string;
+  entries: Field[];
+}
+
+export function fieldsOf(report: StreamReport): FieldGroup[] {
+  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report)];
+  return groups.filter(({ entries }) => entries.length > 0);
+}
+
+function what(report: StreamReport): FieldGroup {
+  const asked = report.model ?? null;
+  return {
+    title: "Stream",
+    entries: [
+      { name: "site", text: report.site ?? null, dimension: "site" },
+      { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
+      { name: "provider", text: report.provider ?? null, dimension: "provider" },
+      { name: "model asked for", text: asked, dimension: "model" },
+      { name: "model that answered", text: report.response_model ?? null, dimension: asked === null ? "model" : undefined },
+      { name: "dialect", text: report.dialect ? words(report.dialect) : null },
+      { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
+      { name: "finish reason", text: report.finish_reason ?? null },
+      { name: "answer id", text: report.response_id ?? null },
+      { name: "seen", text: report.observed === "chunks" ? "chunks only" : "events" },
+      { name: "revision", text: String(report.rev ?? 0) },
+    ],
+  };
+}
+
+function amounts(report: StreamReport): FieldGroup {
+  return {
+    title: "Amounts",
+    entries: [
+      counted("chunks", report.chunks),
+      counted("events", report.events),
+      counted("deltas", report.deltas),
+      { name: "bytes", text: bytes(report.bytes) },
+      counted("input tokens", report.input_tokens),
+      counted("output tokens", report.output_tokens),
+      counted("of them reasoning", report.reasoning_tokens),
+      counted("input from cache", report.cached_tokens),
+    ],
+  };
+}
+
+function rhythm(report: StreamReport): FieldGroup {
+  const defects = Object.entries(report.defects ?? {}).filter(([, held]) => held > 0);
+  return {
+    title: "Rhythm and defects",
+    entries: [
+      timed("first event", report.first_event_ms),
+      timed("per output token", report.tpot_ms),
+      timed("longest gap", report.longest_gap_ms),
+      counted("stalls", report.stalls ?? 0),
+      ...defects.map(([name, held]) => counted(words(name), held)),
+      timed("clock resolution", report.clock_resolution_ms),
+    ],
+  };
+}
+
+function way({ phases }: StreamReport): FieldGroup {
+  const entries = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"].map((name) => timed(name.replace("_ms", ""), phases?.[name]));
+  return { title: "Before the first byte", entries: phases ? entries : [{ name: "network phases", text: null }] };
+}
+
+function server({ server: said }: StreamReport): FieldGroup {
+  if (!said) return { title: "Server", entries: [{ name: "server timing", text: null }] };
+  return {
+    title: "Server",
+    entries: [
+      { name: "source", text: words(said.source) },
+      { name: "counts from", text: said.starts_from ?? null },
+      timed("queue", said.queue_ms),
+      timed("first token", said.ttft_ms),
+      timed("generation", said.generation_ms),
+      counted("output tokens", said.output_tokens),
+    ],
+  };
+}
+
+function page({ page: seen, dropped }: StreamReport): FieldGroup {
+  const names = ["browser", "os", "device", "connection", "visibility", "release", "route"];
+  const entries: Field[] = names.map((name) => ({ name, text: seen?.[name] ?? null }));
+  const lost = Object.entries(dropped ?? {}).filter(([, held]) => held > 0);
+  return { title: "Page", entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))] };
+}
+
+function counted(name: string, value: Maybe): Field {
+  return { name, text: isKnown(value) ? count(value) : null };
+}
+
+function timed(name: string, value: Maybe): Field {
+  return { name, text: isKnown(value) ? exactDuration(value) : null };
+}

@@ -1,0 +1,175 @@
+/** Numbers in, short text out. Three significant digits at most: percentiles are no more exact than 1.1 %. */
+
+/** Stands where there is nothing to show: never a zero. */
+export const ABSENT = "–";
+
+const SPACE = "\u00a0";
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export type Maybe = number | null | undefined;
+
+export function isKnown(value: Maybe): value is number {
+  return value !== null && value !== undefined && Number.isFinite(value);
+}
+
+/** A duration: `0.4 ms`, `812 ms`, `1.42 s`, `2 min 5 s`, `1 h 3 min`. */
+export function duration(ms: Maybe): string {
+  if (!isKnown(ms)) return ABSENT;
+  if (ms < 0) return `−${duration(-ms)}`;
+  if (ms === 0) return `0${SPACE}ms`;
+  if (ms < 0.05) return `<0.1${SPACE}ms`;
+  if (ms < 999.5) return `${significant(ms)}${SPACE}ms`;
+  if (ms < 59_950) return `${significant(ms / 1000)}${SPACE}s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return pair(seconds, 60, "min", "s");
+  return pair(Math.round(seconds / 60), 60, "h", "min");
+}
+
+/** A duration with as many digits as its neighbours above and below: for columns. */
+export function steadyDuration(ms: Maybe): string {
+  if (!isKnown(ms) || ms < 0.05 || ms >= 59_950) return duration(ms);
+  return ms < 999.5 ? `${threeDigits(ms)}${SPACE}ms` : `${threeDigits(ms / 1000)}${SPACE}s`;
+}
+
+/** A duration exact to the report's microsecond-free tenth: for one stream, not for percentiles. */
+export function exactDuration(ms: Maybe): string {
+  if (!isKnown(ms)) return ABSENT;
+  if (Math.abs(ms) >= 10_000) return `${(ms / 1000).toFixed(2)}${SPACE}s`.replace("-", "−");
+  return `${grouped(ms, 1)}${SPACE}ms`;
+}
+
+/** A share: `94.7 %`. Rounds to neither 0 nor 100 what is not exactly so. */
+export function percent(ratio: Maybe): string {
+  if (!isKnown(ratio)) return ABSENT;
+  return `${percentDigits(ratio * 100)}${SPACE}%`;
+}
+
+/** A share that someone chose, without digits it was not given: `0.5 %`. */
+export function plainPercent(ratio: Maybe): string {
+  return isKnown(ratio) ? `${Number((ratio * 100).toPrecision(6))}${SPACE}%` : ABSENT;
+}
+
+export function count(value: Maybe): string {
+  return isKnown(value) ? whole.format(value) : ABSENT;
+}
+
+/** A count that must fit a small place: `950`, `12.4k`, `3.1M`. */
+export function shortCount(value: number): string {
+  if (value < 1000) return String(Math.round(value));
+  if (value < 999_500) return `${significant(value / 1000)}k`;
+  return `${significant(value / 1_000_000)}M`;
+}
+
+/** A rate per second, or per minute or hour where that reads better. */
+export function rate(perSecond: Maybe): string {
+  if (!isKnown(perSecond)) return ABSENT;
+  if (perSecond === 0) return "0 per second";
+  if (perSecond >= 1) return `${significant(perSecond)} per second`;
+  if (perSecond * 60 >= 1) return `${significant(perSecond * 60)} per minute`;
+  return `${significant(perSecond * 3600)} per hour`;
+}
+
+export function bytes(value: Maybe): string {
+  if (!isKnown(value)) return ABSENT;
+  if (value < 1000) return `${value}${SPACE}B`;
+  if (value < 999_500) return `${significant(value / 1000)}${SPACE}kB`;
+  return `${significant(value / 1_000_000)}${SPACE}MB`;
+}
+
+/** Change of a duration against an earlier one, in words: `12 % slower`. */
+export function slower(now: Maybe, before: Maybe): string | null {
+  if (!isKnown(now) || !isKnown(before) || before <= 0) return null;
+  const change = (now - before) / before;
+  if (Math.abs(change) < 0.015) return "unchanged";
+  const share = Math.abs(change) < 1 ? `${twoSignificant(Math.abs(change) * 100)}${SPACE}%` : `${twoSignificant(now / before)}×`;
+  if (change >= 1) return `${share} as slow`;
+  return `${share} ${change > 0 ? "slower" : "faster"}`;
+}
+
+/** Change of a share against an earlier one, in percentage points: `+0.3 pp`. */
+export function points(now: Maybe, before: Maybe): string | null {
+  if (!isKnown(now) || !isKnown(before)) return null;
+  const change = (now - before) * 100;
+  if (Math.abs(change) < 0.05) return "unchanged";
+  return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change))}${SPACE}pp`;
+}
+
+/** Change of a count against an earlier one: `+12 %`. */
+export function growth(now: number, before: number): string | null {
+  if (before <= 0) return null;
+  const change = (now - before) / before;
+  if (Math.abs(change) < 0.005) return "unchanged";
+  if (change >= 9.995) return `${twoSignificant(now / before)}×`;
+  return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change) * 100)}${SPACE}%`;
+}
+
+/** `23:05:09` in the reader's own time zone. */
+export function clock(unixMs: number): string {
+  const at = new Date(unixMs);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
+}
+
+/** The clock, with the day in front when it is not `today`'s. */
+export function moment(unixMs: number, today: number): string {
+  const same = new Date(unixMs).toDateString() === new Date(today).toDateString();
+  return same ? clock(unixMs) : `${day(unixMs)}${SPACE}${clock(unixMs).slice(0, 5)}`;
+}
+
+export function day(unixMs: number): string {
+  const at = new Date(unixMs);
+  return `${at.getDate()}${SPACE}${MONTHS[at.getMonth()]}`;
+}
+
+/** A word from the wire as people write it: `first_byte` becomes `first byte`. */
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+/** `1 stream`, `2,000 streams`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+function significant(value: number): string {
+  return trimZeros(threeDigits(value));
+}
+
+function threeDigits(value: number): string {
+  if (value >= 99.95) return whole.format(value);
+  const digits = value >= 9.995 ? 1 : value >= 0.995 ? 2 : 1;
+  return value.toFixed(digits);
+}
+
+/** Changes are not worth more than two digits: what they compare is not exact itself. */
+function twoSignificant(value: number): string {
+  return value >= 9.95 ? whole.format(value) : trimZeros(value.toFixed(1));
+}
+
+function percentDigits(value: number): string {
+  if (value === 0 || value === 100) return String(value);
+  if (value < 0.005) return "<0.01";
+  if (value > 99.995) return ">99.99";
+  const isNearAnEnd = value < 1 || value > 99;
+  return value.toFixed(isNearAnEnd ? 2 : 1);
+}
+
+function trimZeros(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function pair(total: number, base: number, large: string, small: string): string {
+  const rest = total % base;
+  const head = `${Math.floor(total / base)}${SPACE}${large}`;
+  return rest === 0 ? head : `${head} ${rest}${SPACE}${small}`;
+}
+
+function grouped(value: number, digits: number): string {
+  const text = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return text.format(value).replace("-", "−");
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}

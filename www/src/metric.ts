@@ -1,0 +1,73 @@
+/** What each metric is called, and which of the targets it is held against. */
+import type { Metric, Quantiles, Targets } from "./api";
+import { isKnown } from "./format";
+
+interface MetricLook {
+  /** On the switch. */
+  short: string;
+  /** As a heading. */
+  title: string;
+  /** In a sentence, after a number: "of …". */
+  phrase: string;
+  /** What it is, for the curious. */
+  meaning: string;
+}
+
+export const METRIC_LOOKS: Record<Metric, MetricLook> = {
+  ttfv: {
+    short: "First visible",
+    title: "Time to first visible token",
+    phrase: "time to first visible token",
+    meaning: "From the request to the first text of the answer",
+  },
+  ttft: {
+    short: "First token",
+    title: "Time to first token",
+    phrase: "time to first token",
+    meaning: "From the request to the first generated text of any kind, reasoning included",
+  },
+  e2e: {
+    short: "End to end",
+    title: "End to end",
+    phrase: "end-to-end time",
+    meaning: "From the request to the last generated text",
+  },
+  tpot: {
+    short: "Per token",
+    title: "Time per output token",
+    phrase: "time per output token",
+    meaning: "After the first token, by the provider's own token count",
+  },
+  gap: {
+    short: "Gap",
+    title: "Gap between chunks",
+    phrase: "gap between chunks",
+    meaning: "Between successive reads that carried generated text",
+  },
+};
+
+export const QUANTILES = [
+  { name: "p50", key: "p50_ms", colour: "p50" },
+  { name: "p95", key: "p95_ms", colour: "p95" },
+  { name: "p99", key: "p99_ms", colour: "p99" },
+] as const satisfies readonly { name: string; key: keyof Quantiles; colour: string }[];
+
+export interface Target {
+  /** The percentile that it holds for; `null` where it holds for every stream. */
+  quantile: "p50" | "p95" | "p99" | null;
+  value: number;
+}
+
+/** Targets of a metric. Those for the first token are set on what the user sees: the first visible one. */
+export function targetsOf(metric: Metric, targets: Targets): Target[] {
+  const all: { metric: Metric; quantile: Target["quantile"]; value: number | null | undefined }[] = [
+    { metric: "ttfv", quantile: "p50", value: targets.ttft_p50_ms },
+    { metric: "ttfv", quantile: "p95", value: targets.ttft_p95_ms },
+    { metric: "ttfv", quantile: "p99", value: targets.ttft_p99_ms },
+    { metric: "tpot", quantile: null, value: targets.tpot_ms },
+  ];
+  return all.flatMap(({ metric: of, quantile, value }) => (of === metric && isKnown(value) ? [{ quantile, value }] : []));
+}
+
+/** Below this many samples a percentile is shown as uncertain. */
+export const FEW = 30;

@@ -1,0 +1,312 @@
+/** Lines over time in, a canvas out. The only importer of uPlot. */
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { day } from "./format";
+import { linearTicks, logLimits, logTicks, timeTicks } from "./ticks";
+
+export interface Line {
+  label: string;
+  /** Name of the CSS colour variable. */
+  colour: string;
+  values: (number | null)[];
+  width: number;
+  dash?: number[];
+}
+
+/** A value to stay under, drawn across the plot. */
+export interface TargetLine {
+  label: string;
+  colour: string;
+  value: number;
+}
+
+export interface PlotSpec {
+  /** Unix milliseconds, the middle of each step. */
+  times: number[];
+  from: number;
+  to: number;
+  scale: "log" | "linear";
+  lines: Line[];
+  targets: TargetLine[];
+  /** Points that rest on few samples: drawn dashed and hollow. */
+  isThin: boolean[];
+  /** Streams and those of them that failed, as bars at the foot. */
+  volume?: { streams: number[]; errors: number[] };
+  /** Fills the space between the first two lines. */
+  fillBetween?: string;
+  format: (value: number) => string;
+}
+
+/** A plot that lives in `host` until destroyed, and keeps its cursor when given new data of the same shape. */
+export class Plot {
+  private chart: uPlot;
+  private readonly observer: ResizeObserver;
+
+  constructor(
+    private readonly host: HTMLElement,
+    private spec: PlotSpec,
+    private readonly onCursor: (index: number | null, left: number) => void,
+  ) {
+    this.chart = this.draw();
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(host);
+  }
+
+  update(spec: PlotSpec): void {
+    const sameShape =
+      spec.lines.length === this.spec.lines.length && Boolean(spec.volume) === Boolean(this.spec.volume) && spec.scale === this.spec.scale;
+    this.spec = spec;
+    if (sameShape) {
+      this.chart.setData(columns(spec));
+      return;
+    }
+    this.chart.destroy();
+    this.chart = this.draw();
+  }
+
+  /** Draws again with the colours that the page has now. */
+  recolour(): void {
+    this.chart.redraw(false, true);
+  }
+
+  /** Moves the cursor by whole points, for the keyboard. */
+  step(by: number): void {
+    const { left } = this.chart.cursor;
+    const last = this.spec.times.length - 1;
+    const at = left === undefined || left < 0 ? last : clamp(this.chart.posToIdx(left) + by, 0, last);
+    const time = this.spec.times[at];
+    if (time !== undefined) this.chart.setCursor({ left: this.chart.valToPos(time / 1000, "x"), top: 0 });
+  }
+
+  leave(): void {
+    this.chart.setCursor({ left: -10, top: -10 });
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.chart.destroy();
+  }
+
+  private draw(): uPlot {
+    const options = this.options();
+    return new uPlot(options, columns(this.spec), this.host);
+  }
+
+  private fit(): void {
+    const { clientWidth: width, clientHeight: height } = this.host;
+    if (width > 0 && (width !== this.chart.width || height !== this.chart.height)) this.chart.setSize({ width, height });
+  }
+
+  private options(): uPlot.Options {
+    return {
+      width: Math.max(this.host.clientWidth, 200),
+      height: Math.max(this.host.clientHeight, 160),
+      padding: [12, 8, 0, 0],
+      legend: { show: false },
+      cursor: {
+        y: false,
+        drag: { x: false, y: false, setScale: false },
+        points: { size: 7, width: 1.5, fill: () => this.colour("--surface"), stroke: (_, i) => this.colour(this.series()[i - 1]?.colour ?? "--ink") },
+      },
+      scales: {
+        x: { time: true, range: () => [this.spec.from / 1000, this.spec.to / 1000] },
+        y: this.spec.scale === "log" ? { distr: 3, log: 10, range: () => this.limits() } : { range: () => this.limits() },
+        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_SHARE] },
+      },
+      axes: [this.timeAxis(), this.valueAxis()],
+      series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
+      bands: this.bands(),
+      hooks: {
+        draw: [(chart) => this.drawTargets(chart)],
+        setCursor: [(chart) => this.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+      },
+    };
+  }
+
+  private limits(): [number, number] {
+    const values = this.spec.lines.flatMap((line) => line.values.filter((value): value is number => value !== null));
+    const shown = [...values, ...this.spec.targets.map((target) => target.value)];
+    if (this.spec.scale === "log") return logLimits(shown);
+    return [0, Math.max(1, ...shown) * 1.12];
+  }
+
+  private timeAxis(): uPlot.Axis {
+    const offset = -new Date(this.spec.to).getTimezoneOffset() * 60_000;
+    const most = (chart: uPlot) => Math.max(2, Math.floor(chart.width / 96));
+    let step = 0;
+    return {
+      ...this.axisLook(),
+      size: 32,
+      splits: (chart, _axis, low, high) => {
+        const answer = timeTicks(low * 1000, high * 1000, most(chart), offset);
+        step = answer.step;
+        return answer.ticks.map((tick) => tick / 1000);
+      },
+      values: (_, splits) => splits.map((tick) => timeLabel(tick * 1000, step)),
+      grid: { show: false },
+    };
+  }
+
+  private valueAxis(): uPlot.Axis {
+    return {
+      ...this.axisLook(),
+      size: 64,
+      splits: (chart, _axis, low, high) =>
+        this.spec.scale === "log" ? logTicks(low, high, Math.max(3, Math.floor(chart.height / 36))) : linearTicks(high, 5),
+      filter: (_, splits) => splits,
+      values: (_, splits) => splits.map((tick) => this.spec.format(tick)),
+    };
+  }
+
+  private axisLook(): uPlot.Axis {
+    return {
+      stroke: () => this.colour("--muted"),
+      font: `12px ${getComputedStyle(this.host).fontFamily}`,
+      gap: 8,
+      ticks: { show: false },
+      grid: { stroke: () => this.colour("--line"), width: 1 },
+    };
+  }
+
+  /** What each data column after the times is drawn with. */
+  private series(): { colour: string }[] {
+    const volume = this.spec.volume ? [{ colour: "--volume" }, { colour: "--bad" }] : [];
+    return [...volume, ...this.spec.lines.flatMap((line) => [line, line])];
+  }
+
+  private volumeSeries(): uPlot.Series[] {
+    if (!this.spec.volume) return [];
+    const bars = uPlot.paths.bars?.({ size: [0.72, 24], gap: 1 });
+    const look = (label: string, colour: string): uPlot.Series => ({
+      label,
+      scale: "volume",
+      paths: bars,
+      width: 0,
+      points: { show: false },
+      fill: () => this.colour(colour),
+    });
+    return [look("streams", "--volume"), look("errors", "--bad")];
+  }
+
+  private lineSeries(): uPlot.Series[] {
+    return this.spec.lines.flatMap((line, index) => {
+      const stroke = () => this.colour(line.colour);
+      const common = { label: line.label, scale: "y", stroke, width: line.width };
+      const solid: uPlot.Series = {
+        ...common,
+        dash: line.dash,
+        points: { size: 4, width: 0, fill: stroke, filter: (chart, at) => lonely(chart.data[at] as (number | null)[]) },
+      };
+      const thin: uPlot.Series = {
+        ...common,
+                dash: [5, 4],
+        points: {
+          size: 5,
+          width: 1.25,
+          stroke,
+          fill: () => this.colour("--surface"),
+          filter: () => this.hollow(index),
+        },
+      };
+      return [solid, thin];
+    });
+  }
+
+  /** Thin points get a ring while there is room for rings; on a crowded plot the dashes say it alone. */
+  private hollow(line: number): number[] {
+    const { isThin, times, lines } = this.spec;
+    const room = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
+    const values = lines[line]?.values ?? [];
+    const alone = new Set(lonely(values));
+    return [...values.keys()].filter((i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)));
+  }
+
+  private bands(): uPlot.Band[] {
+    const { fillBetween, volume } = this.spec;
+    if (!fillBetween) return [];
+    const first = volume ? 3 : 1;
+    return [
+      { series: [first, first + 2], fill: () => this.colour(fillBetween), dir: -1 },
+      { series: [first + 1, first + 3], fill: () => this.colour(fillBetween), dir: -1 },
+    ];
+  }
+
+  private drawTargets(chart: uPlot): void {
+    const { ctx, bbox } = chart;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${11 * ratio}px ${getComputedStyle(this.host).fontFamily}`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "bottom";
+    ctx.lineJoin = "round";
+    for (const target of this.spec.targets) {
+      const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      ctx.strokeStyle = ctx.fillStyle = this.colour(target.colour);
+      ctx.globalAlpha = 0.7;
+      ctx.lineWidth = ratio;
+      ctx.setLineDash([6 * ratio, 4 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+      ctx.strokeStyle = this.colour("--surface");
+      ctx.setLineDash([]);
+      ctx.lineWidth = 3 * ratio;
+      ctx.strokeText(target.label, bbox.left + bbox.width, y - 3 * ratio);
+      ctx.fillText(target.label, bbox.left + bbox.width, y - 3 * ratio);
+    }
+    ctx.restore();
+  }
+
+  private colour(name: string): string {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+}
+
+/** A ring needs this many pixels beside its neighbours. */
+const RING_ROOM = 18;
+
+/** Volume bars take one fifth of the height. */
+const VOLUME_SHARE = 5;
+
+/** uPlot's columns: times in seconds, then the volume, then each line as a solid and a thin one. */
+function columns(spec: PlotSpec): uPlot.AlignedData {
+  const lines = spec.lines.flatMap((line) => {
+    const values = line.values.map((value) => (value === null ? null : Math.max(value, LEAST)));
+    return [solidPart(values, spec.isThin), thinPart(values, spec.isThin)];
+  });
+  const volume = spec.volume ? [spec.volume.streams, spec.volume.errors] : [];
+  return [spec.times.map((time) => time / 1000), ...volume, ...lines] as uPlot.AlignedData;
+}
+
+// A log axis has no zero; a tenth of a millisecond is the finest step of any page's clock.
+const LEAST = 0.1;
+
+function solidPart(values: (number | null)[], isThin: boolean[]): (number | null)[] {
+  return values.map((value, i) => (isThin[i] ? null : value));
+}
+
+/** Thin points and their neighbours, so that the dashes meet the solid line. */
+function thinPart(values: (number | null)[], isThin: boolean[]): (number | null)[] {
+  return values.map((value, i) => (isThin[i] || isThin[i - 1] || isThin[i + 1] ? value : null));
+}
+
+/** Points without a neighbour: no line shows them. */
+function lonely(values: (number | null)[]): number[] {
+  return [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null);
+}
+
+function timeLabel(unixMs: number, step: number): string {
+  const at = new Date(unixMs);
+  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
+  if (step >= 86_400_000 || isMidnight) return day(unixMs);
+  return `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}
+

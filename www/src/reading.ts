@@ -1,0 +1,90 @@
+/** A chart's data in, the sentence that says what it shows out. */
+import type { Compare, HistogramAnswer, Metric, Range, Timeseries } from "./api";
+import { count, duration, isKnown, percent, plural } from "./format";
+import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
+
+const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
+  "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
+  "1h": { length: "hour", last: "the last hour", before: "the hour before" },
+  "6h": { length: "6 hours", last: "the last 6 hours", before: "the 6 hours before" },
+  "24h": { length: "24 hours", last: "the last 24 hours", before: "the 24 hours before" },
+  "7d": { length: "7 days", last: "the last 7 days", before: "the 7 days before" },
+  "30d": { length: "30 days", last: "the last 30 days", before: "the 30 days before" },
+};
+
+export const lastRange = (range: Range) => RANGE_WORDS[range].last;
+export const rangeBefore = (range: Range) => RANGE_WORDS[range].before;
+
+export function readTimeseries(series: Timeseries, range: Range): string {
+  const seen = series.points.filter((point) => point.n > 0);
+  const p95 = seen.map((point) => point.p95_ms).filter(isKnown);
+  if (p95.length === 0) return `Nothing to show for ${lastRange(range)}.`;
+  const low = duration(Math.min(...p95));
+  const high = duration(Math.max(...p95));
+  const phrase = METRIC_LOOKS[series.metric].phrase;
+  const moved = low === high ? `The p95 ${phrase} was ${low}` : `The p95 ${phrase} ran from ${low} to ${high}`;
+  return [`${moved} in ${lastRange(range)}.`, overTarget(series), fewSamples(series)].filter(Boolean).join(" ");
+}
+
+function overTarget(series: Timeseries): string {
+  const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
+  if (!target) return "";
+  const seen = series.points.filter((point) => point.n > 0);
+  const over = seen.filter((point) => isKnown(point.p95_ms) && point.p95_ms > target.value).length;
+  const step = stepWords(series.step_ms);
+  if (over === 0) return `It stayed under the ${duration(target.value)} target throughout.`;
+  return `It was over the ${duration(target.value)} target in ${over} of ${plural(seen.length, `${step} step`)} with data.`;
+}
+
+function fewSamples(series: Timeseries): string {
+  const thin = series.points.filter((point) => point.n > 0 && point.n < FEW).length;
+  if (thin === 0) return "";
+  const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
+  return `${what} fewer than ${FEW} samples and ${thin === 1 ? "is" : "are"} dashed.`;
+}
+
+/** `1-minute`, `2-hour`. */
+export function stepWords(stepMs: number): string {
+  const minutes = Math.round(stepMs / 60_000);
+  if (minutes < 1) return `${Math.round(stepMs / 1000)}-second`;
+  if (minutes % 1440 === 0) return `${minutes / 1440}-day`;
+  if (minutes % 60 === 0) return `${minutes / 60}-hour`;
+  return `${minutes}-minute`;
+}
+
+export function readHistogram(answer: HistogramAnswer): string {
+  if (answer.n === 0) return "No samples.";
+  const peak = answer.buckets.reduce((best, bucket) => (bucket.count > best.count ? bucket : best));
+  const most = `${plural(answer.n, "sample")}; the fullest bucket is ${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}.`;
+  const target = slowTarget(answer);
+  if (!target) return most;
+  const share = shareOver(answer, target);
+  return `${most} ${share === 0 ? "None" : `About ${percent(share)}`} took longer than the ${duration(target)} target.`;
+}
+
+/** The target that marks a sample as slow: the p95 one, or the one for every sample. */
+export function slowTarget({ metric, targets }: { metric: Metric; targets: HistogramAnswer["targets"] }): number | null {
+  const all = targetsOf(metric, targets);
+  return (all.find(({ quantile }) => quantile === "p95") ?? all.find(({ quantile }) => quantile === null))?.value ?? null;
+}
+
+/** The bucket that a target falls into counts by how much of it lies above, on the log scale. */
+export function shareOver({ buckets, n }: HistogramAnswer, target: number): number {
+  const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: held }) => {
+    if (high <= target) return sum;
+    if (low >= target) return sum + held;
+    const above = low > 0 ? Math.log(high / target) / Math.log(high / low) : (high - target) / high;
+    return sum + held * above;
+  }, 0);
+  return n > 0 ? over / n : 0;
+}
+
+export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
+  const client = answer.client[`${metricMs}_ms`];
+  const server = answer.server[`${metricMs}_ms`];
+  if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
+  const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
+  const overhead = answer.overhead[`${metricMs}_ms`];
+  const between = isKnown(overhead) ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.` : "";
+  return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
+}

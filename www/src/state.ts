@@ -1,0 +1,108 @@
+/** What the screen shows, as signals. The address bar holds what was chosen; `feed.ts` fills in what was answered. */
+import { computed, signal } from "@preact/signals";
+
+import type {
+  Compare,
+  Dimension,
+  HistogramAnswer,
+  Metric,
+  Outcome,
+  Range,
+  StreamReport,
+  Summary,
+  Timeseries,
+} from "./api";
+import { readView, writeView, type View } from "./url";
+
+/** `loading` until the first answer, `locked` when a token is wanted, `failed` while the collector cannot be reached. */
+export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; reason: string };
+
+/** One coherent set of answers to the same question. */
+export interface Answers {
+  summary: Summary;
+  timeseries: Timeseries;
+  histogram: HistogramAnswer;
+  compare: Compare;
+  /** When they arrived, by this browser's clock. */
+  at: number;
+}
+
+/** What the collector holds outside the chosen range, asked only when the range is empty. */
+export type Elsewhere = { newest: StreamReport | null } | null;
+
+export const view = signal<View>(readView(location.search));
+export const link = signal<Link>({ kind: "loading" });
+export const answers = signal<Answers | null>(null);
+export const rows = signal<StreamReport[]>([]);
+export const nextCursor = signal<string | null>(null);
+export const elsewhere = signal<Elsewhere>(null);
+export const busy = signal(false);
+export const paused = signal(false);
+export const token = signal<string | null>(readToken());
+
+/** The one stream that is open, or why it cannot be shown. */
+export type Opened = { report: StreamReport } | { missing: string } | null;
+export const opened = signal<Opened>(null);
+
+export type Screen = "loading" | "empty" | "ready" | "error" | "locked";
+
+export const hasData = computed(() => {
+  const summary = answers.value?.summary;
+  return summary !== undefined && (summary.streams > 0 || summary.open > 0 || rows.value.length > 0);
+});
+
+export const screen = computed<Screen>(() => {
+  const { kind } = link.value;
+  if (kind === "locked") return "locked";
+  if (kind === "failed") return "error";
+  if (answers.value === null) return "loading";
+  return hasData.value || view.value.outcome !== null ? "ready" : "empty";
+});
+
+/** Changes what is shown and leaves a step for the back button. */
+export function go(change: Partial<View>): void {
+  const next = { ...view.value, ...change };
+  const address = writeView(next);
+  if (address !== writeView(view.value)) history.pushState(null, "", address || location.pathname);
+  view.value = next;
+}
+
+export const setRange = (range: Range) => go({ range });
+export const setMetric = (metric: Metric) => go({ metric });
+export const setOutcome = (outcome: Outcome | null) => go({ outcome });
+export const openStream = (stream: string) => go({ stream });
+export const closeStream = () => go({ stream: null });
+
+/** Narrows to one value of a dimension, or widens again with `null`. A stream's detail closes to show the result. */
+export function setFilter(dimension: Dimension, value: string | null): void {
+  const filters = { ...view.value.filters };
+  if (value === null) delete filters[dimension];
+  else filters[dimension] = value;
+  go({ filters, stream: null });
+}
+
+export function followHistory(): void {
+  addEventListener("popstate", () => {
+    view.value = readView(location.search);
+  });
+}
+
+const TOKEN_KEY = "llm-rum-token";
+
+export function keepToken(value: string | null): void {
+  token.value = value;
+  try {
+    if (value === null) sessionStorage.removeItem(TOKEN_KEY);
+    else sessionStorage.setItem(TOKEN_KEY, value);
+  } catch {
+    // Storage may be forbidden: the token then lasts as long as the page.
+  }
+}
+
+function readToken(): string | null {
+  try {
+    return sessionStorage.getItem(TOKEN_KEY);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,128 @@
+/** The latest streams in, a table out whose rows open one stream. */
+import type { Outcome, StreamReport, Summary } from "./api";
+import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
+import { loadOlder } from "./feed";
+import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";
+import { nextCursor, openStream, rows, setFilter, setOutcome, view } from "./state";
+import { OUTCOMES } from "./url";
+
+export function Streams({ summary }: { summary: Summary }) {
+  return (
+    <section class="streams" aria-labelledby="streams-title">
+      <div class="figure-head">
+        <h2 id="streams-title">Latest streams</h2>
+        <OutcomeFilter summary={summary} />
+      </div>
+      {rows.value.length === 0 ? (
+        <p class="nothing">No such stream in the range.</p>
+      ) : (
+        <table class="stream-table">
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Model</th>
+              <th scope="col" class="wide">Dialect</th>
+              <th scope="col">Outcome</th>
+              <th scope="col" class="number" title="Time to first visible token">First visible</th>
+              <th scope="col" class="number wide" title="Time to first token by the server's own clock">Server</th>
+              <th scope="col" class="number mid" title="From the request to the last generated text">End to end</th>
+              <th scope="col" class="number wide">Longest gap</th>
+              <th scope="col" class="number wide">Chunks</th>
+              <th scope="col" class="number mid" title="Output tokens, as the provider counted">Tokens</th>
+              <th scope="col" class="wide">Defects</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.map((row) => (
+              <Row key={row.id} row={row} today={summary.to} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {nextCursor.value !== null && (
+        <button type="button" class="more" onClick={() => void loadOlder()}>
+          Load older streams
+        </button>
+      )}
+    </section>
+  );
+}
+
+function OutcomeFilter({ summary }: { summary: Summary }) {
+  const label = (outcome: Outcome) => {
+    const held = summary.outcomes[outcome];
+    return OUTCOME_LOOKS[outcome].word + (held ? ` (${count(held)})` : "");
+  };
+  return (
+    <label class="select">
+      <span>Outcome</span>
+      <select
+        value={view.value.outcome ?? ""}
+        onChange={(event) => setOutcome((event.currentTarget.value || null) as Outcome | null)}
+      >
+        <option value="">all</option>
+        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map((outcome) => (
+          <option key={outcome} value={outcome}>
+            {label(outcome)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Row({ row, today }: { row: StreamReport; today: number }) {
+  const open = () => openStream(row.id);
+  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTableRowElement }) => {
+    if (event.target !== event.currentTarget) return;
+    const neighbour = { ArrowDown: event.currentTarget.nextElementSibling, ArrowUp: event.currentTarget.previousElementSibling }[event.key];
+    if (neighbour instanceof HTMLElement) neighbour.focus();
+    else if (event.key === "Enter") open();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <tr data-stream={row.id} data-outcome={row.open ? "open" : row.outcome} tabIndex={0} onClick={open} onKeyDown={onKeyDown} aria-label={`Stream of ${modelOf(row)}, Enter opens it`}>
+      <td class="when">{moment(row.received_ms, today)}</td>
+      <td class="model-cell">
+        <FilterButton dimension="model" value={modelOf(row)} />
+        {row.provider && <FilterButton dimension="provider" value={row.provider} />}
+      </td>
+      <td class="wide dim">{row.dialect ? words(row.dialect) : ABSENT}</td>
+      <td>
+        <OutcomeMark outcome={row.outcome} open={row.open} />
+      </td>
+      <td class="number strong">{steadyDuration(row.ttfv_ms)}</td>
+      <td class="number wide">{steadyDuration(row.server?.ttft_ms)}</td>
+      <td class="number mid">{steadyDuration(row.e2e_ms)}</td>
+      <td class="number wide">{steadyDuration(row.longest_gap_ms)}</td>
+      <td class="number wide">{count(row.chunks)}</td>
+      <td class="number mid">{count(row.output_tokens)}</td>
+      <td class="wide defects">{defectsOf(row) || <span class="dim">none</span>}</td>
+    </tr>
+  );
+}
+
+function FilterButton({ dimension, value }: { dimension: "model" | "provider"; value: string }) {
+  const narrow = (event: Event) => {
+    event.stopPropagation();
+    setFilter(dimension, value);
+  };
+  return (
+    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Only ${dimension} ${value}`}>
+      {value}
+    </button>
+  );
+}
+
+/** The name that the collector files a stream under. */
+export function modelOf({ model, response_model }: StreamReport): string {
+  return model ?? response_model ?? "unknown";
+}
+
+export function defectsOf({ defects }: StreamReport): string {
+  return Object.entries(defects ?? {})
+    .filter(([, held]) => isKnown(held) && held > 0)
+    .map(([name, held]) => words(name) + (held > 1 ? ` ×${held}` : ""))
+    .join(", ");
+}

@@ -1,0 +1,44 @@
+/** Light, dark, or what the system says. Kept per browser; `?theme=` in the address wins for this page. */
+import { computed, effect, signal } from "@preact/signals";
+
+export type Theme = "auto" | "light" | "dark";
+
+const KEY = "llm-rum-theme";
+const THEMES: readonly Theme[] = ["auto", "light", "dark"];
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = signal(systemDark.matches);
+
+export const theme = signal<Theme>(firstTheme());
+export const shade = computed<"light" | "dark">(() => {
+  if (theme.value !== "auto") return theme.value;
+  return systemIsDark.value ? "dark" : "light";
+});
+
+export function nextTheme(): void {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto";
+  try {
+    localStorage.setItem(KEY, theme.value);
+  } catch {
+    // Storage may be forbidden: the choice then lasts as long as the page.
+  }
+}
+
+export function startTheme(): void {
+  systemDark.addEventListener("change", () => (systemIsDark.value = systemDark.matches));
+  effect(() => {
+    document.documentElement.dataset["theme"] = shade.value;
+  });
+}
+
+function firstTheme(): Theme {
+  const asked = new URLSearchParams(location.search).get("theme") ?? stored();
+  return THEMES.find((name) => name === asked) ?? "auto";
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}

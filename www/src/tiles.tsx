@@ -1,0 +1,137 @@
+/** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
+import type { ComponentChildren } from "preact";
+
+import type { Range, Summary } from "./api";
+import { ABSENT, count, duration, growth, isKnown, percent, plainPercent, plural, points, rate, slower, steadyDuration, type Maybe } from "./format";
+import { Glyph } from "./glyph";
+import { FEW, QUANTILES } from "./metric";
+import { rangeBefore } from "./reading";
+
+interface TilesProps {
+  summary: Summary;
+  range: Range;
+}
+
+export function Tiles({ summary, range }: TilesProps) {
+  return (
+    <section class="tiles" aria-label="Key figures">
+      <FirstVisible summary={summary} range={range} />
+      <Integrity summary={summary} range={range} />
+      <Goodput summary={summary} range={range} />
+      <Errors summary={summary} range={range} />
+      <Streams summary={summary} range={range} />
+    </section>
+  );
+}
+
+function FirstVisible({ summary, range }: TilesProps) {
+  const { ttfv, targets, previous } = summary;
+  const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
+  return (
+    <Tile name="ttfv" title="Time to first visible token">
+      <div class="quantiles">
+        {QUANTILES.map(({ name, key, colour }) => (
+          <div key={name}>
+            <span class={`key ${colour}`}>{name}</span>
+            <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
+            <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
+            <Change text={slower(ttfv[key], previous.ttfv[key])} />
+          </div>
+        ))}
+      </div>
+      <p class="rests">{ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error, range)}</p>
+    </Tile>
+  );
+}
+
+function restsOn(n: number, error: Maybe, range: Range): string {
+  const exactness = isKnown(error) ? `, each ±${percent(error)}` : "";
+  const few = n < FEW ? ": few, so p95 and p99 may jump" : "";
+  return `${plural(n, "sample")}${few}${exactness}; change against ${rangeBefore(range)}`;
+}
+
+function Integrity({ summary: { integrity, previous } }: TilesProps) {
+  return (
+    <Tile name="integrity" title="Streaming integrity">
+      <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
+      <p class="rests">{integrity.total === 0 ? "no streams to judge" : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}</p>
+      <Change text={points(integrity.ratio, previous.integrity.ratio)} />
+    </Tile>
+  );
+}
+
+function Goodput({ summary: { goodput, previous } }: TilesProps) {
+  return (
+    <Tile name="goodput" title="Goodput">
+      <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
+      <p class="rests">{goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}</p>
+      <Change text={points(goodput.ratio, previous.goodput.ratio)} />
+    </Tile>
+  );
+}
+
+function Errors({ summary: { errors, previous, targets } }: TilesProps) {
+  const goal = isKnown(targets.availability) ? 1 - targets.availability : null;
+  return (
+    <Tile name="errors" title="Errors">
+      <Value raw={errors.ratio} text={percent(errors.ratio)} />
+      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} />
+      <p class="rests">{errors.total === 0 ? "no streams to judge" : `${count(errors.count)} of ${count(errors.total)} failed`}</p>
+      <Change text={points(errors.ratio, previous.errors.ratio)} />
+    </Tile>
+  );
+}
+
+function Streams({ summary: { streams, open, previous, output_tokens: tokens } }: TilesProps) {
+  return (
+    <Tile name="streams" title="Streams">
+      <Value raw={streams} text={count(streams)} />
+      <p class="rests">
+        {open} open now
+        {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
+      </p>
+      <Change text={growth(streams, previous.streams)} />
+    </Tile>
+  );
+}
+
+interface TileProps {
+  name: "ttfv" | "integrity" | "goodput" | "streams" | "errors";
+  title: string;
+  children: ComponentChildren;
+}
+
+function Tile({ name, title, children }: TileProps) {
+  return (
+    <article class="tile" data-tile={name}>
+      <h2>{title}</h2>
+      {children}
+    </article>
+  );
+}
+
+/** `data-value` carries the bare number, or nothing where there is none. */
+function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: string }) {
+  const known = isKnown(raw);
+  return (
+    <p class={known ? "value" : "value absent"} data-value={known ? String(raw) : ""} data-quantile={quantile}>
+      {known ? text : ABSENT}
+    </p>
+  );
+}
+
+function Goal({ value, goal, text }: { value: Maybe; goal: Maybe; text: string }) {
+  if (!isKnown(goal)) return null;
+  if (!isKnown(value)) return <p class="goal">target {text}</p>;
+  const isMet = value <= goal;
+  return (
+    <p class={`goal ${isMet ? "good" : "bad"}`}>
+      <Glyph name={isMet ? "good" : "warn"} />
+      {isMet ? "under" : "over"} {text}
+    </p>
+  );
+}
+
+function Change({ text }: { text: string | null }) {
+  return <p class="change">{text ?? "no earlier data"}</p>;
+}

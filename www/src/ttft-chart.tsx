@@ -1,0 +1,110 @@
+/** The time series answer in, percentile lines over time with targets and volume out. */
+import { useMemo } from "preact/hooks";
+
+import type { Metric, Range, SeriesPoint, Timeseries } from "./api";
+import { Choice } from "./choice";
+import { clock, count, duration, moment, steadyDuration } from "./format";
+import { Figure } from "./figure";
+import { Legend, LineChart, type Readout } from "./line-chart";
+import { FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
+import type { PlotSpec } from "./plot";
+import { lastRange, readTimeseries } from "./reading";
+import { METRICS } from "./url";
+
+interface TtftChartProps {
+  series: Timeseries;
+  range: Range;
+  metric: Metric;
+  onMetric: (metric: Metric) => void;
+}
+
+export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
+  const spec = useMemo(() => plotOf(series), [series]);
+  const isEmpty = series.points.every((point) => point.n === 0);
+  const look = METRIC_LOOKS[series.metric];
+  return (
+    <Figure
+      chart="ttft"
+      title={`${look.title} over time`}
+      sentence={readTimeseries(series, range)}
+      aside={<MetricSwitch metric={metric} onMetric={onMetric} />}
+      table={{ columns: ["Time", "n", "p50", "p95", "p99", "Streams", "Errors"], rows: () => tableOf(series) }}
+    >
+      <Legend
+        entries={[
+          ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
+          { label: `fewer than ${FEW} samples`, colour: "thin" },
+          { label: "streams", colour: "volume" },
+          { label: "errors", colour: "errors" },
+        ]}
+      />
+      <div class="plot-frame tall">
+        <LineChart
+          key={series.metric}
+          spec={spec}
+          label={`${look.title} in ${lastRange(range)}: p50, p95 and p99`}
+          readout={(index) => readoutOf(series, index)}
+        />
+        {isEmpty && <p class="plot-note">No samples of this metric in {lastRange(range)}.</p>}
+      </div>
+    </Figure>
+  );
+}
+
+function MetricSwitch({ metric, onMetric }: Pick<TtftChartProps, "metric" | "onMetric">) {
+  const options = METRICS.map((value) => ({
+    value,
+    label: METRIC_LOOKS[value].short,
+    title: METRIC_LOOKS[value].meaning,
+  }));
+  return <Choice legend="Metric" name="metric" options={options} chosen={metric} onChoose={onMetric} />;
+}
+
+function plotOf(series: Timeseries): PlotSpec {
+  const { points, step_ms: step } = series;
+  return {
+    times: points.map((point) => point.t + step / 2),
+    from: series.from,
+    to: Math.max(series.to, (points.at(-1)?.t ?? 0) + step),
+    scale: "log",
+    lines: QUANTILES.map(({ name, key, colour }) => ({
+      label: name,
+      colour: `--${colour}`,
+      values: points.map((point) => point[key] ?? null),
+      width: name === "p95" ? 2 : 1.5,
+    })),
+    targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
+      label: `${quantile ?? "per-stream"} target ${duration(value)}`,
+      colour: quantile ? `--${quantile}` : "--muted",
+      value,
+    })),
+    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
+    format: duration,
+  };
+}
+
+function readoutOf(series: Timeseries, index: number): Readout | null {
+  const point = series.points[index];
+  if (!point) return null;
+  return {
+    heading: `${clock(point.t).slice(0, 5)} – ${clock(point.t + series.step_ms).slice(0, 5)}`,
+    values: [
+      ...QUANTILES.map(({ name, key, colour }) => ({ label: name, text: steadyDuration(point[key]), colour })),
+      { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
+      { label: "streams", text: count(point.streams) },
+      { label: "errors", text: count(point.errors) },
+    ],
+  };
+}
+
+function tableOf({ points, to }: Timeseries): string[][] {
+  const cells = (point: SeriesPoint) => [
+    moment(point.t, to),
+    count(point.n),
+    ...QUANTILES.map(({ key }) => steadyDuration(point[key])),
+    count(point.streams),
+    count(point.errors),
+  ];
+  return [...points].reverse().map(cells);
+}

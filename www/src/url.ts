@@ -1,0 +1,63 @@
+/** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
+import type { Dimension, Filters, Metric, Outcome, Range } from "./api";
+
+export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
+export const METRICS: readonly Metric[] = ["ttfv", "ttft", "e2e", "tpot", "gap"];
+export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model"];
+export const OUTCOMES: readonly Outcome[] = [
+  "complete",
+  "truncated",
+  "provider_error",
+  "http_error",
+  "network_error",
+  "timeout",
+  "empty",
+  "aborted",
+  "abandoned",
+  "unobserved",
+];
+
+export interface View {
+  range: Range;
+  filters: Filters;
+  metric: Metric;
+  outcome: Outcome | null;
+  stream: string | null;
+}
+
+export const DEFAULT_VIEW: View = { range: "1h", filters: {}, metric: "ttfv", outcome: null, stream: null };
+
+export function readView(query: string): View {
+  const given = new URLSearchParams(query);
+  const filters: Filters = {};
+  for (const dimension of DIMENSIONS) {
+    const value = given.get(dimension);
+    if (value) filters[dimension] = value;
+  }
+  return {
+    range: oneOf(RANGES, given.get("range")) ?? DEFAULT_VIEW.range,
+    filters,
+    metric: oneOf(METRICS, given.get("metric")) ?? DEFAULT_VIEW.metric,
+    outcome: oneOf(OUTCOMES, given.get("outcome")),
+    stream: given.get("stream") || null,
+  };
+}
+
+/** What differs from the defaults, as a query string with its `?`, or nothing. */
+export function writeView(view: View): string {
+  const query = new URLSearchParams();
+  if (view.range !== DEFAULT_VIEW.range) query.set("range", view.range);
+  for (const dimension of DIMENSIONS) {
+    const value = view.filters[dimension];
+    if (value) query.set(dimension, value);
+  }
+  if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
+  if (view.outcome) query.set("outcome", view.outcome);
+  if (view.stream) query.set("stream", view.stream);
+  const text = query.toString();
+  return text ? `?${text}` : "";
+}
+
+function oneOf<Word extends string>(known: readonly Word[], value: string | null): Word | null {
+  return known.find((word) => word === value) ?? null;
+}
