@@ -1,0 +1,121 @@
+//! A recorded stream comes in, its report goes out as one JSON object: for looking at a stream that
+//! puzzled the probe, and for testing it from outside.
+
+#[path = "replay/recording.rs"]
+mod recording;
+
+use std::error::Error;
+use std::io::{Read, Write, stdin, stdout};
+use std::process::ExitCode;
+
+use probe_core::framing::{Event, Frame};
+
+use recording::Recording;
+
+const HELP: &str = "\
+usage: replay [--events] [--chunk N] FILE
+
+Prints the report of a recorded stream as one JSON object.
+
+FILE  a raw response body, or a .jsonl timeline with one row per read; - is standard input.
+      A raw body has no times: it is taken as one read that ended cleanly, and the report has
+      counts and judgements but no durations.
+      Timeline rows: {\"t_ms\":110.363,\"b64\":\"…\"}, t_ms counted from the request, or \"text\"
+      in place of b64. The first row may carry \"status\" and \"headers\", the last one
+      \"eof\":true or \"end\":\"closed|failed|cancelled|timed_out|page_gone\" (closed if none does).
+      Rows without t_ms make a report without durations too.
+
+--events   prints one JSON line per dispatched SSE event instead: event, data, id, and retry
+           where one is in force
+--chunk N  feeds N bytes at a time, at the time of their read
+";
+
+struct Options {
+    events: bool,
+    chunk: usize,
+    file: String,
+}
+
+fn main() -> ExitCode {
+    let arguments = std::env::args().skip(1).collect::<Vec<_>>();
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(options) = Options::parse(arguments) else {
+        eprint!("{HELP}");
+        return ExitCode::from(2);
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", options.file);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Options {
+    fn parse(arguments: Vec<String>) -> Option<Self> {
+        let mut options = Self { events: false, chunk: usize::MAX, file: String::new() };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--events" => options.events = true,
+                "--chunk" => options.chunk = arguments.next()?.parse().ok().filter(|&bytes| bytes > 0)?,
+                _ if argument.starts_with("--") || !options.file.is_empty() => return None,
+                _ => options.file = argument,
+            }
+        }
+        (!options.file.is_empty()).then_some(options)
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let bytes = if options.file == "-" {
+        let mut bytes = Vec::new();
+        stdin().read_to_end(&mut bytes)?;
+        bytes
+    } else {
+        std::fs::read(&options.file)?
+    };
+    let recording = if options.file.ends_with(".jsonl") || recording::is_timeline(&bytes) {
+        Recording::timeline(&bytes)?
+    } else {
+        Recording::body(bytes)
+    };
+    let recording = recording.in_chunks_of(options.chunk);
+    let mut out = stdout().lock();
+    if options.events {
+        return print_events(&recording, &mut out);
+    }
+    serde_json::to_writer(&mut out, &recording.report())?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let mut framing = recording.event_framing();
+    for read in &recording.reads {
+        let mut input = &read.bytes[..];
+        while let Some(frame) = framing.next(&mut input) {
+            if let Frame::Event(event) = frame {
+                writeln!(out, "{}", line(&event))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(event: &Event<'_>) -> serde_json::Value {
+    let name = if event.name.is_empty() { b"message" } else { event.name };
+    let mut line = serde_json::json!({
+        "event": String::from_utf8_lossy(name),
+        "data": String::from_utf8_lossy(event.data),
+        "id": String::from_utf8_lossy(event.id),
+    });
+    if let Some(retry) = event.retry {
+        line["retry"] = retry.into();
+    }
+    line
+}
