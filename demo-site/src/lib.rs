@@ -5,6 +5,7 @@
 
 mod answer;
 mod api;
+mod between;
 mod json;
 mod llm;
 mod log;
@@ -14,7 +15,11 @@ mod play;
 mod recorded;
 mod scenario;
 mod site;
+mod traffic;
+mod upstream;
 
 pub use log::Log;
 pub use page::{Page, PageError};
 pub use site::{Site, app, serve};
+pub use traffic::{Delivered, Sent, Traffic};
+pub use upstream::{Upstream, UpstreamError};

@@ -57,9 +57,14 @@ async fn answer(
         Ok(scenario) => scenario,
         Err(error) => return refuse(api, StatusCode::NOT_FOUND, &error.to_string()),
     };
+    let headers = request.headers().clone();
     let Ok(body) = to_bytes(request.into_body(), BODY_LIMIT).await else {
         return refuse(api, StatusCode::PAYLOAD_TOO_LARGE, "the request body is longer than 1 MiB");
     };
+    if let Some(upstream) = &site.upstream {
+        let recorder = site.log.open(api.name(), "upstream", arrived);
+        return upstream.relay(api, &headers, body, recorder).await;
+    }
     if let Err(reason) = check(api, &scenario, &body) {
         return refuse(api, StatusCode::BAD_REQUEST, reason);
     }

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use demo_site::{Log, Page, Site, serve};
+use demo_site::{Log, Page, Site, Traffic, Upstream, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Serve the chat page and the LLM server.
     Serve(ServeArgs),
+    /// Read streams from a running demo site, and report them to a collector as a page would.
+    Traffic(TrafficArgs),
 }
 
 #[derive(Args)]
@@ -38,6 +41,35 @@ struct ServeArgs {
     /// Model that the page asks for.
     #[arg(long, default_value = "demo-model")]
     model: String,
+    /// Relay this server instead of playing scenarios: an address that has `/v1/chat/completions`,
+    /// `/v1/responses`, `/v1/messages` or `/api/chat` below it.
+    #[arg(long)]
+    upstream: Option<String>,
+    /// Key for the upstream, sent as a bearer token and as `x-api-key`.
+    #[arg(long, env = "LLM_RUM_UPSTREAM_KEY", hide_env_values = true)]
+    upstream_key: Option<String>,
+}
+
+#[derive(Args)]
+struct TrafficArgs {
+    /// Demo site to read from.
+    #[arg(long, default_value = "http://127.0.0.1:8788")]
+    demo: String,
+    /// Collector to report to.
+    #[arg(long, default_value = "http://127.0.0.1:8787")]
+    collector: String,
+    /// Site key of the reports.
+    #[arg(long, default_value = "demo")]
+    site: String,
+    /// How many streams.
+    #[arg(long, default_value_t = 200)]
+    streams: u32,
+    /// Spread their starts evenly over so many seconds.
+    #[arg(long, default_value_t = 0)]
+    over: u64,
+    /// Most streams open at once.
+    #[arg(long, default_value_t = 64)]
+    concurrency: usize,
 }
 
 #[tokio::main]
@@ -46,14 +78,15 @@ async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match Cli::parse().command {
         Command::Serve(args) => run(args).await,
+        Command::Traffic(args) => traffic(args).await,
     }
 }
 
 async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let page = Page::new(&args.collector, &args.site, &args.model)?;
-    let mut seed = [0; 8];
-    getrandom::fill(&mut seed).context("no randomness for the answers' ids")?;
-    let site = Site { log: Arc::new(Log::new()), seed: u64::from_le_bytes(seed), page };
+    let key = args.upstream_key.as_deref();
+    let upstream = args.upstream.map(|base| Upstream::new(&base, key)).transpose()?;
+    let site = Site { log: Arc::new(Log::new()), seed: seed()?, upstream, page };
     let listener =
         TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     println!("demo site listening on http://{}", listener.local_addr()?);
@@ -62,4 +95,26 @@ async fn run(args: ServeArgs) -> anyhow::Result<()> {
         served = serve(listener, Arc::new(site)) => served.context("the listener failed"),
         stopped = tokio::signal::ctrl_c() => stopped.context("cannot wait for Ctrl-C"),
     }
+}
+
+async fn traffic(args: TrafficArgs) -> anyhow::Result<()> {
+    let TrafficArgs { demo, collector, site, streams, over, concurrency } = args;
+    let over = Duration::from_secs(over);
+    let traffic = Traffic { demo, collector, site, streams, over, concurrency, seed: seed()? };
+    let step = (streams / 10).max(1);
+    let progress = |ended| {
+        if ended % step == 0 {
+            eprintln!("{ended} of {streams} streams have ended");
+        }
+    };
+    let sent = traffic.send(progress).await.context("cannot make an HTTP client")?;
+    println!("{sent}");
+    anyhow::ensure!(sent.delivered.accepted == streams, "not every report was accepted");
+    Ok(())
+}
+
+fn seed() -> anyhow::Result<u64> {
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed).context("the system gives no random numbers")?;
+    Ok(u64::from_le_bytes(seed))
 }

@@ -17,6 +17,7 @@ use tracing::warn;
 
 use crate::log::Log;
 use crate::page::Page;
+use crate::upstream::Upstream;
 use crate::{llm, page};
 
 /// What every handler shares.
@@ -25,6 +26,8 @@ pub struct Site {
     pub log: Arc<Log>,
     /// Every request's seed is this plus its number.
     pub seed: u64,
+    /// Relayed to instead of playing scenarios, where one is given.
+    pub upstream: Option<Upstream>,
     /// The chat page.
     pub page: Page,
 }

@@ -1,0 +1,113 @@
+//! Synthetic traffic: a number of streams comes in; that many real streams are read from the demo server,
+//! measured as a page would measure them, and their reports go out to the collector.
+
+mod deliver;
+mod mix;
+mod visit;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use beacon::Outcome;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::answer::Random;
+use crate::upstream::client;
+pub use deliver::Delivered;
+use deliver::Delivery;
+use mix::Visit;
+
+/// What traffic to make.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// Base URL of the demo site.
+    pub demo: String,
+    /// Base URL of the collector.
+    pub collector: String,
+    /// Site key for the beacons.
+    pub site: String,
+    /// How many streams.
+    pub streams: u32,
+    /// Their starts are spread evenly over this; zero starts them as `concurrency` allows.
+    pub over: Duration,
+    /// How many streams are open at once, at most.
+    pub concurrency: usize,
+    /// The same seed asks for the same streams.
+    pub seed: u64,
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// How many streams ended in which way.
+    pub outcomes: BTreeMap<Outcome, u32>,
+    /// What became of their reports.
+    pub delivered: Delivered,
+}
+
+impl Traffic {
+    /// Makes the traffic; `progress` hears how many streams have ended.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub async fn send(self, progress: impl Fn(u32)) -> reqwest::Result<Sent> {
+        let client = client()?;
+        let (reports, to_deliver) = mpsc::channel(1_024);
+        let delivery = Delivery::new(client.clone(), &self.collector, &self.site);
+        let delivery = tokio::spawn(delivery.run(to_deliver));
+        let permits = Arc::new(Semaphore::new(self.concurrency.max(1)));
+        let demo: Arc<str> = self.demo.trim_end_matches('/').into();
+        let mut random = Random::new(self.seed);
+        let mut sent = Sent::default();
+        let mut open = JoinSet::new();
+        let began = Instant::now();
+        for number in 0..self.streams {
+            sleep_until(began + self.over.mul_f64(f64::from(number) / f64::from(self.streams))).await;
+            let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
+            let visit = Visit::draw(&mut random);
+            let (client, demo, reports) = (client.clone(), Arc::clone(&demo), reports.clone());
+            open.spawn(async move {
+                let report = visit.read(&client, &demo).await;
+                drop(permit);
+                let outcome = report.outcome;
+                reports.send(report).await.expect("the delivery reads to the end");
+                outcome
+            });
+            while let Some(ended) = open.try_join_next() {
+                progress(sent.count(ended.expect("no visit panics")));
+            }
+        }
+        drop(reports);
+        while let Some(ended) = open.join_next().await {
+            progress(sent.count(ended.expect("no visit panics")));
+        }
+        sent.delivered = delivery.await.expect("the delivery does not panic");
+        Ok(sent)
+    }
+}
+
+impl Sent {
+    /// Counts one more stream, and tells how many there are now.
+    fn count(&mut self, outcome: Outcome) -> u32 {
+        *self.outcomes.entry(outcome).or_default() += 1;
+        self.outcomes.values().sum()
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcomes: Vec<_> =
+            self.outcomes.iter().map(|(outcome, count)| format!("{} {count}", outcome.as_str())).collect();
+        let Delivered { accepted, refused, lost } = self.delivered;
+        write!(
+            f,
+            "{} streams: {}; reports: accepted {accepted}, refused {refused}, lost {lost}",
+            self.outcomes.values().sum::<u32>(),
+            outcomes.join(", "),
+        )
+    }
+}

@@ -1,0 +1,72 @@
+//! Facts about delivery, against a collector of a few lines.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::upstream::client;
+
+/// Delivers `count` reports to a collector that gives `answers` in turn, then 204; what became of them, and
+/// the sizes of the batches that arrived.
+async fn delivered(count: usize, answers: Vec<Response>) -> (Delivered, Vec<usize>) {
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let answers = Arc::new(Mutex::new(answers.into_iter()));
+    let seen = Arc::clone(&sizes);
+    let beacons = async move |body: String| {
+        let batch: Batch = serde_json::from_str(&body).unwrap();
+        seen.lock().unwrap().push(batch.reports.len());
+        answers.lock().unwrap().next().unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server =
+        tokio::spawn(axum::serve(listener, Router::new().route("/v1/beacons", post(beacons))).into_future());
+    let (reports, to_deliver) = mpsc::channel(64);
+    for number in 0..count {
+        reports.send(StreamReport::new(format!("{number:032x}"))).await.unwrap();
+    }
+    drop(reports);
+    let delivered = Delivery::new(client().unwrap(), &url, "demo").run(to_deliver).await;
+    server.abort();
+    let sizes = sizes.lock().unwrap().clone();
+    (delivered, sizes)
+}
+
+fn busy(status: StatusCode) -> Response {
+    (status, [(header::RETRY_AFTER, "0")]).into_response()
+}
+
+#[tokio::test]
+async fn reports_travel_in_batches() {
+    let (delivered, sizes) = delivered(45, Vec::new()).await;
+    assert_eq!(delivered, Delivered { accepted: 45, ..Delivered::default() });
+    assert_eq!(sizes, [20, 20, 5]);
+}
+
+#[tokio::test]
+async fn a_busy_collector_is_asked_again_and_nothing_counts_twice() {
+    let answers = vec![busy(StatusCode::TOO_MANY_REQUESTS), busy(StatusCode::SERVICE_UNAVAILABLE)];
+    let (delivered, sizes) = delivered(3, answers).await;
+    assert_eq!(delivered, Delivered { accepted: 3, ..Delivered::default() });
+    assert_eq!(sizes, [3, 3, 3]);
+}
+
+#[tokio::test]
+async fn a_refused_batch_is_not_sent_again() {
+    let (delivered, sizes) = delivered(25, vec![StatusCode::BAD_REQUEST.into_response()]).await;
+    assert_eq!(delivered, Delivered { accepted: 5, refused: 20, lost: 0 });
+    assert_eq!(sizes, [20, 5]);
+}
+
+#[tokio::test]
+async fn a_collector_that_stays_busy_loses_the_batch() {
+    let answers = (0..=RETRIES).map(|_| busy(StatusCode::SERVICE_UNAVAILABLE)).collect();
+    let (delivered, _) = delivered(2, answers).await;
+    assert_eq!(delivered, Delivered { lost: 2, ..Delivered::default() });
+}

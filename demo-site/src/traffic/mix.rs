@@ -1,0 +1,212 @@
+//! What one made-up user asks, of which model, and how it goes: random numbers come in, a visit goes out.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use beacon::Page;
+use probe_core::End;
+
+use crate::answer::Random;
+use crate::api::Api;
+
+/// One stream to be read.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) id: String,
+    /// Path segment with its pace.
+    pub(super) scenario: String,
+    pub(super) model: &'static Model,
+    pub(super) page: Page,
+    /// The user leaves or presses Stop after this.
+    pub(super) leaves: Option<(Duration, End)>,
+}
+
+/// A made-up model: none of its numbers is any real one's.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) name: &'static str,
+    /// As an app would tell the probe. `None`: the content says it.
+    pub(super) provider: Option<&'static str>,
+    pub(super) api: Api,
+    /// Median time to first token.
+    first_ms: f64,
+    /// Spread of it, as the deviation of its logarithm.
+    spread: f64,
+    gap_ms: f64,
+    deltas: (u64, u64),
+    weight: u32,
+}
+
+impl Visit {
+    pub(super) fn draw(random: &mut Random) -> Self {
+        let model = weighted(random, MODELS, |model| model.weight);
+        let (scenario, _) = *weighted(random, SCENARIOS, |&(_, weight)| weight);
+        let first_ms = (model.first_ms * (model.spread * bell(random)).exp()).clamp(40.0, 12_000.0);
+        let gap_ms = model.gap_ms * (0.25 * bell(random)).exp();
+        let deltas = random.between(model.deltas.0, model.deltas.1);
+        let leaves = match scenario {
+            "user_stops" => {
+                let end = if random.between(0, 3) == 0 { End::PageGone } else { End::Cancelled };
+                Some((Duration::from_millis(random.between(200, 3_000)), end))
+            }
+            _ => None,
+        };
+        let pace = match scenario {
+            // A minute long whatever happens: the user leaves before.
+            "user_stops" => format!(";first={first_ms:.0};gap={gap_ms:.0}"),
+            "slow_first_token" | "http_error" | "empty" => String::new(),
+            _ => format!(";first={first_ms:.0};gap={gap_ms:.0};deltas={deltas}"),
+        };
+        let id = format!("{:016x}{:016x}", random.bits(), random.bits());
+        Self { id, scenario: format!("{scenario}{pace}"), model, page: page(random), leaves }
+    }
+}
+
+fn page(random: &mut Random) -> Page {
+    let &(browser, os, device, _) = weighted(random, BROWSERS, |row| row.3);
+    let told = |word: &'static str| Some(Cow::Borrowed(word));
+    // Only Chromium tells the class of its connection.
+    let connection =
+        matches!(browser, "chrome" | "edge").then(|| if random.between(0, 9) == 0 { "3g" } else { "4g" });
+    let visibility = *weighted(random, VISIBILITY, |row| row.1);
+    Page {
+        browser: told(browser),
+        os: told(os),
+        device: told(device),
+        connection: connection.map(Cow::Borrowed),
+        visibility: told(visibility.0),
+        release: None,
+        route: told(if random.between(0, 3) == 0 { "/" } else { "/chat/:id" }),
+    }
+}
+
+fn weighted<'a, T>(random: &mut Random, rows: &'a [T], weight: impl Fn(&T) -> u32) -> &'a T {
+    let total: u32 = rows.iter().map(&weight).sum();
+    let mut left = random.between(0, u64::from(total) - 1) as u32;
+    for row in rows {
+        let own = weight(row);
+        if left < own {
+            return row;
+        }
+        left -= own;
+    }
+    unreachable!("the weights add up to the total")
+}
+
+/// About a standard normal number: twelve even ones, added up.
+fn bell(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.share()).sum::<f64>() - 6.0
+}
+
+const MODELS: &[Model] = &[
+    Model {
+        name: "aurora-mini",
+        provider: Some("northlight"),
+        api: Api::OpenaiChat,
+        first_ms: 280.0,
+        spread: 0.4,
+        gap_ms: 10.0,
+        deltas: (40, 120),
+        weight: 32,
+    },
+    Model {
+        name: "aurora-large",
+        provider: Some("northlight"),
+        api: Api::OpenaiResponses,
+        first_ms: 640.0,
+        spread: 0.45,
+        gap_ms: 20.0,
+        deltas: (40, 100),
+        weight: 24,
+    },
+    Model {
+        name: "harbor-3",
+        provider: Some("harbor"),
+        api: Api::Anthropic,
+        first_ms: 540.0,
+        spread: 0.5,
+        gap_ms: 16.0,
+        deltas: (40, 110),
+        weight: 26,
+    },
+    Model {
+        name: "pebble-8b",
+        provider: None,
+        api: Api::Ollama,
+        first_ms: 200.0,
+        spread: 0.6,
+        gap_ms: 26.0,
+        deltas: (30, 80),
+        weight: 11,
+    },
+    Model {
+        name: "pebble-70b",
+        provider: Some("in-house"),
+        api: Api::OpenaiChat,
+        first_ms: 1_100.0,
+        spread: 0.5,
+        gap_ms: 34.0,
+        deltas: (30, 70),
+        weight: 7,
+    },
+];
+
+/// Names of [`crate::scenario::TABLE`], in thousandths.
+const SCENARIOS: &[(&str, u32)] = &[
+    ("normal", 850),
+    ("slow_first_token", 12),
+    ("stall", 20),
+    ("cut_socket", 18),
+    ("cut_clean", 20),
+    ("provider_error", 14),
+    ("malformed", 8),
+    ("buffered", 14),
+    ("http_error", 12),
+    ("empty", 4),
+    ("user_stops", 28),
+];
+
+/// Browser, operating system, device, and how many of a hundred.
+const BROWSERS: &[(&str, &str, &str, u32)] = &[
+    ("chrome", "windows", "desktop", 30),
+    ("chrome", "android", "mobile", 22),
+    ("safari", "ios", "mobile", 18),
+    ("chrome", "macos", "desktop", 11),
+    ("edge", "windows", "desktop", 7),
+    ("safari", "macos", "desktop", 6),
+    ("firefox", "linux", "desktop", 4),
+    ("safari", "ios", "tablet", 2),
+];
+
+const VISIBILITY: &[(&str, u32)] = &[("visible", 90), ("mixed", 8), ("hidden", 2)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn every_drawn_path_names_a_scenario_and_ids_are_unique() {
+        let mut random = Random::new(1);
+        let mut ids: Vec<_> = (0..2_000)
+            .map(|_| {
+                let visit = Visit::draw(&mut random);
+                visit.scenario.parse::<Scenario>().unwrap();
+                assert_eq!(visit.id.len(), 32);
+                visit.id
+            })
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 2_000);
+    }
+
+    #[test]
+    fn five_of_six_visits_are_normal_and_every_fault_occurs() {
+        let mut random = Random::new(2);
+        let drawn: Vec<_> = (0..2_000).map(|_| Visit::draw(&mut random).scenario).collect();
+        let share = |name: &str| drawn.iter().filter(|path| path.split(';').next() == Some(name)).count();
+        assert!((1_650..1_750).contains(&share("normal")), "{}", share("normal"));
+        assert!(SCENARIOS.iter().all(|(name, _)| share(name) > 0));
+    }
+}

@@ -1,0 +1,221 @@
+//! A real LLM server behind this one: a request comes in and is passed on; its stream goes out byte for byte
+//! with this server's own time to first token as comments between the events.
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use beacon::StreamReport;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use probe_core::{Meter, Timestamp};
+use reqwest::{Client, Url};
+use tracing::warn;
+
+use crate::api::{Api, Moments, first_token_comment, generation_comment};
+use crate::between::Between;
+use crate::llm;
+use crate::log::{End, Recorder};
+use crate::play::Cut;
+
+/// Where to, and as whom.
+pub struct Upstream {
+    base: String,
+    key: Option<HeaderValue>,
+    client: Client,
+}
+
+/// Why an upstream cannot be used.
+#[derive(Debug)]
+pub enum UpstreamError {
+    /// Not an `http` or `https` address.
+    Address(String),
+    /// The key has characters that no header takes.
+    Key,
+    /// No client could be made.
+    Client(reqwest::Error),
+}
+
+impl Upstream {
+    /// `base` is the address below which the APIs lie, with or without the `/v1` at its end; `key`, where
+    /// given, replaces what the page sends.
+    ///
+    /// # Errors
+    /// When the address or the key is not usable.
+    pub fn new(base: &str, key: Option<&str>) -> Result<Self, UpstreamError> {
+        let trimmed = base.trim_end_matches('/');
+        let trimmed = trimmed.strip_suffix("/v1").unwrap_or(trimmed);
+        let url = Url::parse(trimmed).map_err(|_| UpstreamError::Address(base.to_owned()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UpstreamError::Address(base.to_owned()));
+        }
+        let key = key.map(HeaderValue::from_str).transpose().map_err(|_| UpstreamError::Key)?;
+        let client = client().map_err(UpstreamError::Client)?;
+        Ok(Self { base: trimmed.to_owned(), key, client })
+    }
+
+    pub(crate) async fn relay(
+        &self,
+        api: Api,
+        headers: &HeaderMap,
+        body: Bytes,
+        mut recorder: Recorder,
+    ) -> Response {
+        let url = format!("{}{}", self.base, api.path());
+        let request = self.client.post(url).headers(self.request_headers(headers)).body(body);
+        match request.send().await {
+            Ok(response) => relayed(api, response, recorder),
+            Err(error) => {
+                warn!(upstream = %self.base, %error, "The upstream did not answer");
+                recorder.headers(502, None);
+                recorder.end(End::Complete);
+                llm::refuse(api, StatusCode::BAD_GATEWAY, "the upstream did not answer")
+            }
+        }
+    }
+
+    fn request_headers(&self, from: &HeaderMap) -> HeaderMap {
+        let mut headers = picked(from, REQUEST_HEADERS);
+        if let Some(key) = &self.key {
+            let bearer = [b"Bearer ", key.as_bytes()].concat();
+            let bearer = HeaderValue::from_bytes(&bearer).expect("the key was a header value before");
+            headers.insert(header::AUTHORIZATION, bearer);
+            headers.insert("x-api-key", key.clone());
+        }
+        headers
+    }
+}
+
+impl std::fmt::Display for UpstreamError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(base) => write!(f, "upstream `{base}` is not an http(s) address"),
+            Self::Key => f.write_str("the upstream key has characters that a header cannot carry"),
+            Self::Client(_) => f.write_str("cannot make an HTTP client"),
+        }
+    }
+}
+
+impl std::error::Error for UpstreamError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Client(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// An HTTP client whose TLS is rustls with ring.
+///
+/// # Errors
+/// When the system's certificates cannot be read.
+pub(crate) fn client() -> reqwest::Result<Client> {
+    // A second call finds the provider installed, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().build()
+}
+
+fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Response {
+    let status = response.status();
+    let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
+    let is_sse =
+        content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+    let mut headers = llm::stream_headers(recorder.seq());
+    headers.extend(picked(response.headers(), RESPONSE_HEADERS));
+    recorder.headers(status.as_u16(), None);
+    let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+    let named = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    meter.on_headers(Timestamp::from_ms(recorder.now_ms()), status.as_u16(), named);
+    let relayed = Relayed {
+        response,
+        recorder,
+        meter,
+        moments: Moments::default(),
+        deltas: 0,
+        between: (api.has_comments() && is_sse).then(Between::new),
+        over: false,
+    };
+    (status, headers, Body::from_stream(relayed.into_stream())).into_response()
+}
+
+/// An answer on its way through.
+struct Relayed {
+    response: reqwest::Response,
+    recorder: Recorder,
+    meter: Meter,
+    moments: Moments,
+    deltas: u32,
+    /// `None` where the format has no comments.
+    between: Option<Between>,
+    over: bool,
+}
+
+impl Relayed {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Cut>> + Send + 'static {
+        unfold(self, |mut relayed| async move {
+            let chunk = relayed.next_chunk().await?;
+            Some((chunk, relayed))
+        })
+    }
+
+    async fn next_chunk(&mut self) -> Option<Result<Bytes, Cut>> {
+        if self.over {
+            return None;
+        }
+        match self.response.chunk().await {
+            Ok(Some(chunk)) => Some(Ok(self.pass(chunk))),
+            Ok(None) => {
+                self.over = true;
+                self.recorder.end(End::Complete);
+                None
+            }
+            Err(error) => {
+                self.over = true;
+                warn!(%error, "The upstream broke off");
+                self.recorder.end(End::Cut);
+                Some(Err(Cut))
+            }
+        }
+    }
+
+    fn pass(&mut self, chunk: Bytes) -> Bytes {
+        let now_ms = self.recorder.now_ms();
+        let seen = self.meter.on_chunk(Timestamp::from_ms(now_ms), &chunk);
+        let report = self.meter.report();
+        let deltas = report.deltas - self.deltas;
+        self.deltas = report.deltas;
+        self.moments = moments(&report, now_ms);
+        if let (true, Some(id)) = (self.deltas == deltas, &report.response_id) {
+            self.recorder.id(id);
+        }
+        let Some(between) = &mut self.between else {
+            self.recorder.write(&chunk, deltas);
+            return chunk;
+        };
+        if seen.first_token {
+            between.insert(&first_token_comment(false).text(&self.moments));
+        }
+        if seen.ended && self.moments.first_token_ms.is_some() {
+            between.insert(&generation_comment(report.output_tokens).text(&self.moments));
+        }
+        let chunk = between.pass(chunk);
+        self.recorder.write(&chunk, deltas);
+        chunk
+    }
+}
+
+fn moments(report: &StreamReport, now_ms: f64) -> Moments {
+    let (first, last) = (report.ttft_ms, report.e2e_ms.unwrap_or(now_ms));
+    Moments { now_ms, first_token_ms: first, last_token_ms: last, ..Moments::default() }
+}
+
+fn picked(from: &HeaderMap, names: &[&'static str]) -> HeaderMap {
+    let pick = |&name: &&'static str| Some((HeaderName::from_static(name), from.get(name)?.clone()));
+    names.iter().filter_map(pick).collect()
+}
+
+/// What an upstream needs from the page; cookies and origins are none of its business.
+const REQUEST_HEADERS: &[&str] = &["content-type", "accept", "anthropic-version", "anthropic-beta"];
+
+/// What a page may need from an upstream.
+const RESPONSE_HEADERS: &[&str] =
+    &["content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms"];
