@@ -79,7 +79,8 @@ function verdict({ ttfv, errors, streams }) {
 
 export function timeseries(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
-  const { step, steps } = cut(select(streams, query, { from, to }), from, to);
+  const asked = Number(query.get("step") ?? 0) * 1000;
+  const { step, steps } = cut(select(streams, query, { from, to }), from, to, asked);
   const points = steps.map(([t, held]) => ({
     t,
     ...quantiles(values(held, metric)),
@@ -127,8 +128,8 @@ export function page(streams, query, window) {
   return { streams: found.slice(at, at + limit), next: at + limit < found.length ? String(at + limit) : null };
 }
 
-function cut(streams, from, to) {
-  const step = Math.max(1, Math.ceil((to - from) / MINUTE / 120)) * MINUTE;
+function cut(streams, from, to, asked = 0) {
+  const step = asked || Math.max(1, Math.ceil((to - from) / MINUTE / 120)) * MINUTE;
   const first = Math.floor(from / step) * step;
   const steps = [];
   for (let t = first; t < to; t += step) steps.push([t, []]);

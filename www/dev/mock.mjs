@@ -1,7 +1,8 @@
 /**
  * A made-up collector for working on the dashboard: `node dev/mock.mjs [--port 8787] [--scenario NAME]`.
  * Serves `dist/` under the collector's content security policy, and `/v1` from invented streams.
- * Scenarios: ready, few, noserver, range (old data only), empty, error, locked (token `secret`).
+ * Scenarios: ready, few, noserver, range (old data only), empty, error, falls (answers one
+ * load and no more), locked (token `secret`).
  */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -57,7 +58,11 @@ function withOpen(all) {
   return [...all.slice(0, -3), ...all.slice(-3).map(open)];
 }
 
+let loads = 0;
+
 function answerApi(request, { pathname, searchParams: query }) {
+  if (pathname === "/v1/summary") loads += 1;
+  if (options.scenario === "falls" && loads > 1) return refuse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
     return refuse(401, "unauthorized", "this collector wants a token");

@@ -228,8 +228,9 @@ type Query = Record<string, string | undefined>;
 export const getSummary = (window: Window, access: Access) =>
   get<Summary>("v1/summary", windowQuery(window), access);
 
-export const getTimeseries = (window: Window, metric: Metric, access: Access) =>
-  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric }, access);
+/** `step` is in seconds. */
+export const getTimeseries = (window: Window, metric: Metric, step: number, access: Access) =>
+  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: String(step) }, access);
 
 export const getHistogram = (window: Window, metric: Metric, access: Access) =>
   get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);

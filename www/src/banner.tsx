@@ -1,4 +1,4 @@
-/** The collector cannot be reached: says so above what it last answered, and offers to try again. */
+/** No good answer from the collector: says so above what it last answered, and offers to try again. */
 import { clock } from "./format";
 import { refresh } from "./feed";
 import { Glyph } from "./glyph";
@@ -12,8 +12,7 @@ export function Banner() {
     <div class="banner" role="alert" data-banner>
       <Glyph name="bad" />
       <p>
-        The collector cannot be reached ({value.reason}).{" "}
-        {at ? `What you see is from ${clock(at)}.` : "Nothing has been loaded yet."}
+        {value.what} {at ? `What you see is from ${clock(at)}.` : "Nothing has been loaded yet."}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

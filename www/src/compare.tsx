@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { Compare as CompareAnswer } from "./api";
 import { Choice } from "./choice";
 import { Figure } from "./figure";
-import { clock, count, duration, moment, percent, steadyDuration, words } from "./format";
+import { count, duration, moment, percent, steadyDuration, stretch, words } from "./format";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW } from "./metric";
 import type { PlotSpec } from "./plot";
@@ -41,7 +41,7 @@ export function Compare({ answer, from, to }: CompareProps) {
         ]}
       />
       <div class="plot-frame">
-        <LineChart spec={spec} label={`Client and server time to first token, ${which}`} readout={(index) => readoutOf(answer, which, index)} />
+        <LineChart spec={spec} label={`Client and server time to first token, ${which}`} readout={(index) => readoutOf(answer, which, index, to)} />
       </div>
       <Facts answer={answer} />
     </Figure>
@@ -56,7 +56,12 @@ function Facts({ answer }: { answer: CompareAnswer }) {
       <div>
         <dt>Overhead</dt>
         <dd>
-          {duration(overhead.p50_ms)} <small>p50</small> {duration(overhead.p95_ms)} <small>p95</small>
+          <span class="source">
+            {duration(overhead.p50_ms)} <small>p50</small>
+          </span>
+          <span class="source">
+            {duration(overhead.p95_ms)} <small>p95</small>
+          </span>
         </dd>
       </div>
       <div>
@@ -126,11 +131,11 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
   };
 }
 
-function readoutOf({ points, step_ms }: CompareAnswer, which: Percentile, index: number): Readout | null {
+function readoutOf({ points, step_ms }: CompareAnswer, which: Percentile, index: number, today: number): Readout | null {
   const point = points[index];
   if (!point) return null;
   return {
-    heading: `${clock(point.t).slice(0, 5)} – ${clock(point.t + step_ms).slice(0, 5)}`,
+    heading: stretch(point.t, step_ms, today),
     values: [
       { label: `client ${which}`, text: steadyDuration(point[`client_${which}_ms`]), colour: "client" },
       { label: `server ${which}`, text: steadyDuration(point[`server_${which}_ms`]), colour: "server" },

@@ -22,6 +22,8 @@ function Sheet({ id }: { id: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
+    // The heading, not the first button: what was opened is read before what can be done with it.
+    dialog.current?.querySelector("h2")?.focus();
     return () => dialog.current?.close();
   }, []);
   const shown = opened.value;
@@ -50,7 +52,7 @@ function SheetHead({ id }: { id: string }) {
   const shown = opened.value;
   return (
     <header class="sheet-head">
-      <h2 id="detail-title">{shown && "report" in shown ? modelOf(shown.report) : "Stream"}</h2>
+      <h2 id="detail-title" tabIndex={-1}>{shown && "report" in shown ? modelOf(shown.report) : "Stream"}</h2>
       <nav aria-label="Streams">
         <Step glyph="newer" word="Newer" row={neighbour(-1)} />
         <Step glyph="older" word="Older" row={neighbour(1)} />

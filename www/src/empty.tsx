@@ -2,7 +2,7 @@
 import { moment } from "./format";
 import { lastRange } from "./reading";
 import { answers, elsewhere, go, setRange, view } from "./state";
-import { RANGES } from "./url";
+import { RANGE_MS, RANGES } from "./url";
 
 export function Empty() {
   const newest = elsewhere.value?.newest;
@@ -56,6 +56,3 @@ function NoneInRange({ newestMs }: { newestMs: number }) {
     </section>
   );
 }
-
-const HOUR = 3_600_000;
-const RANGE_MS = { "15m": HOUR / 4, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR, "7d": 168 * HOUR, "30d": 720 * HOUR };

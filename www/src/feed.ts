@@ -26,6 +26,7 @@ import {
   token,
   view,
 } from "./state";
+import { stepFor } from "./step";
 import type { View } from "./url";
 
 export const REFRESH_MS = 5_000;
@@ -100,9 +101,10 @@ export function unlock(value: string): void {
 
 async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
-  const [summary, timeseries, histogram, compare, page] = await Promise.all([
-    getSummary(window, access),
-    getTimeseries(window, chosen.metric, access),
+  const summary = await getSummary(window, access);
+  const step = stepFor(chosen.range, summary.streams);
+  const [timeseries, histogram, compare, page] = await Promise.all([
+    getTimeseries(window, chosen.metric, step, access),
     getHistogram(window, chosen.metric, access),
     getCompare(window, access),
     getStreams(window, { outcome: chosen.outcome ?? undefined }, access),
@@ -154,8 +156,8 @@ function fail(error: unknown): void {
     link.value = { kind: "locked" };
     return;
   }
-  const reason = error instanceof Refused ? `${error.code}: ${error.message}` : "no answer";
-  link.value = { kind: "failed", reason };
+  const what = error instanceof Refused ? `The collector answers with an error: ${error.message} (${error.code}).` : "The collector cannot be reached.";
+  link.value = { kind: "failed", what };
 }
 
 function schedule(): void {

@@ -99,7 +99,7 @@ export function growth(now: number, before: number): string | null {
   if (before <= 0) return null;
   const change = (now - before) / before;
   if (Math.abs(change) < 0.005) return "unchanged";
-  if (change >= 9.995) return `${twoSignificant(now / before)}×`;
+  if (change >= 9.995) return `${twoSignificant(now / before)}× as many`;
   return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change) * 100)}${SPACE}%`;
 }
 
@@ -113,6 +113,14 @@ export function clock(unixMs: number): string {
 export function moment(unixMs: number, today: number): string {
   const same = new Date(unixMs).toDateString() === new Date(today).toDateString();
   return same ? clock(unixMs) : `${day(unixMs)}${SPACE}${clock(unixMs).slice(0, 5)}`;
+}
+
+/** A step of a series: `12:40 – 12:42`, with its day when that is not `today`'s. */
+export function stretch(from: number, length: number, today: number): string {
+  const [start, end] = [from, from + length].map((at) => clock(at).slice(0, 5));
+  if (length >= 86_400_000) return day(from);
+  const isToday = new Date(from).toDateString() === new Date(today).toDateString();
+  return `${isToday ? "" : `${day(from)}, `}${start} – ${end}`;
 }
 
 export function day(unixMs: number): string {

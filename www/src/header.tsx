@@ -4,22 +4,23 @@ import { Choice } from "./choice";
 import { clock, words } from "./format";
 import { REFRESH_MS, refresh } from "./feed";
 import { Glyph } from "./glyph";
-import { answers, busy, paused, setFilter, setRange, view } from "./state";
+import { answers, busy, paused, screen, setFilter, setRange, view } from "./state";
 import { nextTheme, theme } from "./theme";
 import { DIMENSIONS, RANGES } from "./url";
 
 const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
 
 export function Header() {
+  const isLocked = screen.value === "locked";
   return (
     <header class="header">
       <h1>
         <Glyph name="mark" />
         llm-rum
       </h1>
-      <Choice<Range> legend="Time range" name="range" options={RANGE_OPTIONS} chosen={view.value.range} onChoose={setRange} />
+      {!isLocked && <Choice<Range> legend="Time range" name="range" options={RANGE_OPTIONS} chosen={view.value.range} onChoose={setRange} />}
       <div class="tools">
-        <Refresh />
+        {!isLocked && <Refresh />}
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
           <Glyph name={theme.value} />
           <span class="tool-word">{theme.value}</span>

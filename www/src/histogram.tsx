@@ -39,7 +39,7 @@ function marksOf(answer: HistogramAnswer): Mark[] {
   const targets = targetsOf(answer.metric, answer.targets)
     .filter(({ value }) => value === slow)
     .map(({ quantile, value }): Mark => ({
-      label: `${quantile ?? "per-stream"} target ${duration(value)}`,
+      label: `target ${duration(value)}`,
       value,
       tone: quantile ?? "quiet",
       kind: "target",

@@ -17,6 +17,8 @@ export interface Line {
 /** A value to stay under, drawn across the plot. */
 export interface TargetLine {
   label: string;
+  /** Where there is no room for the label. */
+  short: string;
   colour: string;
   value: number;
 }
@@ -102,12 +104,17 @@ export class Plot {
     return {
       width: Math.max(this.host.clientWidth, 200),
       height: Math.max(this.host.clientHeight, 160),
-      padding: [12, 8, 0, 0],
+      padding: [12, this.gutter(), 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
         drag: { x: false, y: false, setScale: false },
-        points: { size: 7, width: 1.5, fill: () => this.colour("--surface"), stroke: (_, i) => this.colour(this.series()[i - 1]?.colour ?? "--ink") },
+        points: {
+          size: 7,
+          width: 1.5,
+          fill: (_, i) => (this.isBar(i) ? "transparent" : this.colour("--surface")),
+          stroke: (_, i) => (this.isBar(i) ? "transparent" : this.colour(this.lineColours()[i - this.firstLine()] ?? "--ink")),
+        },
       },
       scales: {
         x: { time: true, range: () => [this.spec.from / 1000, this.spec.to / 1000] },
@@ -124,11 +131,30 @@ export class Plot {
     };
   }
 
+  /** Room for the targets' labels at the right. */
+  private gutter(): number {
+    if (this.spec.targets.length === 0) return 8;
+    return this.isNarrow() ? 44 : 76;
+  }
+
+  private isNarrow(): boolean {
+    return this.host.clientWidth < 560;
+  }
+
   private limits(): [number, number] {
     const values = this.spec.lines.flatMap((line) => line.values.filter((value): value is number => value !== null));
     const shown = [...values, ...this.spec.targets.map((target) => target.value)];
-    if (this.spec.scale === "log") return logLimits(shown);
+    if (this.spec.scale === "log") {
+      const [low, high] = logLimits(shown);
+      // The lines keep off the bars: what is one fifth of the whole is a quarter of the rest.
+      return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_SHARE - 1)) : low, high];
+    }
     return [0, Math.max(1, ...shown) * 1.12];
+  }
+
+  /** The lowest value of the log axis that is not beside the bars. */
+  private aboveBars(low: number, high: number): number {
+    return this.spec.volume ? low * (high / low) ** (1 / VOLUME_SHARE) * 0.99 : low;
   }
 
   private timeAxis(): uPlot.Axis {
@@ -141,7 +167,9 @@ export class Plot {
       splits: (chart, _axis, low, high) => {
         const answer = timeTicks(low * 1000, high * 1000, most(chart), offset);
         step = answer.step;
-        return answer.ticks.map((tick) => tick / 1000);
+        // A label nearer to the end than half its width would be cut off.
+        const end = high * 1000 - ((high - low) * 1000 * 20) / Math.max(1, chart.width - 64);
+        return answer.ticks.filter((tick) => tick < end).map((tick) => tick / 1000);
       },
       values: (_, splits) => splits.map((tick) => timeLabel(tick * 1000, step)),
       grid: { show: false },
@@ -153,7 +181,7 @@ export class Plot {
       ...this.axisLook(),
       size: 64,
       splits: (chart, _axis, low, high) =>
-        this.spec.scale === "log" ? logTicks(low, high, Math.max(3, Math.floor(chart.height / 36))) : linearTicks(high, 5),
+        this.spec.scale === "log" ? logTicks(this.aboveBars(low, high), high, Math.max(3, Math.floor(chart.height / 36))) : linearTicks(high, 5),
       filter: (_, splits) => splits,
       values: (_, splits) => splits.map((tick) => this.spec.format(tick)),
     };
@@ -169,10 +197,17 @@ export class Plot {
     };
   }
 
-  /** What each data column after the times is drawn with. */
-  private series(): { colour: string }[] {
-    const volume = this.spec.volume ? [{ colour: "--volume" }, { colour: "--bad" }] : [];
-    return [...volume, ...this.spec.lines.flatMap((line) => [line, line])];
+  /** Columns: the times, two of bars where there is a volume, then two for each line. */
+  private firstLine(): number {
+    return this.spec.volume ? 3 : 1;
+  }
+
+  private isBar(column: number): boolean {
+    return column < this.firstLine();
+  }
+
+  private lineColours(): string[] {
+    return this.spec.lines.flatMap(({ colour }) => [colour, colour]);
   }
 
   private volumeSeries(): uPlot.Series[] {
@@ -223,9 +258,9 @@ export class Plot {
   }
 
   private bands(): uPlot.Band[] {
-    const { fillBetween, volume } = this.spec;
+    const { fillBetween } = this.spec;
     if (!fillBetween) return [];
-    const first = volume ? 3 : 1;
+    const first = this.firstLine();
     return [
       { series: [first, first + 2], fill: () => this.colour(fillBetween), dir: -1 },
       { series: [first + 1, first + 3], fill: () => this.colour(fillBetween), dir: -1 },
@@ -237,26 +272,21 @@ export class Plot {
     const ratio = devicePixelRatio;
     ctx.save();
     ctx.font = `${11 * ratio}px ${getComputedStyle(this.host).fontFamily}`;
-    ctx.textAlign = "right";
-    ctx.textBaseline = "bottom";
-    ctx.lineJoin = "round";
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([6 * ratio, 4 * ratio]);
     for (const target of this.spec.targets) {
       const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
       ctx.strokeStyle = ctx.fillStyle = this.colour(target.colour);
       ctx.globalAlpha = 0.7;
-      ctx.lineWidth = ratio;
-      ctx.setLineDash([6 * ratio, 4 * ratio]);
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       ctx.globalAlpha = 1;
-      ctx.strokeStyle = this.colour("--surface");
-      ctx.setLineDash([]);
-      ctx.lineWidth = 3 * ratio;
-      ctx.strokeText(target.label, bbox.left + bbox.width, y - 3 * ratio);
-      ctx.fillText(target.label, bbox.left + bbox.width, y - 3 * ratio);
+      ctx.fillText(this.isNarrow() ? target.short : target.label, bbox.left + bbox.width + 8 * ratio, y);
     }
     ctx.restore();
   }

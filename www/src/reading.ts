@@ -17,7 +17,8 @@ export const rangeBefore = (range: Range) => RANGE_WORDS[range].before;
 
 export function readTimeseries(series: Timeseries, range: Range): string {
   const seen = series.points.filter((point) => point.n > 0);
-  const p95 = seen.map((point) => point.p95_ms).filter(isKnown);
+  const trusted = seen.filter((point) => point.n >= FEW);
+  const p95 = (trusted.length > 0 ? trusted : seen).map((point) => point.p95_ms).filter(isKnown);
   if (p95.length === 0) return `Nothing to show for ${lastRange(range)}.`;
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
@@ -33,7 +34,7 @@ function overTarget(series: Timeseries): string {
   const over = seen.filter((point) => isKnown(point.p95_ms) && point.p95_ms > target.value).length;
   const step = stepWords(series.step_ms);
   if (over === 0) return `It stayed under the ${duration(target.value)} target throughout.`;
-  return `It was over the ${duration(target.value)} target in ${over} of ${plural(seen.length, `${step} step`)} with data.`;
+  return `It was over the ${duration(target.value)} target in ${over} of ${plural(seen.length, "step")} of ${step}.`;
 }
 
 function fewSamples(series: Timeseries): string {
@@ -43,13 +44,12 @@ function fewSamples(series: Timeseries): string {
   return `${what} fewer than ${FEW} samples and ${thin === 1 ? "is" : "are"} dashed.`;
 }
 
-/** `1-minute`, `2-hour`. */
+/** `1 minute`, `2 hours`. */
 export function stepWords(stepMs: number): string {
   const minutes = Math.round(stepMs / 60_000);
-  if (minutes < 1) return `${Math.round(stepMs / 1000)}-second`;
-  if (minutes % 1440 === 0) return `${minutes / 1440}-day`;
-  if (minutes % 60 === 0) return `${minutes / 60}-hour`;
-  return `${minutes}-minute`;
+  if (minutes % 1440 === 0) return plural(minutes / 1440, "day");
+  if (minutes % 60 === 0) return plural(minutes / 60, "hour");
+  return plural(minutes, "minute");
 }
 
 export function readHistogram(answer: HistogramAnswer): string {

@@ -14,8 +14,8 @@ import type {
 } from "./api";
 import { readView, writeView, type View } from "./url";
 
-/** `loading` until the first answer, `locked` when a token is wanted, `failed` while the collector cannot be reached. */
-export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; reason: string };
+/** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
+export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; what: string };
 
 /** One coherent set of answers to the same question. */
 export interface Answers {

@@ -18,8 +18,8 @@ export function Tiles({ summary, range }: TilesProps) {
       <FirstVisible summary={summary} range={range} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
-      <Errors summary={summary} range={range} />
       <Streams summary={summary} range={range} />
+      <Errors summary={summary} range={range} />
     </section>
   );
 }

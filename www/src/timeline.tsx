@@ -10,13 +10,13 @@ import { useWidth } from "./width";
 
 const ROW = 28;
 const NAME = 104;
-const VALUE = 132;
+const VALUE = 164;
 
 export function Timeline({ report }: { report: StreamReport }) {
   const [host, width] = useWidth<HTMLDivElement>(640);
   const [span, setSpan] = useState<Span>("whole");
   const layout = layOut(report, span);
-  const valueWidth = width < 480 ? 84 : VALUE;
+  const valueWidth = width < 480 ? 88 : VALUE;
   const plot = { left: NAME, width: Math.max(80, width - NAME - valueWidth) };
   const serverTop = ROW * (layout.moments.length + 1);
   const height = ROW * (layout.moments.length + 1) + (layout.server.length > 0 ? ROW * (layout.server.length + 1) : 0);

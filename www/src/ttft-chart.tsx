@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Metric, Range, SeriesPoint, Timeseries } from "./api";
 import { Choice } from "./choice";
-import { clock, count, duration, moment, steadyDuration } from "./format";
+import { count, duration, moment, steadyDuration, stretch } from "./format";
 import { Figure } from "./figure";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
@@ -33,7 +33,8 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
       <Legend
         entries={[
           ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
-          { label: `fewer than ${FEW} samples`, colour: "thin" },
+          ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
+          ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
           { label: "streams", colour: "volume" },
           { label: "errors", colour: "errors" },
         ]}
@@ -74,7 +75,8 @@ function plotOf(series: Timeseries): PlotSpec {
       width: name === "p95" ? 2 : 1.5,
     })),
     targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
-      label: `${quantile ?? "per-stream"} target ${duration(value)}`,
+      label: `${quantile ?? "each"} ≤ ${duration(value)}`,
+      short: `≤ ${duration(value)}`,
       colour: quantile ? `--${quantile}` : "--muted",
       value,
     })),
@@ -88,7 +90,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   const point = series.points[index];
   if (!point) return null;
   return {
-    heading: `${clock(point.t).slice(0, 5)} – ${clock(point.t + series.step_ms).slice(0, 5)}`,
+    heading: stretch(point.t, series.step_ms, series.to),
     values: [
       ...QUANTILES.map(({ name, key, colour }) => ({ label: name, text: steadyDuration(point[key]), colour })),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },

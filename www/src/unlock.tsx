@@ -17,6 +17,8 @@ export function Unlock() {
         It is the <code>admin_token</code> of the collector’s configuration. This tab keeps it until it is closed.
       </p>
       <form class="unlock" onSubmit={submit}>
+        {/* Password managers file a token under a name. */}
+        <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>
           <span class="unseen">Admin token</span>
           <input

@@ -2,6 +2,15 @@
 import type { Dimension, Filters, Metric, Outcome, Range } from "./api";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
+const HOUR = 3_600_000;
+export const RANGE_MS: Record<Range, number> = {
+  "15m": HOUR / 4,
+  "1h": HOUR,
+  "6h": 6 * HOUR,
+  "24h": 24 * HOUR,
+  "7d": 168 * HOUR,
+  "30d": 720 * HOUR,
+};
 export const METRICS: readonly Metric[] = ["ttfv", "ttft", "e2e", "tpot", "gap"];
 export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model"];
 export const OUTCOMES: readonly Outcome[] = [

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+
+import { placeMarks, type Mark } from "../src/bars";
+import { bucketsOf } from "../src/gaps";
+import { targetsOf } from "../src/metric";
+import { stepFor } from "../src/step";
+
+describe("the step of a line", () => {
+  it("is the finest that rests on enough streams", () => {
+    expect(stepFor("1h", 6000)).toBe(60);
+    expect(stepFor("1h", 1500)).toBe(120);
+    expect(stepFor("24h", 100_000)).toBe(15 * 60);
+  });
+
+  it("keeps a line where traffic is thin", () => {
+    expect(stepFor("1h", 10)).toBe(120);
+    expect(stepFor("30d", 10)).toBe(24 * 3600);
+  });
+
+  it("never gives more than 120 points, nor less than a minute", () => {
+    expect(stepFor("15m", 1_000_000)).toBe(60);
+    expect((7 * 24 * 3600) / stepFor("7d", 1e9)).toBeLessThanOrEqual(120);
+  });
+});
+
+describe("gap buckets", () => {
+  it("fold eight fine ones into one, and lose none", () => {
+    const buckets = bucketsOf({ scale: 5, offset: 158, counts: [1, 2, 3], zero: 0 });
+    expect(buckets.map(({ count }) => count)).toEqual([3, 3]);
+    expect(buckets[0]?.upper_ms).toBeCloseTo(2 ** 5);
+    expect(buckets[1]?.lower_ms).toBeCloseTo(2 ** 5);
+  });
+
+  it("below one millisecond lie where they belong", () => {
+    const [bucket] = bucketsOf({ scale: 5, offset: -1, counts: [4] });
+    expect(bucket).toEqual({ lower_ms: 2 ** -0.25, upper_ms: 1, count: 4 });
+  });
+
+  it("keep what was shorter than a step of the clock", () => {
+    expect(bucketsOf({ scale: 5, offset: 0, counts: [], zero: 2 })).toEqual([{ lower_ms: 0, upper_ms: 0, count: 2 }]);
+  });
+});
+
+describe("labels of marks", () => {
+  const mark = (value: number): Mark => ({ label: "p50 812 ms", value, tone: "p50", kind: "percentile" });
+  const place = (...values: number[]) => placeMarks(values.map(mark), (value) => value, 0, 400);
+
+  it("share a lane while they do not touch", () => {
+    expect(place(10, 200).map(({ lane }) => lane)).toEqual([0, 0]);
+  });
+
+  it("step down when they would cover each other", () => {
+    expect(place(100, 110, 120).map(({ lane }) => lane)).toEqual([0, 1, 2]);
+  });
+
+  it("turn to the left where the right has no room", () => {
+    expect(place(380)[0]?.flips).toBe(true);
+  });
+});
+
+it("targets for the first token are held against what the user sees", () => {
+  const targets = { ttft_p95_ms: 2000, tpot_ms: 80 };
+  expect(targetsOf("ttfv", targets)).toEqual([{ quantile: "p95", value: 2000 }]);
+  expect(targetsOf("ttft", targets)).toEqual([]);
+  expect(targetsOf("tpot", targets)).toEqual([{ quantile: null, value: 80 }]);
+});

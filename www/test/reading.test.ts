@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+
+import type { Compare, HistogramAnswer, SeriesPoint, Timeseries } from "../src/api";
+import { readCompare, readHistogram, readTimeseries, shareOver, stepWords } from "../src/reading";
+
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
+
+function series(...points: Partial<SeriesPoint>[]): Timeseries {
+  const filled = points.map((point, index) => ({ t: index * 60_000, n: 100, streams: 100, errors: 0, ...point }));
+  return { from: 0, to: points.length * 60_000, step_ms: 60_000, metric: "ttfv", targets: TARGETS, points: filled };
+}
+
+describe("the sentence under the time series", () => {
+  it("gives the range of the p95 and how often it was over target", () => {
+    const text = readTimeseries(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
+    expect(plain(text)).toBe(
+      "The p95 time to first visible token ran from 900 ms to 3.1 s in the last hour. It was over the 2 s target in 1 of 2 steps of 1 minute.",
+    );
+  });
+
+  it("says when it was always under it", () => {
+    expect(plain(readTimeseries(series({ p95_ms: 900 }), "15m"))).toContain("It stayed under the 2 s target throughout.");
+  });
+
+  it("does not let thin points set the range, and counts them", () => {
+    const text = plain(readTimeseries(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"));
+    expect(text).toContain("was 900 ms");
+    expect(text).toContain("1 step has fewer than 30 samples and is dashed.");
+  });
+
+  it("names no target where the metric has none", () => {
+    const text = readTimeseries({ ...series({ p95_ms: 900 }), metric: "e2e" }, "1h");
+    expect(text).not.toContain("target");
+  });
+
+  it("is honest about nothing", () => {
+    expect(readTimeseries(series({ n: 0 }, { n: 0 }), "7d")).toBe("Nothing to show for the last 7 days.");
+  });
+});
+
+describe("the sentence under the histogram", () => {
+  const answer: HistogramAnswer = {
+    metric: "ttfv",
+    n: 100,
+    targets: TARGETS,
+    buckets: [
+      { lower_ms: 500, upper_ms: 1000, count: 80 },
+      { lower_ms: 1000, upper_ms: 4000, count: 20 },
+    ],
+  };
+
+  it("gives the fullest bucket and the share over target", () => {
+    expect(plain(readHistogram(answer))).toBe(
+      "100 samples; the fullest bucket is 500 ms to 1 s. About 10.0 % took longer than the 2 s target.",
+    );
+  });
+
+  it("divides the bucket that the target cuts on the log scale", () => {
+    expect(shareOver(answer, 2000)).toBeCloseTo(0.1);
+    expect(shareOver(answer, 5000)).toBe(0);
+    expect(shareOver(answer, 400)).toBe(1);
+  });
+});
+
+it("the comparison says both figures and the way between", () => {
+  const some = (p50_ms: number) => ({ n: 10, p50_ms, p95_ms: p50_ms * 2 });
+  const answer: Compare = { streams: 12, joined: 10, sources: {}, client: some(600), server: some(550), overhead: some(28), step_ms: 60_000, points: [] };
+  expect(plain(readCompare(answer, "p50"))).toBe(
+    "p50 to first token: 600 ms for the user, 550 ms by the server's own clock. For half of the streams the way between them took at most 28 ms.",
+  );
+});
+
+it("steps are told in the largest unit that fits", () => {
+  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepWords(step))).toEqual(["1 minute", "15 minutes", "2 hours", "1 day"]);
+});

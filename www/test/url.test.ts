@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+
+import { DEFAULT_VIEW, readView, writeView, type View } from "../src/url";
+
+it("the defaults leave the address bare", () => {
+  expect(writeView(DEFAULT_VIEW)).toBe("");
+  expect(readView("")).toEqual(DEFAULT_VIEW);
+});
+
+it("a view survives the way through the address", () => {
+  const view: View = {
+    range: "24h",
+    filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
+    metric: "gap",
+    outcome: "truncated",
+    stream: "9f86d081884c7d659a2feaa0c55ad015",
+  };
+  expect(readView(writeView(view))).toEqual(view);
+});
+
+it("unknown words fall to the defaults", () => {
+  expect(readView("?range=2y&metric=vibes&outcome=fine&shoe=43")).toEqual(DEFAULT_VIEW);
+});
+
+it("an empty value is no filter", () => {
+  expect(readView("?model=&stream=").filters).toEqual({});
+  expect(readView("?model=&stream=").stream).toBeNull();
+});
