@@ -8,9 +8,10 @@ use std::error::Error;
 use std::io::{Read, Write, stdin, stdout};
 use std::process::ExitCode;
 
-use probe_core::framing::{Event, Frame};
+use probe_core::framing::{Event, Frame, Framing};
+use serde_json::{Value, json};
 
-use recording::Recording;
+use recording::{Recorded, Recording};
 
 const HELP: &str = "\
 usage: replay [--events] [--chunk N] FILE
@@ -79,12 +80,12 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     } else {
         std::fs::read(&options.file)?
     };
-    let recording = if options.file.ends_with(".jsonl") || recording::is_timeline(&bytes) {
+    let mut recording = if options.file.ends_with(".jsonl") || is_timeline(&bytes) {
         Recording::timeline(&bytes)?
     } else {
         Recording::body(bytes)
     };
-    let recording = recording.in_chunks_of(options.chunk);
+    recording.reads = recording.reads.iter().flat_map(|read| in_chunks_of(options.chunk, read)).collect();
     let mut out = stdout().lock();
     if options.events {
         return print_events(&recording, &mut out);
@@ -94,8 +95,21 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Whether standard input is a timeline rather than a body: its first row has a time.
+fn is_timeline(bytes: &[u8]) -> bool {
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice::<Value>(first).is_ok_and(|row| row["t_ms"].is_number())
+}
+
+fn in_chunks_of(bytes: usize, read: &Recorded) -> Vec<Recorded> {
+    let chunks = read.bytes.chunks(bytes);
+    chunks.map(|chunk| Recorded { at_ms: read.at_ms, bytes: chunk.to_vec() }).collect()
+}
+
 fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let mut framing = recording.event_framing();
+    let content_type = recording.response.as_ref().map_or("", |response| &response.content_type);
+    // Unlike a meter, this does not guess from the first byte: what is asked for is SSE.
+    let mut framing = Framing::of(content_type, 0);
     for read in &recording.reads {
         let mut input = &read.bytes[..];
         while let Some(frame) = framing.next(&mut input) {
@@ -107,9 +121,9 @@ fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<d
     Ok(())
 }
 
-fn line(event: &Event<'_>) -> serde_json::Value {
+fn line(event: &Event<'_>) -> Value {
     let name = if event.name.is_empty() { b"message" } else { event.name };
-    let mut line = serde_json::json!({
+    let mut line = json!({
         "event": String::from_utf8_lossy(name),
         "data": String::from_utf8_lossy(event.data),
         "id": String::from_utf8_lossy(event.id),

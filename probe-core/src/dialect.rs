@@ -173,7 +173,7 @@ impl Facts {
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
     fn begin_answer(&mut self, id: Option<&[u8]>) {
-        (self.ended, self.finished) = (false, false);
+        (self.ended, self.finished, self.finish_reason) = (false, false, None);
         let Some(id) = id.filter(|id| !id.is_empty()) else {
             return;
         };

@@ -142,3 +142,61 @@ const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
 const BURST: u32 = 8;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defects(numbers: &[Option<u64>]) -> [u32; 3] {
+        let (mut sequence, mut defects) = (Sequence::default(), Defects::default());
+        for number in numbers {
+            sequence.observe(*number, &mut defects);
+        }
+        [Defect::SequenceGap, Defect::Duplicate, Defect::Reordered].map(|defect| defects.get(defect))
+    }
+
+    #[test]
+    fn numbers_are_judged_once_the_first_two_events_have_one() {
+        for (numbers, expected) in [
+            (&[Some(0), Some(1), Some(2)][..], [0, 0, 0]),
+            (&[Some(0), Some(2), Some(3)], [1, 0, 0]),
+            (&[Some(0), Some(1), Some(1)], [0, 1, 0]),
+            (&[Some(5), Some(7), Some(6), Some(6)], [1, 1, 1]),
+            (&[Some(0), Some(1), None, Some(2)], [0, 0, 0]),
+            (&[Some(0), None, Some(9), Some(3)], [0, 0, 0]),
+            (&[None, Some(1), Some(9), Some(3)], [0, 0, 0]),
+            (&[Some(0), Some(1), Some(1 << 50), Some(0)], [1, 0, 1]),
+        ] {
+            assert_eq!(defects(numbers), expected, "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn a_stall_is_long_beside_the_median() {
+        let mut gaps = LongGaps::default();
+        [20.0, 2_000.0, 2_001.0, 5_000.0].into_iter().for_each(|gap| gaps.observe(gap));
+        for (median, stalls) in [(20.0, 2), (250.0, 2), (300.0, 1), (1_000.0, 0)] {
+            assert_eq!(gaps.stalls(median), stalls, "median {median}");
+        }
+    }
+
+    #[test]
+    fn full_buffers_are_a_proxy_only_when_full_of_events() {
+        let buffered = |reads: &[(usize, u32)]| {
+            let mut flow = Flow::default();
+            reads.iter().for_each(|&(bytes, deltas)| flow.observe(bytes, deltas));
+            flow.is_buffered(40, 3_000.0, 4_000.0)
+        };
+        assert!(buffered(&[(4096, 20), (4096, 20)]));
+        assert!(!buffered(&[(4096, 20), (4095, 20)]));
+        assert!(!buffered(&[(16384, 1), (16384, 1)]));
+    }
+
+    #[test]
+    fn a_short_answer_is_never_buffered() {
+        assert!(Flow::default().is_buffered(8, 40.0, 1_001.0));
+        assert!(!Flow::default().is_buffered(8, 40.0, 1_000.0));
+        assert!(!Flow::default().is_buffered(7, 40.0, 4_000.0));
+        assert!(!Flow::default().is_buffered(8, 201.0, 4_000.0));
+    }
+}

@@ -255,15 +255,15 @@ impl Meter {
         let lines = matches!(framing, Framing::Ndjson(_));
         let pending = framing.finish();
         let text = pending.event.and_then(|event| self.facts.read_pending(&event));
-        let counted = lines && text.is_some();
-        if pending.bytes > 0 && end == End::Closed && !counted {
-            self.facts.defects.add(Defect::PendingAtEof);
-        }
+        let unread = pending.bytes > 0 && !(lines && text.is_some());
         if self.facts.ended {
             self.end_marker.get_or_insert(arrived);
         }
         if let Some(text) = text.filter(|_| lines) {
             self.count(arrived, 1, u32::from(text.any()), text);
+        }
+        if unread && end == End::Closed && !self.is_plain_text() {
+            self.facts.defects.add(Defect::PendingAtEof);
         }
     }
 

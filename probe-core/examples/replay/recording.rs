@@ -3,7 +3,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use beacon::StreamReport;
-use probe_core::framing::{Framing, Sse};
 use probe_core::{End, Meter, Timestamp};
 use serde_json::Value;
 
@@ -85,17 +84,6 @@ impl Recording {
         Ok(())
     }
 
-    /// The same bytes at the same times, at most `bytes` at a time.
-    pub(crate) fn in_chunks_of(mut self, bytes: usize) -> Self {
-        let split = |read: &Recorded| {
-            let at_ms = read.at_ms;
-            let chunks = read.bytes.chunks(bytes).map(|chunk| Recorded { at_ms, bytes: chunk.to_vec() });
-            chunks.collect::<Vec<_>>()
-        };
-        self.reads = self.reads.iter().flat_map(split).collect();
-        self
-    }
-
     /// The report of a meter that saw this.
     pub(crate) fn report(&self) -> StreamReport {
         let at = Timestamp::from_ms;
@@ -109,14 +97,6 @@ impl Recording {
         meter.on_end(at(self.end.1), self.end.0);
         if self.timed { meter.report() } else { without_durations(meter.report()) }
     }
-
-    /// The framing that shows its events: SSE, unless the headers say otherwise.
-    pub(crate) fn event_framing(&self) -> Framing {
-        match &self.response {
-            Some(response) => Framing::of(&response.content_type, 0),
-            None => Framing::Sse(Sse::default()),
-        }
-    }
 }
 
 impl std::fmt::Display for BadRow {
@@ -126,12 +106,6 @@ impl std::fmt::Display for BadRow {
 }
 
 impl std::error::Error for BadRow {}
-
-/// Whether this looks like a timeline rather than a body: its first row has a time.
-pub(crate) fn is_timeline(bytes: &[u8]) -> bool {
-    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    serde_json::from_slice::<Value>(first).is_ok_and(|row| row["t_ms"].is_number())
-}
 
 /// The same report without what only real times can tell.
 pub(crate) fn without_durations(report: StreamReport) -> StreamReport {

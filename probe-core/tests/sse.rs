@@ -1,0 +1,218 @@
+//! The event stream rules of the HTML standard, case by case, each at every split.
+
+use probe_core::framing::{Frame, MAX_EVENT_BYTES, Sse};
+
+/// Event name, data, id in force, reconnection time in force.
+type Dispatched = (String, String, String, Option<u64>);
+
+/// All that a parser says of a body that comes in the given chunks.
+#[derive(Debug, Default, PartialEq)]
+struct Heard {
+    events: Vec<Dispatched>,
+    comments: Vec<String>,
+    oversize: usize,
+    html: usize,
+    /// Bytes pending at the end, and the data of what they would have been.
+    pending: (usize, Option<String>),
+}
+
+fn listen<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (mut sse, mut heard) = (Sse::default(), Heard::default());
+    for mut chunk in chunks {
+        while let Some(frame) = sse.next(&mut chunk) {
+            match frame {
+                Frame::Event(event) => {
+                    let name = if event.name.is_empty() { b"message" } else { event.name };
+                    heard.events.push((text(name), text(event.data), text(event.id), event.retry));
+                }
+                Frame::Comment(comment) => heard.comments.push(text(comment)),
+                Frame::Oversize => heard.oversize += 1,
+                Frame::Html => heard.html += 1,
+            }
+        }
+    }
+    let pending = sse.finish();
+    heard.pending = (pending.bytes, pending.event.map(|event| text(event.data)));
+    heard
+}
+
+/// Hears a body whole, and checks that every split into two and byte by byte say the same.
+fn hear(body: &[u8]) -> Heard {
+    let whole = listen([body]);
+    for at in 0..=body.len() {
+        let (left, right) = body.split_at(at);
+        assert_eq!(listen([left, right]), whole, "split at {at} of {:?}", String::from_utf8_lossy(body));
+    }
+    assert_eq!(listen(body.chunks(1)), whole, "byte by byte");
+    whole
+}
+
+fn data(body: impl AsRef<[u8]>) -> Vec<String> {
+    hear(body.as_ref()).events.into_iter().map(|(_, data, _, _)| data).collect()
+}
+
+fn named(body: &str) -> Vec<(String, String)> {
+    hear(body.as_bytes()).events.into_iter().map(|(name, data, _, _)| (name, data)).collect()
+}
+
+fn with_ids(body: &str) -> Vec<(String, String)> {
+    hear(body.as_bytes()).events.into_iter().map(|(_, data, id, _)| (data, id)).collect()
+}
+
+fn retry_in_force(body: &str) -> Option<u64> {
+    hear(body.as_bytes()).events.last().unwrap().3
+}
+
+fn pair(left: &str, right: &str) -> (String, String) {
+    (left.to_owned(), right.to_owned())
+}
+
+/// The bodies of web-platform-tests `eventsource/format-*` and the examples of the standard, with
+/// the data of the events that they dispatch.
+const CASES: &[(&str, &str, &[&str])] = &[
+    ("format-bom", "\u{feff}data:1\n\n\u{feff}data:2\n\ndata:3\n\n", &["1", "3"]),
+    ("format-bom-2", "\u{feff}\u{feff}data:1\n\ndata:2\n\ndata:3\n\n", &["2", "3"]),
+    ("format-comments", "data:1\r:\0\n:\r\ndata:2\n:x\rdata:3\n:data:fail\r:x\ndata:4\n\n", &["1\n2\n3\n4"]),
+    ("format-data-before-final-empty-line", "retry:1000\ndata:test1\n\nid:test\ndata:test2", &["test1"]),
+    ("format-field-data", "data:\n\ndata\ndata\n\ndata:test\n\n", &["", "\n", "test"]),
+    ("format-field-event-empty", "event: \ndata:data\n\n", &["data"]),
+    (
+        "format-field-parsing",
+        "data:\0\ndata:  2\rData:1\ndata\0:2\ndata:1\r\0data:4\nda-ta:3\rdata_5\ndata:3\rdata:\r\n data:32\ndata:4\n\n",
+        &["\0\n 2\n1\n3\n\n4"],
+    ),
+    (
+        "format-field-unknown",
+        "data:test\n data\ndata\nfoobar:xxx\njustsometext\n:thisisacommentyay\ndata:test\n\n",
+        &["test\n\ntest"],
+    ),
+    ("format-leading-space", "data:\ttest\rdata: \ndata:test\n\n", &["\ttest\n\ntest"]),
+    ("format-newlines", "data:test\r\ndata\ndata:test\r\n\r", &["test\n\ntest"]),
+    ("format-null-character", "data:\0\n\n\n\n", &["\0"]),
+    ("format-utf-8", "data:ok\u{2026}\n\n", &["ok\u{2026}"]),
+    (
+        "event-data",
+        "data:msg\ndata: msg\n\n:\nfalsefield:msg\n\nfalsefield:msg\nData:data\n\ndata\n\ndata:end\n\n",
+        &["msg\nmsg", "", "end"],
+    ),
+    ("standard, stocks", "data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"]),
+    (
+        "standard, four blocks",
+        ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+        &["first event", "second event", " third event"],
+    ),
+    ("standard, two events", "data\n\ndata\ndata\n\ndata:", &["", "\n"]),
+    ("standard, the same twice", "data:test\n\ndata: test\n\n", &["test", "test"]),
+];
+
+#[test]
+fn the_published_cases_hold_at_every_split() {
+    for (name, body, expected) in CASES {
+        assert_eq!(data(body), *expected, "{name}");
+    }
+}
+
+#[test]
+fn line_ends_of_all_three_kinds_are_the_same() {
+    for end in ["\n", "\r", "\r\n"] {
+        let body = ["event: a", "data: 1", "data: 2", "", "data: 3", "", ""].join(end);
+        assert_eq!(named(&body), [pair("a", "1\n2"), pair("message", "3")], "{end:?}");
+    }
+    assert_eq!(data("data: 1\r\r\ndata: 2\n\r\n"), ["1", "2"]);
+}
+
+#[test]
+fn an_event_name_holds_for_one_event() {
+    let body = "event: a\ndata: 1\n\ndata: 2\n\nevent: b\n\ndata: 3\n\nevent: c\nevent: d\ndata: 4\n\n";
+    let expected = [pair("a", "1"), pair("message", "2"), pair("message", "3"), pair("d", "4")];
+    assert_eq!(named(body), expected);
+}
+
+#[test]
+fn an_id_stays_until_another_comes() {
+    let body = "id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\nid\ndata: d\n\n";
+    assert_eq!(with_ids(body), [pair("a", "1"), pair("b", "1"), pair("c", "2"), pair("d", "")]);
+}
+
+#[test]
+fn an_id_with_nul_is_no_id() {
+    assert_eq!(with_ids("id: 1\nid: 2\0\ndata: a\n\n"), [pair("a", "1")]);
+}
+
+#[test]
+fn a_retry_is_digits_and_nothing_else() {
+    assert_eq!(retry_in_force("retry: 1500\ndata: a\n\ndata: b\n\n"), Some(1500));
+    for bad in
+        ["retry", "retry:", "retry:+5", "retry: -5", "retry: 5 ", "retry:  5", "retry: 1e3", "retry: 5x"]
+    {
+        assert_eq!(retry_in_force(&format!("retry:7\n{bad}\ndata: a\n\n")), Some(7), "{bad}");
+    }
+    assert_eq!(retry_in_force(&format!("retry:{}\ndata: a\n\n", "9".repeat(40))), Some(u64::MAX));
+}
+
+#[test]
+fn comments_are_heard_when_their_line_ends() {
+    let heard = hear(b": one\n:\ndata: a\n:two\ndata: b\n\n: three\r\n");
+    assert_eq!(heard.comments, [" one", "", "two", " three"]);
+    assert_eq!(heard.events.len(), 1);
+    assert_eq!(heard.events[0].1, "a\nb");
+    assert_eq!(heard.pending, (0, None));
+}
+
+#[test]
+fn what_is_pending_at_the_end_is_told() {
+    for (body, bytes, event) in [
+        ("data: a\n\n", 0, None),
+        ("data: a\n\ndata: [DONE]", 12, Some("[DONE]")),
+        ("data: a\n\ndata: [DONE]\n", 12, Some("[DONE]")),
+        ("data: a\n\ndat", 3, None),
+        ("data: a\n\nid: 5\nevent: x\n", 13, None),
+        ("data: a\n\n: a comment", 0, None),
+        ("data: 1\ndata: 2", 14, Some("1\n2")),
+        ("\u{feff}", 0, None),
+    ] {
+        assert_eq!(hear(body.as_bytes()).pending, (bytes, event.map(str::to_owned)), "{body:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf8_stay_in_place() {
+    assert_eq!(data(b"data: a\xFFb\n\ndata: \xE6\x97\n\ndata: c\n\n"), ["a\u{fffd}b", "\u{fffd}", "c"]);
+    assert_eq!(data(b"\xEF\xBBdata: a\n\ndata: b\n\n"), ["b"]);
+}
+
+#[test]
+fn a_web_page_between_events_is_seen() {
+    let heard = hear(b"data: a\n\n<html>\n<p>502</p>\n\ndata: b\n\n");
+    assert_eq!((heard.html, heard.events.len()), (2, 2));
+}
+
+#[test]
+fn an_event_over_the_cap_is_skipped_and_the_next_is_read() {
+    let fits = "x".repeat(MAX_EVENT_BYTES - "data: ".len());
+    let cases = [
+        (format!("data: {fits}\n\ndata: b\n\n"), 0, 2),
+        (format!("data: {fits}x\n\ndata: b\n\n"), 1, 1),
+        (format!("data: a\n\ndata: {fits}\ndata: y\r\nid: 4\r\n\r\ndata: b\n\n"), 1, 2),
+        (format!(": a comment\ndata: {fits}\n\n"), 0, 1),
+        (format!("data: {fits}{fits}"), 1, 0),
+        (format!("{}data: b\n\n", "id: 1\n".repeat(MAX_EVENT_BYTES / 4)), 1, 0),
+    ];
+    for (body, oversize, events) in cases {
+        let body = body.as_bytes();
+        for bytes in [usize::MAX, 1, 7, 4096, MAX_EVENT_BYTES - 1, MAX_EVENT_BYTES, MAX_EVENT_BYTES + 1] {
+            let heard = listen(body.chunks(bytes));
+            assert_eq!((heard.oversize, heard.events.len()), (oversize, events), "{bytes} at a time");
+        }
+    }
+}
+
+#[test]
+fn an_event_inside_one_chunk_is_lent_and_not_copied() {
+    let body = b"id: 7\nevent: a\ndata: {}\n\n".to_vec();
+    let (mut sse, mut input) = (Sse::default(), &body[..]);
+    let Some(Frame::Event(event)) = sse.next(&mut input) else { panic!("one event") };
+    let inside = body.as_ptr_range();
+    assert!(inside.contains(&event.data.as_ptr()) && inside.contains(&event.name.as_ptr()));
+}

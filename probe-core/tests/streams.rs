@@ -1,0 +1,115 @@
+//! Every recorded stream in `tests/fixtures/streams` beside the report that it must give, however
+//! its bytes are split.
+
+#[path = "../examples/replay/recording.rs"]
+mod recording;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use beacon::StreamReport;
+use serde_json::Value;
+
+use recording::{Recorded, Recording, Response, without_durations};
+
+fn streams() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/streams");
+    let mut streams = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "body" || kind == "jsonl"))
+        .collect::<Vec<_>>();
+    streams.sort();
+    assert!(streams.len() > 60, "the fixtures are there");
+    streams
+}
+
+fn load(path: &Path) -> Recording {
+    let bytes = fs::read(path).unwrap();
+    match path.extension() {
+        Some(kind) if kind == "jsonl" => Recording::timeline(&bytes).unwrap(),
+        _ => Recording::body(bytes),
+    }
+}
+
+/// The same response and end with these reads, and no times.
+fn with_reads(recording: &Recording, chunks: &[&[u8]]) -> Recording {
+    let response = recording.response.clone().map(|response| Response { at_ms: 0.0, ..response });
+    let reads = chunks.iter().map(|chunk| Recorded { at_ms: 0.0, bytes: chunk.to_vec() }).collect();
+    Recording { response, reads, end: (recording.end.0, 0.0), timed: false }
+}
+
+/// The report without times, and without what counts reads.
+fn unsplit(report: StreamReport) -> StreamReport {
+    StreamReport { chunks: 0, ..without_durations(report) }
+}
+
+#[test]
+fn each_stream_gives_its_expected_report() {
+    let mut wrong = Vec::new();
+    for path in streams() {
+        let expected = path.with_extension("expected.json");
+        let expected: Value = serde_json::from_slice(&fs::read(&expected).unwrap()).unwrap();
+        let mut report = serde_json::to_value(load(&path).report()).unwrap();
+        report.as_object_mut().unwrap().remove("id");
+        if report != expected {
+            wrong.push(format!("{}: {report}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_report_depends_on_how_the_bytes_are_split() {
+    for path in streams() {
+        let recording = load(&path);
+        let body = recording.reads.iter().flat_map(|read| read.bytes.clone()).collect::<Vec<_>>();
+        let report = |chunks: &[&[u8]]| unsplit(with_reads(&recording, chunks).report());
+        let whole = report(&[&body]);
+        // Every place in a stream of usual size, and a prime step through the few long ones.
+        let step = if body.len() > 8192 { 97 } else { 1 };
+        for at in (0..=body.len()).step_by(step) {
+            let (left, right) = body.split_at(at);
+            assert_eq!(report(&[left, right]), whole, "{} split at {at}", path.display());
+        }
+        let bytes = body.chunks(1).collect::<Vec<_>>();
+        assert_eq!(report(&bytes), whole, "{} byte by byte", path.display());
+    }
+}
+
+#[test]
+fn a_stream_cut_before_its_end_is_never_complete() {
+    for name in ["llamaserver_chat", "aimock_chat", "aimock_anthropic", "aimock_responses", "ollama_chat"] {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/fixtures/streams/{name}.body"));
+        let body = fs::read(path).unwrap();
+        let outcome = |at: usize| Recording::body(body[..at].to_vec()).report().outcome.as_str();
+        let first_end = (0..=body.len()).find(|&at| outcome(at) == "complete").unwrap();
+        // From the finish reason on, which the last but one event carries at the earliest.
+        assert!(first_end > body.len() * 7 / 10, "{name}: complete after {first_end} of {}", body.len());
+        for at in 0..first_end {
+            assert!(matches!(outcome(at), "empty" | "truncated"), "{name} cut at {at}: {}", outcome(at));
+        }
+        for at in first_end..=body.len() {
+            assert_eq!(outcome(at), "complete", "{name} cut at {at}");
+        }
+    }
+}
+
+#[test]
+fn no_text_of_an_answer_is_in_any_report() {
+    const SECRET: &str = "my medical history";
+    for body in [
+        r#"data: {"id":"a","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"TEXT","reasoning":"TEXT","refusal":"TEXT","tool_calls":[{"id":"TEXT","function":{"name":"TEXT","arguments":"TEXT"}}]},"finish_reason":null}],"error":{"message":"TEXT"}}"#,
+        r#"data: {"type":"response.completed","delta":"TEXT","response":{"id":"a","output":[{"content":[{"text":"TEXT"}]}],"instructions":"TEXT","error":{"message":"TEXT"}}}"#,
+        r#"data: {"type":"content_block_delta","delta":{"text":"TEXT","thinking":"TEXT","partial_json":"TEXT"},"error":{"message":"TEXT"}}"#,
+        r#"{"model":"m","created_at":"x","message":{"content":"TEXT","thinking":"TEXT"},"response":"TEXT","done":false,"error":"TEXT"}"#,
+        "data: TEXT",
+        ": llm-rum {\"note\":\"TEXT\"}",
+        "event: TEXT\nid: TEXT\ndata: {}",
+    ] {
+        let body = format!("{}\n\n", body.replace("TEXT", SECRET));
+        let report = serde_json::to_string(&Recording::body(body.clone().into_bytes()).report()).unwrap();
+        assert!(!report.contains(SECRET), "{body} gave {report}");
+    }
+}
