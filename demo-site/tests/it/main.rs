@@ -1,0 +1,8 @@
+//! The demo site through real sockets.
+
+mod harness;
+mod log;
+mod refusals;
+mod relay;
+mod traffic;
+mod truth;

@@ -1,0 +1,85 @@
+//! One demo site relays another.
+
+use beacon::Outcome;
+use sha2::{Digest, Sha256};
+
+use crate::harness::{APIS, Demo, seq_of};
+
+/// The relay's own comments tell no queue and stand before the upstream's.
+fn without_own_comments(body: &[u8]) -> String {
+    let text = std::str::from_utf8(body).unwrap();
+    let mut kept = String::new();
+    let mut own = 0;
+    for event in text.split_inclusive("\n\n") {
+        let is_comment = event.starts_with(": llm-rum");
+        // Of each pair of comments the first is the relay's.
+        own += usize::from(is_comment);
+        if !is_comment || own % 2 == 0 {
+            kept.push_str(event);
+        }
+    }
+    assert_eq!(own, 4, "two comments of each server");
+    kept
+}
+
+#[tokio::test]
+async fn a_relayed_stream_is_the_upstreams_byte_for_byte_but_for_own_comments() {
+    let upstream = Demo::start().await;
+    let relay = Demo::relaying(&format!("{}/llm/normal;first=60;gap=8", upstream.url)).await;
+    for (api, _) in APIS {
+        let read = relay.read("normal", api).await;
+        assert_eq!(read.report.outcome, Outcome::Complete, "{api}: {:?}", read.report);
+        let body = if api == "ollama" {
+            String::from_utf8(read.body).unwrap()
+        } else {
+            without_own_comments(&read.body)
+        };
+        let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sent = upstream.ended(read.seq).await;
+        assert_eq!(sent["sha256"], digest, "{api}");
+
+        let passed = relay.ended(read.seq).await;
+        assert_eq!((&passed["scenario"], &passed["id"]), (&"upstream".into(), &sent["id"]), "{api}");
+        assert!(passed["first_token_ms"].as_f64() >= sent["first_token_ms"].as_f64(), "{api}");
+    }
+}
+
+#[tokio::test]
+async fn a_relay_passes_on_how_a_stream_ends() {
+    let upstream = Demo::start().await;
+    let truths = [
+        ("cut_socket", Outcome::NetworkError),
+        ("cut_clean", Outcome::Truncated),
+        ("provider_error", Outcome::ProviderError),
+        ("http_error", Outcome::HttpError),
+        ("empty", Outcome::Empty),
+    ];
+    for (scenario, outcome) in truths {
+        let relay = Demo::relaying(&format!("{}/llm/{scenario};first=40;gap=5/v1/", upstream.url)).await;
+        for (api, _) in APIS {
+            assert_eq!(relay.read("normal", api).await.report.outcome, outcome, "{scenario} {api}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_the_relay_closes_the_upstream() {
+    let upstream = Demo::start().await;
+    let relay = Demo::relaying(&format!("{}/llm/normal;first=60000", upstream.url)).await;
+    let response = relay.open("normal", "anthropic").await;
+    let seq = seq_of(&response);
+    drop(response);
+    assert_eq!(relay.ended(seq).await["end"], "client_closed");
+    assert_eq!(upstream.ended(1).await["end"], "client_closed");
+}
+
+#[tokio::test]
+async fn an_upstream_that_is_not_there_is_a_bad_gateway() {
+    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = gone.local_addr().unwrap();
+    drop(gone);
+    let relay = Demo::relaying(&format!("http://{address}")).await;
+    let response = relay.open("normal", "openai_chat").await;
+    assert_eq!(response.status(), 502);
+    assert!(response.text().await.unwrap().contains("the upstream did not answer"));
+}
