@@ -4,7 +4,14 @@ const MINUTE = 60_000;
 const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1440, "7d": 10080, "30d": 43200 };
 const NOT_JUDGED = ["aborted", "abandoned", "unobserved"];
 const LOSSES = ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
-const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000, tpot_ms: 80, availability: 0.995 };
+const TARGETS = {
+  use_case: "chat",
+  ttft_p50_ms: 1000,
+  ttft_p95_ms: 2000,
+  ttft_p99_ms: 5000,
+  tpot_ms: 80,
+  availability: 0.995,
+};
 
 const METRICS = {
   ttfv: (s) => [s.ttfv_ms],
@@ -48,7 +55,13 @@ export function summary(streams, query, window) {
     errors: now.errors,
     output_tokens: ended.reduce((sum, s) => sum + (s.output_tokens ?? 0), 0),
     targets: TARGETS,
-    previous: { ttfv: before.ttfv, integrity: before.integrity, goodput: before.goodput, streams: before.streams, errors: before.errors },
+    previous: {
+      ttfv: before.ttfv,
+      integrity: before.integrity,
+      goodput: before.goodput,
+      streams: before.streams,
+      errors: before.errors,
+    },
     verdict: verdict(now),
   };
 }
@@ -64,7 +77,11 @@ function facts(streams) {
     integrity: ratio(whole.length, judged.length),
     availability: ratio(judged.length - failed.length, judged.length),
     goodput: ratio(good.length, judged.length),
-    errors: { count: failed.length, total: judged.length, ...(judged.length && { ratio: failed.length / judged.length }) },
+    errors: {
+      count: failed.length,
+      total: judged.length,
+      ...(judged.length && { ratio: failed.length / judged.length }),
+    },
   };
 }
 
@@ -73,14 +90,17 @@ function verdict({ ttfv, errors, streams }) {
   const s = (ms) => `${(ms / 1000).toFixed(1)} s`;
   const wait = `Users wait ${s(ttfv.p50_ms)} (p50) and ${s(ttfv.p95_ms)} (p95) for the first visible token`;
   if (ttfv.p95_ms > 2000) return { level: "bad", text: `${wait}: over the 2.0 s target for chat.` };
-  if (errors.ratio > 0.005) return { level: "warn", text: `${wait}, within the targets for chat; but ${(errors.ratio * 100).toFixed(1)} % of streams fail.` };
+  if (errors.ratio > 0.005)
+    return {
+      level: "warn",
+      text: `${wait}, within the targets for chat; but ${(errors.ratio * 100).toFixed(1)} % of streams fail.`,
+    };
   return { level: "good", text: `${wait}: within every target for chat.` };
 }
 
 export function timeseries(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
-  const asked = Number(query.get("step") ?? 0) * 1000;
-  const { step, steps } = cut(select(streams, query, { from, to }), from, to, asked);
+  const { step, steps } = cut(select(streams, query, { from, to }), from, to, stepOf(query));
   const points = steps.map(([t, held]) => ({
     t,
     ...quantiles(values(held, metric)),
@@ -110,22 +130,46 @@ export function compare(streams, query, { from, to }) {
     overhead: quantiles(held.map((s) => s.ttft_ms - s.server.ttft_ms)),
   });
   const joined = seen.filter(isJoined);
-  const { step, steps } = cut(joined, from, to);
+  const { step, steps } = cut(joined, from, to, stepOf(query));
   const points = steps.map(([t, held]) => {
     const parts = Object.entries(three(held));
-    return { t, n: held.length, ...Object.fromEntries(parts.flatMap(([who, q]) => [[`${who}_p50_ms`, q.p50_ms], [`${who}_p95_ms`, q.p95_ms]])) };
+    return {
+      t,
+      n: held.length,
+      ...Object.fromEntries(
+        parts.flatMap(([who, q]) => [
+          [`${who}_p50_ms`, q.p50_ms],
+          [`${who}_p95_ms`, q.p95_ms],
+        ]),
+      ),
+    };
   });
-  return { streams: seen.length, joined: joined.length, sources: tally(joined.map((s) => s.server.source)), ...three(joined), step_ms: step, points };
+  return {
+    streams: seen.length,
+    joined: joined.length,
+    sources: tally(joined.map((s) => s.server.source)),
+    ...three(joined),
+    step_ms: step,
+    points,
+  };
 }
 
-export function page(streams, query, window) {
+export function page(streams, query, inRange) {
+  const window = query.has("range") ? inRange : { from: 0, to: Infinity };
   const outcome = query.get("outcome");
   const limit = Number(query.get("limit") ?? 50);
   const at = Number(query.get("cursor") ?? 0);
   const found = select(streams, query, window)
     .filter((s) => !outcome || s.outcome === outcome)
     .reverse();
-  return { streams: found.slice(at, at + limit), next: at + limit < found.length ? String(at + limit) : null };
+  return {
+    streams: found.slice(at, at + limit),
+    next: at + limit < found.length ? String(at + limit) : null,
+  };
+}
+
+function stepOf(query) {
+  return Number(query.get("step") ?? 0) * 1000;
 }
 
 function cut(streams, from, to, asked = 0) {

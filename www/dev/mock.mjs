@@ -18,17 +18,25 @@ const { values: options } = parseArgs({
 });
 const HOUR = 3_600_000;
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+};
 
 const streams = invent(options.scenario, Date.now());
 
 const server = createServer((request, response) => {
   const address = new URL(request.url, "http://mock");
-  const answer = address.pathname.startsWith("/v1/") ? answerApi(request, address) : answerFile(address.pathname);
+  const answer = address.pathname.startsWith("/v1/")
+    ? answerApi(request, address)
+    : answerFile(address.pathname);
   Promise.resolve(answer).then(({ status = 200, type = "application/json", body }) => {
     response.writeHead(status, {
       "Content-Type": type,
-      "Content-Security-Policy": "default-src 'self'; style-src 'self'; script-src 'self'; frame-ancestors 'none'",
+      "Content-Security-Policy":
+        "default-src 'self'; style-src 'self'; script-src 'self'; frame-ancestors 'none'",
       "X-Content-Type-Options": "nosniff",
       "Cache-Control": "no-store",
     });
@@ -48,13 +56,21 @@ function invent(scenario, now) {
     case "range":
       return makeStreams(120, now - 5 * HOUR, now - 3 * HOUR);
     default:
-      return withOpen(makeStreams(9000, now - 26 * HOUR, now - 4 * HOUR).concat(makeStreams(6400, now - 4 * HOUR, now, { seed: 11, server: scenario !== "noserver" })));
+      return withOpen(
+        makeStreams(9000, now - 26 * HOUR, now - 4 * HOUR).concat(
+          makeStreams(6400, now - 4 * HOUR, now, { seed: 11, server: scenario !== "noserver" }),
+        ),
+      );
   }
 }
 
 /** The newest three have not ended yet. */
 function withOpen(all) {
-  const open = ({ e2e_ms, close_ms, output_tokens, tpot_ms, finish_reason, ...rest }) => ({ ...rest, open: true, outcome: "abandoned" });
+  const open = ({ e2e_ms, close_ms, output_tokens, tpot_ms, finish_reason, ...rest }) => ({
+    ...rest,
+    open: true,
+    outcome: "abandoned",
+  });
   return [...all.slice(0, -3), ...all.slice(-3).map(open)];
 }
 
@@ -62,7 +78,8 @@ let loads = 0;
 
 function answerApi(request, { pathname, searchParams: query }) {
   if (pathname === "/v1/summary") loads += 1;
-  if (options.scenario === "falls" && loads > 1) return refuse(503, "storage_unavailable", "the disk is full");
+  if (options.scenario === "falls" && loads > 1)
+    return refuse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
     return refuse(401, "unauthorized", "this collector wants a token");

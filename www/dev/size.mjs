@@ -12,7 +12,8 @@ const sizes = files.map(({ parentPath, path, name }) => {
   return { name, raw: body.length, gzip: gzipSync(body, { level: 9 }).length };
 });
 const total = sizes.reduce((sum, { gzip }) => sum + gzip, 0);
-for (const { name, raw, gzip } of sizes) console.log(`${name.padEnd(32)} ${String(raw).padStart(8)} B  ${String(gzip).padStart(7)} B gzip`);
+for (const { name, raw, gzip } of sizes)
+  console.log(`${name.padEnd(32)} ${String(raw).padStart(8)} B  ${String(gzip).padStart(7)} B gzip`);
 console.log(`${"total".padEnd(32)} ${" ".repeat(10)}  ${String(total).padStart(7)} B gzip of ${BUDGET}`);
 if (total > BUDGET) {
   console.error("the dashboard is over its budget");

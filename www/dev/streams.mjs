@@ -4,7 +4,14 @@ const MODELS = [
   { provider: "openai", model: "gpt-5-mini", dialect: "openai_chat", ttft: 420, tpot: 14, share: 0.42 },
   { provider: "anthropic", model: "claude-sonnet-5", dialect: "anthropic", ttft: 780, tpot: 19, share: 0.28 },
   { provider: "openai", model: "gpt-5", dialect: "openai_responses", ttft: 1150, tpot: 24, share: 0.18 },
-  { provider: "llama_cpp", model: "qwen3-32b-instruct-q4_k_m", dialect: "openai_chat", ttft: 310, tpot: 33, share: 0.08 },
+  {
+    provider: "llama_cpp",
+    model: "qwen3-32b-instruct-q4_k_m",
+    dialect: "openai_chat",
+    ttft: 310,
+    tpot: 33,
+    share: 0.08,
+  },
   { provider: null, model: null, dialect: "ollama", ttft: 520, tpot: 41, share: 0.04 },
 ];
 
@@ -27,7 +34,10 @@ export function makeStreams(count, from, to, { seed = 7, server = true } = {}) {
 }
 
 function makeStream(random, at, hasServer) {
-  const kind = pick(random, MODELS.map((entry) => [entry, entry.share]));
+  const kind = pick(
+    random,
+    MODELS.map((entry) => [entry, entry.share]),
+  );
   const outcome = pick(random, ENDINGS);
   const rush = 1 + 0.9 * Math.exp(-((((at / 60_000) % 37) - 18) ** 2) / 12);
   const serverTtft = kind.ttft * rush * Math.exp(normal(random) * 0.38);
@@ -44,7 +54,11 @@ function makeStream(random, at, hasServer) {
     site: "demo",
     use_case: "chat",
     dialect: kind.dialect,
-    ...(kind.provider && { provider: kind.provider, model: kind.model, response_model: `${kind.model}-2026-08-01` }),
+    ...(kind.provider && {
+      provider: kind.provider,
+      model: kind.model,
+      response_model: `${kind.model}-2026-08-01`,
+    }),
     response_id: `resp_${Math.floor(random() * 1e9).toString(36)}`,
     status: 200,
     outcome,
@@ -54,12 +68,21 @@ function makeStream(random, at, hasServer) {
     events: 0,
     deltas: 0,
     bytes: 0,
-    page: { browser: "chrome", os: "linux", device: "desktop", connection: "4g", visibility: "visible", route: "/chat/:id" },
+    page: {
+      browser: "chrome",
+      os: "linux",
+      device: "desktop",
+      connection: "4g",
+      visibility: "visible",
+      route: "/chat/:id",
+    },
     clock_resolution_ms: 0.1,
     received_ms: Math.round(at),
   };
-  if (outcome === "http_error") return { ...report, dialect: undefined, status: random() < 0.5 ? 429 : 503, close_ms: tenth(way * 2) };
-  if (outcome === "empty" || (outcome === "abandoned" && random() < 0.5)) return { ...report, close_ms: tenth(ttft * 0.7) };
+  if (outcome === "http_error")
+    return { ...report, dialect: undefined, status: random() < 0.5 ? 429 : 503, close_ms: tenth(way * 2) };
+  if (outcome === "empty" || (outcome === "abandoned" && random() < 0.5))
+    return { ...report, close_ms: tenth(ttft * 0.7) };
   const part = outcome === "complete" ? 1 : 0.2 + 0.6 * random();
   const chunks = Math.max(2, Math.round((tokens * part) / 1.4));
   const longest = random() < 0.03 ? 2200 + 2500 * random() : kind.tpot * (3 + 6 * random());
@@ -86,18 +109,24 @@ function makeStream(random, at, hasServer) {
     longest_gap_ms: tenth(longest),
     gaps: gapHistogram(random, chunks - 1, kind.tpot * 1.4, longest),
     stalls: longest > 2000 ? 1 : 0,
-    defects: { ...(longest > 2000 && { stall: 1 }), ...(outcome === "truncated" && { pending_at_eof: 1 }), ...(random() < 0.006 && { malformed: 2 }) },
+    defects: {
+      ...(longest > 2000 && { stall: 1 }),
+      ...(outcome === "truncated" && { pending_at_eof: 1 }),
+      ...(random() < 0.006 && { malformed: 2 }),
+    },
     phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(way * 1.3) },
-    ...(hasServer && kind.model !== "gpt-5" && {
-      server: {
-        source: kind.dialect === "ollama" ? "ollama" : kind.provider === "llama_cpp" ? "llama_cpp" : "comment",
-        starts_from: "arrival",
-        queue_ms: tenth(serverTtft * 0.12),
-        ttft_ms: tenth(serverTtft),
-        generation_ms: tenth(generation * part),
-        output_tokens: tokens,
-      },
-    }),
+    ...(hasServer &&
+      kind.model !== "gpt-5" && {
+        server: {
+          source:
+            kind.dialect === "ollama" ? "ollama" : kind.provider === "llama_cpp" ? "llama_cpp" : "comment",
+          starts_from: "arrival",
+          queue_ms: tenth(serverTtft * 0.12),
+          ttft_ms: tenth(serverTtft),
+          generation_ms: tenth(generation * part),
+          output_tokens: tokens,
+        },
+      }),
   };
 }
 

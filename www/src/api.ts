@@ -235,19 +235,19 @@ export const getTimeseries = (window: Window, metric: Metric, step: number, acce
 export const getHistogram = (window: Window, metric: Metric, access: Access) =>
   get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);
 
-export const getCompare = (window: Window, access: Access) =>
-  get<Compare>("v1/compare", windowQuery(window), access);
+/** `step` is in seconds. */
+export const getCompare = (window: Window, step: number, access: Access) =>
+  get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, access);
 
-export const getStreams = (
-  window: Window,
-  more: { outcome?: Outcome; cursor?: string; limit?: number },
-  access: Access,
-) =>
+export const getStreams = (window: Window, more: { outcome?: Outcome; cursor?: string }, access: Access) =>
   get<StreamPage>(
     "v1/streams",
-    { ...windowQuery(window), outcome: more.outcome, cursor: more.cursor, limit: String(more.limit ?? 50) },
+    { ...windowQuery(window), outcome: more.outcome, cursor: more.cursor, limit: "50" },
     access,
   );
+
+/** The newest stream of all that are kept. */
+export const getNewest = (access: Access) => get<StreamPage>("v1/streams", { limit: "1" }, access);
 
 export const getStream = (id: string, access: Access) =>
   get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, access);

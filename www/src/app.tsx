@@ -5,7 +5,7 @@ import { Detail } from "./detail";
 import { Empty } from "./empty";
 import { Header } from "./header";
 import { Histogram } from "./histogram";
-import { answers, hasData, screen, setMetric, view, type Answers } from "./state";
+import { answers, hasData, isStale, screen, setMetric, view, type Answers } from "./state";
 import { Streams } from "./streams";
 import { Tiles } from "./tiles";
 import { TtftChart } from "./ttft-chart";
@@ -17,7 +17,7 @@ export function App() {
     <div class="page">
       <Header />
       <Banner />
-      <main>
+      <main class={isStale.value ? "stale" : undefined} aria-busy={isStale.value}>
         <Body />
       </main>
       {screen.value !== "locked" && <Detail />}
@@ -42,8 +42,9 @@ function Body() {
   }
 }
 
-function Dashboard({ answers: { summary, timeseries, histogram, compare } }: { answers: Answers }) {
-  const { range, metric } = view.value;
+function Dashboard({ answers: { summary, timeseries, histogram, compare, asked } }: { answers: Answers }) {
+  const { range } = asked;
+  const { metric } = view.value;
   return (
     <>
       <Verdict summary={summary} />

@@ -54,9 +54,18 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
           const w = Math.max(1, scale.x(bucket.upper_ms) - x - 1);
           const isSlow = slowFrom !== null && bucket.lower_ms >= slowFrom * 0.98;
           return (
-            <g key={bucket.lower_ms} class={`bar${isSlow ? " slow" : ""}${over === bucket ? " over" : ""}`} onMouseEnter={() => setOver(bucket)}>
+            <g
+              key={bucket.lower_ms}
+              class={`bar${isSlow ? " slow" : ""}${over === bucket ? " over" : ""}`}
+              onMouseEnter={() => setOver(bucket)}
+            >
               <rect class="reach" x={x} y={head} width={w + 1} height={foot - head} />
-              <rect x={x} y={Math.min(y(bucket.count), foot - 1.5)} width={w} height={Math.max(1.5, foot - y(bucket.count))} />
+              <rect
+                x={x}
+                y={Math.min(y(bucket.count), foot - 1.5)}
+                width={w}
+                height={Math.max(1.5, foot - y(bucket.count))}
+              />
             </g>
           );
         })}
@@ -69,27 +78,36 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
         {placed.map((mark) => (
           <g key={mark.label} class={`mark ${mark.kind} ${mark.tone}`}>
             <line x1={mark.x} x2={mark.x} y1={8 + LANE * mark.lane} y2={foot} />
-            <text class={mark.flips ? "end" : ""} x={mark.x + (mark.flips ? -5 : 5)} y={8 + LANE * mark.lane + 9}>
+            <text
+              class={mark.flips ? "end" : ""}
+              x={mark.x + (mark.flips ? -5 : 5)}
+              y={8 + LANE * mark.lane + 9}
+            >
               {mark.label}
             </text>
           </g>
         ))}
       </svg>
       <p class="bars-over" aria-hidden="true">
-        {over && `${duration(over.lower_ms)} – ${duration(over.upper_ms)}: ${count(over.count)} (${percent(over.count / total)})`}
+        {over &&
+          `${duration(over.lower_ms)} – ${duration(over.upper_ms)}: ${count(over.count)} (${percent(over.count / total)})`}
       </p>
     </div>
   );
 }
 
 function logScale(buckets: Bucket[], marks: Mark[], left: number, right: number) {
-  const ends = [...buckets.flatMap((bucket) => [bucket.lower_ms, bucket.upper_ms]), ...marks.map((mark) => mark.value)];
+  const ends = [
+    ...buckets.flatMap((bucket) => [bucket.lower_ms, bucket.upper_ms]),
+    ...marks.map((mark) => mark.value),
+  ];
   const shown = ends.filter((end) => end > 0);
   const low = (shown.length ? Math.min(...shown) : 1) / 1.15;
   const high = (shown.length ? Math.max(...shown) : 1000) * 1.15;
   const reach = Math.log(high / low);
   // What is shorter than a step of the clock has no place on a log axis: it sits at its left end.
-  const x = (value: number) => (value <= low ? left : left + (Math.log(value / low) / reach) * (right - left));
+  const x = (value: number) =>
+    value <= low ? left : left + (Math.log(value / low) / reach) * (right - left);
   return { low, high, x };
 }
 
@@ -103,7 +121,12 @@ export interface PlacedMark extends Mark {
 const LETTER = 7;
 
 /** Gives each label the highest lane where it covers no other. */
-export function placeMarks(marks: Mark[], x: (value: number) => number, left: number, right: number): PlacedMark[] {
+export function placeMarks(
+  marks: Mark[],
+  x: (value: number) => number,
+  left: number,
+  right: number,
+): PlacedMark[] {
   const taken: { from: number; to: number; lane: number }[] = [];
   return [...marks]
     .sort((a, b) => a.value - b.value)

@@ -7,13 +7,25 @@ interface ChoiceProps<Value extends string> {
   onChoose: (value: Value) => void;
 }
 
-export function Choice<Value extends string>({ legend, name, options, chosen, onChoose }: ChoiceProps<Value>) {
+export function Choice<Value extends string>({
+  legend,
+  name,
+  options,
+  chosen,
+  onChoose,
+}: ChoiceProps<Value>) {
   return (
     <fieldset class="choice">
       <legend class="unseen">{legend}</legend>
       {options.map(({ value, label, title }) => (
         <label key={value} title={title}>
-          <input type="radio" name={name} value={value} checked={value === chosen} onChange={() => onChoose(value)} />
+          <input
+            type="radio"
+            name={name}
+            value={value}
+            checked={value === chosen}
+            onChange={() => onChoose(value)}
+          />
           <span>{label}</span>
         </label>
       ))}

@@ -30,8 +30,28 @@ export function Compare({ answer, from, to }: CompareProps) {
       chart="compare"
       title="Client against server, time to first token"
       sentence={readCompare(answer, which)}
-      aside={<Choice legend="Percentile" name="percentile" options={options} chosen={which} onChoose={(value) => (percentile.value = value)} />}
-      table={{ columns: ["Time", "n", "Client p50", "Server p50", "Overhead p50", "Client p95", "Server p95", "Overhead p95"], rows: () => tableOf(answer, to) }}
+      aside={
+        <Choice
+          legend="Percentile"
+          name="percentile"
+          options={options}
+          chosen={which}
+          onChoose={(value) => (percentile.value = value)}
+        />
+      }
+      table={{
+        columns: [
+          "Time",
+          "n",
+          "Client p50",
+          "Server p50",
+          "Overhead p50",
+          "Client p95",
+          "Server p95",
+          "Overhead p95",
+        ],
+        rows: () => tableOf(answer, to),
+      }}
     >
       <Legend
         entries={[
@@ -41,7 +61,11 @@ export function Compare({ answer, from, to }: CompareProps) {
         ]}
       />
       <div class="plot-frame">
-        <LineChart spec={spec} label={`Client and server time to first token, ${which}`} readout={(index) => readoutOf(answer, which, index, to)} />
+        <LineChart
+          spec={spec}
+          label={`Client and server time to first token, ${which}`}
+          readout={(index) => readoutOf(answer, which, index, to)}
+        />
       </div>
       <Facts answer={answer} />
     </Figure>
@@ -92,10 +116,17 @@ function NoServerTiming({ streams }: { streams: number }) {
     <Figure
       chart="compare"
       title="Client against server, time to first token"
-      sentence={streams === 0 ? "No streams in the range." : `None of ${count(streams)} streams said what the server measured.`}
+      sentence={
+        streams === 0
+          ? "No streams in the range."
+          : `None of ${count(streams)} streams said what the server measured.`
+      }
     >
       <div class="advice">
-        <p>When a stream also carries the server's own time to first token, both stand here side by side, and the way between them shows.</p>
+        <p>
+          When a stream also carries the server's own time to first token, both stand here side by side, and
+          the way between them shows.
+        </p>
         <ul>
           <li>
             Any server: write one comment into the event stream, anywhere before its end.
@@ -131,7 +162,12 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
   };
 }
 
-function readoutOf({ points, step_ms }: CompareAnswer, which: Percentile, index: number, today: number): Readout | null {
+function readoutOf(
+  { points, step_ms }: CompareAnswer,
+  which: Percentile,
+  index: number,
+  today: number,
+): Readout | null {
   const point = points[index];
   if (!point) return null;
   return {
@@ -146,14 +182,16 @@ function readoutOf({ points, step_ms }: CompareAnswer, which: Percentile, index:
 }
 
 function tableOf({ points }: CompareAnswer, today: number): string[][] {
-  return [...points].reverse().map((point) => [
-    moment(point.t, today),
-    count(point.n),
-    steadyDuration(point.client_p50_ms),
-    steadyDuration(point.server_p50_ms),
-    steadyDuration(point.overhead_p50_ms),
-    steadyDuration(point.client_p95_ms),
-    steadyDuration(point.server_p95_ms),
-    steadyDuration(point.overhead_p95_ms),
-  ]);
+  return [...points]
+    .reverse()
+    .map((point) => [
+      moment(point.t, today),
+      count(point.n),
+      steadyDuration(point.client_p50_ms),
+      steadyDuration(point.server_p50_ms),
+      steadyDuration(point.overhead_p50_ms),
+      steadyDuration(point.client_p95_ms),
+      steadyDuration(point.server_p95_ms),
+      steadyDuration(point.overhead_p95_ms),
+    ]);
 }

@@ -7,7 +7,7 @@ import { Bars } from "./bars";
 import { count, duration, isKnown, moment } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";
-import { Glyph, OutcomeMark } from "./glyph";
+import { Glyph, OUTCOME_LOOKS, OutcomeMark } from "./glyph";
 import { closeStream, opened, openStream, rows, setFilter, view } from "./state";
 import { modelOf } from "./streams";
 import { Timeline } from "./timeline";
@@ -39,7 +39,9 @@ function Sheet({ id }: { id: string }) {
       <div class="sheet-inside">
         <SheetHead id={id} />
         {shown === null && <p class="nothing">Loading…</p>}
-        {shown && "missing" in shown && <p class="nothing">This stream is not kept, or no longer: {shown.missing}.</p>}
+        {shown && "missing" in shown && (
+          <p class="nothing">This stream is not kept, or no longer: {shown.missing}.</p>
+        )}
         {shown && "report" in shown && <Report report={shown.report} />}
       </div>
     </dialog>
@@ -52,7 +54,9 @@ function SheetHead({ id }: { id: string }) {
   const shown = opened.value;
   return (
     <header class="sheet-head">
-      <h2 id="detail-title" tabIndex={-1}>{shown && "report" in shown ? modelOf(shown.report) : "Stream"}</h2>
+      <h2 id="detail-title" tabIndex={-1}>
+        {shown && "report" in shown ? modelOf(shown.report) : "Stream"}
+      </h2>
       <nav aria-label="Streams">
         <Step glyph="newer" word="Newer" row={neighbour(-1)} />
         <Step glyph="older" word="Older" row={neighbour(1)} />
@@ -65,9 +69,23 @@ function SheetHead({ id }: { id: string }) {
   );
 }
 
-function Step({ glyph, word, row }: { glyph: "newer" | "older"; word: string; row: StreamReport | undefined }) {
+function Step({
+  glyph,
+  word,
+  row,
+}: {
+  glyph: "newer" | "older";
+  word: string;
+  row: StreamReport | undefined;
+}) {
   return (
-    <button type="button" class="quiet" disabled={!row} onClick={() => row && openStream(row.id)} title={`${word} stream`}>
+    <button
+      type="button"
+      class="quiet"
+      disabled={!row}
+      onClick={() => row && openStream(row.id)}
+      title={`${word} stream`}
+    >
       <Glyph name={glyph} />
       <span class="unseen">{word}</span>
     </button>
@@ -96,16 +114,22 @@ export function tell(report: StreamReport): string {
   const parts: string[] = [];
   if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
   else if (isKnown(token)) parts.push(`The first token came after ${duration(token)}, but no answer text.`);
-  else parts.push("No token arrived.");
+  else parts.push(report.open ? "No token has arrived yet." : "No token arrived.");
   if (isKnown(token) && isKnown(server?.ttft_ms)) {
     const between = token - server.ttft_ms;
-    parts.push(`The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`);
+    parts.push(
+      `The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`,
+    );
   }
   if (isKnown(end) && isKnown(token)) {
-    const what = isKnown(report.output_tokens) ? `${count(report.output_tokens)} tokens` : `${count(report.deltas)} deltas`;
+    const what = isKnown(report.output_tokens)
+      ? `${count(report.output_tokens)} tokens`
+      : `${count(report.deltas)} deltas`;
     const silence = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
     parts.push(`${what} in ${duration(end - token)}${silence}.`);
   }
+  if (!report.open && report.outcome !== "complete")
+    parts.push(`Its end: ${OUTCOME_LOOKS[report.outcome].meaning}.`);
   return parts.join(" ");
 }
 
@@ -117,7 +141,18 @@ function Gaps({ report }: { report: StreamReport }) {
       {gaps ? (
         <Bars
           buckets={bucketsOf(gaps)}
-          marks={isKnown(report.longest_gap_ms) ? [{ label: `longest ${duration(report.longest_gap_ms)}`, value: report.longest_gap_ms, tone: "p95", kind: "percentile" }] : []}
+          marks={
+            isKnown(report.longest_gap_ms)
+              ? [
+                  {
+                    label: `longest ${duration(report.longest_gap_ms)}`,
+                    value: report.longest_gap_ms,
+                    tone: "p95",
+                    kind: "percentile",
+                  },
+                ]
+              : []
+          }
           height={152}
           label="Histogram of the gaps between chunks with text"
         />
@@ -136,15 +171,23 @@ function Fields({ report }: { report: StreamReport }) {
         <CopyButton text={() => JSON.stringify(report, null, 2)} />
       </div>
       {fieldsOf(report).map(({ title, entries }) => (
-        <dl key={title}>
+        <div key={title} class="field-group">
           <h4>{title}</h4>
-          {entries.map(({ name, text, dimension }) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{dimension && text ? <Narrow dimension={dimension} value={text} /> : (text ?? <span class="dim">not known</span>)}</dd>
-            </div>
-          ))}
-        </dl>
+          <dl>
+            {entries.map(({ name, text, dimension }) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  {dimension && text ? (
+                    <Narrow dimension={dimension} value={text} />
+                  ) : (
+                    (text ?? <span class="dim">not known</span>)
+                  )}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </div>
       ))}
     </section>
   );
@@ -152,7 +195,12 @@ function Fields({ report }: { report: StreamReport }) {
 
 function Narrow({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
   return (
-    <button type="button" class="narrow" onClick={() => setFilter(dimension, value)} title="Only these streams">
+    <button
+      type="button"
+      class="narrow"
+      onClick={() => setFilter(dimension, value)}
+      title="Only these streams"
+    >
       {value}
     </button>
   );
@@ -169,7 +217,12 @@ function CopyButton({ text }: { text: () => string }) {
     }
   };
   return (
-    <button type="button" class="more small" onClick={() => void copy()} onBlur={() => setWord("Copy as JSON")}>
+    <button
+      type="button"
+      class="more small"
+      onClick={() => void copy()}
+      onBlur={() => setWord("Copy as JSON")}
+    >
       <span aria-live="polite">{word}</span>
     </button>
   );

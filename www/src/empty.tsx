@@ -19,8 +19,8 @@ function NeverAny() {
         <code>{snippet}</code>
       </pre>
       <p>
-        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its text: only
-        how it arrived.
+        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its
+        text: only how it arrived.
       </p>
       <p class="dim">
         No page at hand? <code>cargo xtask demo</code> starts one with a scripted model behind it, on{" "}
@@ -34,7 +34,9 @@ function NoneInRange({ newestMs }: { newestMs: number }) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
   const asked = answers.value?.summary.to ?? newestMs;
-  const wider = RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => asked - newestMs < RANGE_MS[candidate]);
+  const wider = RANGES.slice(RANGES.indexOf(range) + 1).find(
+    (candidate) => asked - newestMs < RANGE_MS[candidate],
+  );
   return (
     <section class="empty" data-empty="range">
       <h2>

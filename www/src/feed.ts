@@ -4,6 +4,7 @@ import { batch, computed, effect } from "@preact/signals";
 import {
   getCompare,
   getHistogram,
+  getNewest,
   getStream,
   getStreams,
   getSummary,
@@ -80,7 +81,11 @@ export async function loadOlder(): Promise<void> {
   if (cursor === null) return;
   const asked = question(view.peek());
   try {
-    const page = await getStreams(windowOf(view.peek()), { outcome: view.peek().outcome ?? undefined, cursor }, access());
+    const page = await getStreams(
+      windowOf(view.peek()),
+      { outcome: view.peek().outcome ?? undefined, cursor },
+      access(),
+    );
     if (asked !== question(view.peek())) return;
     const known = new Set(rows.peek().map((row) => row.id));
     batch(() => {
@@ -106,18 +111,21 @@ async function load(chosen: View, access: Access): Promise<void> {
   const [timeseries, histogram, compare, page] = await Promise.all([
     getTimeseries(window, chosen.metric, step, access),
     getHistogram(window, chosen.metric, access),
-    getCompare(window, access),
+    getCompare(window, step, access),
     getStreams(window, { outcome: chosen.outcome ?? undefined }, access),
   ]);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
-  const newest = isEmpty ? await getStreams({ range: "30d", filters: {} }, { limit: 1 }, access) : null;
+  const newest = isEmpty ? await getNewest(access) : null;
   batch(() => {
     const asked = question(chosen);
-    const latest = mergeLatest(asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null, page);
+    const latest = mergeLatest(
+      asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null,
+      page,
+    );
     shownQuestion = asked;
     rows.value = latest.rows;
     nextCursor.value = latest.next;
-    answers.value = { summary, timeseries, histogram, compare, at: Date.now() };
+    answers.value = { summary, timeseries, histogram, compare, asked: chosen, at: Date.now() };
     elsewhere.value = newest && { newest: newest.streams[0] ?? null };
     link.value = { kind: "open" };
   });
@@ -156,7 +164,10 @@ function fail(error: unknown): void {
     link.value = { kind: "locked" };
     return;
   }
-  const what = error instanceof Refused ? `The collector answers with an error: ${error.message} (${error.code}).` : "The collector cannot be reached.";
+  const what =
+    error instanceof Refused
+      ? `The collector answers with an error: ${error.message} (${error.code}).`
+      : "The collector cannot be reached.";
   link.value = { kind: "failed", what };
 }
 

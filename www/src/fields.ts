@@ -28,7 +28,11 @@ function what(report: StreamReport): FieldGroup {
       { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
       { name: "provider", text: report.provider ?? null, dimension: "provider" },
       { name: "model asked for", text: asked, dimension: "model" },
-      { name: "model that answered", text: report.response_model ?? null, dimension: asked === null ? "model" : undefined },
+      {
+        name: "model that answered",
+        text: report.response_model ?? null,
+        dimension: asked === null ? "model" : undefined,
+      },
       { name: "dialect", text: report.dialect ? words(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },
@@ -71,8 +75,13 @@ function rhythm(report: StreamReport): FieldGroup {
 }
 
 function way({ phases }: StreamReport): FieldGroup {
-  const entries = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"].map((name) => timed(name.replace("_ms", ""), phases?.[name]));
-  return { title: "Before the first byte", entries: phases ? entries : [{ name: "network phases", text: null }] };
+  const entries = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"].map((name) =>
+    timed(name.replace("_ms", ""), phases?.[name]),
+  );
+  return {
+    title: "Before the first byte",
+    entries: phases ? entries : [{ name: "network phases", text: null }],
+  };
 }
 
 function server({ server: said }: StreamReport): FieldGroup {
@@ -94,7 +103,10 @@ function page({ page: seen, dropped }: StreamReport): FieldGroup {
   const names = ["browser", "os", "device", "connection", "visibility", "release", "route"];
   const entries: Field[] = names.map((name) => ({ name, text: seen?.[name] ?? null }));
   const lost = Object.entries(dropped ?? {}).filter(([, held]) => held > 0);
-  return { title: "Page", entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))] };
+  return {
+    title: "Page",
+    entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))],
+  };
 }
 
 function counted(name: string, value: Maybe): Field {

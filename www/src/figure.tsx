@@ -54,7 +54,15 @@ function AsTable({ table, title }: { table: Table; title: string }) {
             <tbody>
               {table.rows().map((cells, index) => (
                 <tr key={index}>
-                  {cells.map((cell, at) => (at === 0 ? <th key={at} scope="row">{cell}</th> : <td key={at}>{cell}</td>))}
+                  {cells.map((cell, at) =>
+                    at === 0 ? (
+                      <th key={at} scope="row">
+                        {cell}
+                      </th>
+                    ) : (
+                      <td key={at}>{cell}</td>
+                    ),
+                  )}
                 </tr>
               ))}
             </tbody>

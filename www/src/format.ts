@@ -81,7 +81,10 @@ export function slower(now: Maybe, before: Maybe): string | null {
   if (!isKnown(now) || !isKnown(before) || before <= 0) return null;
   const change = (now - before) / before;
   if (Math.abs(change) < 0.015) return "unchanged";
-  const share = Math.abs(change) < 1 ? `${twoSignificant(Math.abs(change) * 100)}${SPACE}%` : `${twoSignificant(now / before)}×`;
+  const share =
+    Math.abs(change) < 1
+      ? `${twoSignificant(Math.abs(change) * 100)}${SPACE}%`
+      : `${twoSignificant(now / before)}×`;
   if (change >= 1) return `${share} as slow`;
   return `${share} ${change > 0 ? "slower" : "faster"}`;
 }

@@ -11,7 +11,11 @@ export function bucketsOf({ scale, offset, counts, zero }: WireHistogram): Bucke
     if (held > 0) folded.set(index, (folded.get(index) ?? 0) + held);
   });
   const edge = (index: number) => 2 ** (index / perDoubling);
-  const buckets = [...folded].map(([index, count]) => ({ lower_ms: edge(index), upper_ms: edge(index + 1), count }));
+  const buckets = [...folded].map(([index, count]) => ({
+    lower_ms: edge(index),
+    upper_ms: edge(index + 1),
+    count,
+  }));
   return zero ? [{ lower_ms: 0, upper_ms: 0, count: zero }, ...buckets] : buckets;
 }
 

@@ -35,7 +35,8 @@ const PATHS: Record<GlyphName, string> = {
   newer: "M4 10l4-4 4 4",
   older: "M4 6l4 4 4-4",
   auto: "M8 8m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0M8 3v10M10 4v8M12 6v4",
-  light: "M8 8m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0M8 1.8v1.4M8 12.8v1.4M1.8 8h1.4M12.8 8h1.4M3.6 3.6l1 1M11.4 11.4l1 1M3.6 12.4l1-1M11.4 4.6l1-1",
+  light:
+    "M8 8m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0M8 1.8v1.4M8 12.8v1.4M1.8 8h1.4M12.8 8h1.4M3.6 3.6l1 1M11.4 11.4l1 1M3.6 12.4l1-1M11.4 4.6l1-1",
   dark: "M12.8 9.6A5.4 5.4 0 0 1 6.4 3.2a5.4 5.4 0 1 0 6.4 6.4z",
   mark: "M2.5 3v10M7 8h.1M10.7 8h.1M14.4 8h.1",
 };
@@ -58,16 +59,41 @@ interface OutcomeLook {
 
 /** Definitions: `docs/metrics.md`. */
 export const OUTCOME_LOOKS: Record<Outcome, OutcomeLook> = {
-  complete: { word: "complete", glyph: "good", tone: "good", meaning: "the end marker of its format was seen" },
-  truncated: { word: "truncated", glyph: "cut", tone: "bad", meaning: "closed cleanly without its end marker" },
-  provider_error: { word: "provider error", glyph: "bad", tone: "bad", meaning: "the provider sent an error inside the stream" },
+  complete: {
+    word: "complete",
+    glyph: "good",
+    tone: "good",
+    meaning: "the end marker of its format was seen",
+  },
+  truncated: {
+    word: "truncated",
+    glyph: "cut",
+    tone: "bad",
+    meaning: "closed cleanly without its end marker",
+  },
+  provider_error: {
+    word: "provider error",
+    glyph: "bad",
+    tone: "bad",
+    meaning: "the provider sent an error inside the stream",
+  },
   http_error: { word: "HTTP error", glyph: "bad", tone: "bad", meaning: "status 400 or above" },
-  network_error: { word: "network error", glyph: "cut", tone: "bad", meaning: "the read failed and nobody had aborted it" },
+  network_error: {
+    word: "network error",
+    glyph: "cut",
+    tone: "bad",
+    meaning: "the read failed and nobody had aborted it",
+  },
   timeout: { word: "timeout", glyph: "bad", tone: "bad", meaning: "aborted by a timeout signal" },
   empty: { word: "empty", glyph: "none", tone: "bad", meaning: "a good status and not one event" },
   aborted: { word: "stopped", glyph: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
   abandoned: { word: "left", glyph: "away", tone: "quiet", meaning: "the page went away first" },
-  unobserved: { word: "unobserved", glyph: "none", tone: "quiet", meaning: "read where the probe could not see it" },
+  unobserved: {
+    word: "unobserved",
+    glyph: "none",
+    tone: "quiet",
+    meaning: "read where the probe could not see it",
+  },
 };
 
 export function OutcomeMark({ outcome, open }: { outcome: Outcome; open?: boolean }) {

@@ -18,7 +18,15 @@ export function Header() {
         <Glyph name="mark" />
         llm-rum
       </h1>
-      {!isLocked && <Choice<Range> legend="Time range" name="range" options={RANGE_OPTIONS} chosen={view.value.range} onChoose={setRange} />}
+      {!isLocked && (
+        <Choice<Range>
+          legend="Time range"
+          name="range"
+          options={RANGE_OPTIONS}
+          chosen={view.value.range}
+          onChoose={setRange}
+        />
+      )}
       <div class="tools">
         {!isLocked && <Refresh />}
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
@@ -45,7 +53,13 @@ function Refresh() {
       <span class="tool-word" title={at ? `Answered at ${clock(at)}` : undefined}>
         {paused.value ? (at ? `paused at ${clock(at)}` : "paused") : every}
       </span>
-      <button type="button" class="quiet" onClick={toggle} aria-pressed={paused.value} title={paused.value ? "Go on" : "Pause"}>
+      <button
+        type="button"
+        class="quiet"
+        onClick={toggle}
+        aria-pressed={paused.value}
+        title={paused.value ? "Go on" : "Pause"}
+      >
         <Glyph name={paused.value ? "play" : "pause"} />
         <span class="unseen">Pause refreshing</span>
       </button>
@@ -64,7 +78,12 @@ function Chips() {
     <ul class="chips" aria-label="Filters">
       {set.map(({ dimension, value }) => (
         <li key={dimension}>
-          <button type="button" class="chip" onClick={() => setFilter(dimension, null)} title="Remove this filter">
+          <button
+            type="button"
+            class="chip"
+            onClick={() => setFilter(dimension, null)}
+            title="Remove this filter"
+          >
             <span>
               {words(dimension)} <b>{value}</b>
             </span>

@@ -33,7 +33,9 @@ export function Histogram({ answer }: { answer: HistogramAnswer }) {
 function marksOf(answer: HistogramAnswer): Mark[] {
   const percentiles = QUANTILES.flatMap(({ name, key, colour }): Mark[] => {
     const value = answer[key];
-    return isKnown(value) ? [{ label: `${name} ${duration(value)}`, value, tone: colour, kind: "percentile" }] : [];
+    return isKnown(value)
+      ? [{ label: `${name} ${duration(value)}`, value, tone: colour, kind: "percentile" }]
+      : [];
   });
   const slow = slowTarget(answer);
   const targets = targetsOf(answer.metric, answer.targets)

@@ -4,7 +4,8 @@ import { render } from "preact";
 
 import { App } from "./app";
 import { startFeed } from "./feed";
-import { followHistory, screen } from "./state";
+import { duration, isKnown } from "./format";
+import { answers, followHistory, screen } from "./state";
 import "./style/tokens.css";
 import "./style/page.css";
 import "./style/figures.css";
@@ -15,6 +16,10 @@ startTheme();
 followHistory();
 effect(() => {
   document.documentElement.dataset["state"] = screen.value;
+});
+effect(() => {
+  const p95 = answers.value?.summary.ttfv.p95_ms;
+  document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
 });
 const host = document.getElementById("app");
 if (host) render(<App />, host);

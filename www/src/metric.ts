@@ -66,7 +66,9 @@ export function targetsOf(metric: Metric, targets: Targets): Target[] {
     { metric: "ttfv", quantile: "p99", value: targets.ttft_p99_ms },
     { metric: "tpot", quantile: null, value: targets.tpot_ms },
   ];
-  return all.flatMap(({ metric: of, quantile, value }) => (of === metric && isKnown(value) ? [{ quantile, value }] : []));
+  return all.flatMap(({ metric: of, quantile, value }) =>
+    of === metric && isKnown(value) ? [{ quantile, value }] : [],
+  );
 }
 
 /** Below this many samples a percentile is shown as uncertain. */

@@ -96,7 +96,10 @@ function serverRows(server: ServerTiming | null | undefined, share: (ms: number)
   ];
 }
 
-function overheadOf({ ttft_ms: client, server }: StreamReport, share: (ms: number) => number): Timeline["overhead"] {
+function overheadOf(
+  { ttft_ms: client, server }: StreamReport,
+  share: (ms: number) => number,
+): Timeline["overhead"] {
   const own = server?.ttft_ms;
   if (!isKnown(client) || !isKnown(own)) return null;
   return { ms: client - own, bar: { from: share(Math.min(client, own)), to: share(Math.max(client, own)) } };

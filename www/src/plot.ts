@@ -57,7 +57,9 @@ export class Plot {
 
   update(spec: PlotSpec): void {
     const sameShape =
-      spec.lines.length === this.spec.lines.length && Boolean(spec.volume) === Boolean(this.spec.volume) && spec.scale === this.spec.scale;
+      spec.lines.length === this.spec.lines.length &&
+      Boolean(spec.volume) === Boolean(this.spec.volume) &&
+      spec.scale === this.spec.scale;
     this.spec = spec;
     if (sameShape) {
       this.chart.setData(columns(spec));
@@ -97,7 +99,8 @@ export class Plot {
 
   private fit(): void {
     const { clientWidth: width, clientHeight: height } = this.host;
-    if (width > 0 && (width !== this.chart.width || height !== this.chart.height)) this.chart.setSize({ width, height });
+    if (width > 0 && (width !== this.chart.width || height !== this.chart.height))
+      this.chart.setSize({ width, height });
   }
 
   private options(): uPlot.Options {
@@ -113,12 +116,16 @@ export class Plot {
           size: 7,
           width: 1.5,
           fill: (_, i) => (this.isBar(i) ? "transparent" : this.colour("--surface")),
-          stroke: (_, i) => (this.isBar(i) ? "transparent" : this.colour(this.lineColours()[i - this.firstLine()] ?? "--ink")),
+          stroke: (_, i) =>
+            this.isBar(i) ? "transparent" : this.colour(this.lineColours()[i - this.firstLine()] ?? "--ink"),
         },
       },
       scales: {
         x: { time: true, range: () => [this.spec.from / 1000, this.spec.to / 1000] },
-        y: this.spec.scale === "log" ? { distr: 3, log: 10, range: () => this.limits() } : { range: () => this.limits() },
+        y:
+          this.spec.scale === "log"
+            ? { distr: 3, log: 10, range: () => this.limits() }
+            : { range: () => this.limits() },
         volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_SHARE] },
       },
       axes: [this.timeAxis(), this.valueAxis()],
@@ -142,7 +149,9 @@ export class Plot {
   }
 
   private limits(): [number, number] {
-    const values = this.spec.lines.flatMap((line) => line.values.filter((value): value is number => value !== null));
+    const values = this.spec.lines.flatMap((line) =>
+      line.values.filter((value): value is number => value !== null),
+    );
     const shown = [...values, ...this.spec.targets.map((target) => target.value)];
     if (this.spec.scale === "log") {
       const [low, high] = logLimits(shown);
@@ -181,7 +190,9 @@ export class Plot {
       ...this.axisLook(),
       size: 64,
       splits: (chart, _axis, low, high) =>
-        this.spec.scale === "log" ? logTicks(this.aboveBars(low, high), high, Math.max(3, Math.floor(chart.height / 36))) : linearTicks(high, 5),
+        this.spec.scale === "log"
+          ? logTicks(this.aboveBars(low, high), high, Math.max(3, Math.floor(chart.height / 36)))
+          : linearTicks(high, 5),
       filter: (_, splits) => splits,
       values: (_, splits) => splits.map((tick) => this.spec.format(tick)),
     };
@@ -231,11 +242,16 @@ export class Plot {
       const solid: uPlot.Series = {
         ...common,
         dash: line.dash,
-        points: { size: 4, width: 0, fill: stroke, filter: (chart, at) => lonely(chart.data[at] as (number | null)[]) },
+        points: {
+          size: 4,
+          width: 0,
+          fill: stroke,
+          filter: (chart, at) => lonely(chart.data[at] as (number | null)[]),
+        },
       };
       const thin: uPlot.Series = {
         ...common,
-                dash: [5, 4],
+        dash: [5, 4],
         points: {
           size: 5,
           width: 1.25,
@@ -254,7 +270,9 @@ export class Plot {
     const room = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
     const values = lines[line]?.values ?? [];
     const alone = new Set(lonely(values));
-    return [...values.keys()].filter((i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)));
+    return [...values.keys()].filter(
+      (i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)),
+    );
   }
 
   private bands(): uPlot.Band[] {
@@ -326,7 +344,9 @@ function thinPart(values: (number | null)[], isThin: boolean[]): (number | null)
 
 /** Points without a neighbour: no line shows them. */
 function lonely(values: (number | null)[]): number[] {
-  return [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null);
+  return [...values.keys()].filter(
+    (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,
+  );
 }
 
 function timeLabel(unixMs: number, step: number): string {
@@ -339,4 +359,3 @@ function timeLabel(unixMs: number, step: number): string {
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }
-

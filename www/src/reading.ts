@@ -23,8 +23,11 @@ export function readTimeseries(series: Timeseries, range: Range): string {
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
   const phrase = METRIC_LOOKS[series.metric].phrase;
-  const moved = low === high ? `The p95 ${phrase} was ${low}` : `The p95 ${phrase} ran from ${low} to ${high}`;
-  return [`${moved} in ${lastRange(range)}.`, overTarget(series), fewSamples(series)].filter(Boolean).join(" ");
+  const moved =
+    low === high ? `The p95 ${phrase} was ${low}` : `The p95 ${phrase} ran from ${low} to ${high}`;
+  return [`${moved} in ${lastRange(range)}.`, overTarget(series), fewSamples(series)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function overTarget(series: Timeseries): string {
@@ -63,9 +66,18 @@ export function readHistogram(answer: HistogramAnswer): string {
 }
 
 /** The target that marks a sample as slow: the p95 one, or the one for every sample. */
-export function slowTarget({ metric, targets }: { metric: Metric; targets: HistogramAnswer["targets"] }): number | null {
+export function slowTarget({
+  metric,
+  targets,
+}: {
+  metric: Metric;
+  targets: HistogramAnswer["targets"];
+}): number | null {
   const all = targetsOf(metric, targets);
-  return (all.find(({ quantile }) => quantile === "p95") ?? all.find(({ quantile }) => quantile === null))?.value ?? null;
+  return (
+    (all.find(({ quantile }) => quantile === "p95") ?? all.find(({ quantile }) => quantile === null))
+      ?.value ?? null
+  );
 }
 
 /** The bucket that a target falls into counts by how much of it lies above, on the log scale. */
@@ -85,6 +97,8 @@ export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
   if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
   const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
   const overhead = answer.overhead[`${metricMs}_ms`];
-  const between = isKnown(overhead) ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.` : "";
+  const between = isKnown(overhead)
+    ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.`
+    : "";
   return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
 }

@@ -23,6 +23,8 @@ export interface Answers {
   timeseries: Timeseries;
   histogram: HistogramAnswer;
   compare: Compare;
+  /** What was asked. */
+  asked: View;
   /** When they arrived, by this browser's clock. */
   at: number;
 }
@@ -49,6 +51,14 @@ export type Screen = "loading" | "empty" | "ready" | "error" | "locked";
 export const hasData = computed(() => {
   const summary = answers.value?.summary;
   return summary !== undefined && (summary.streams > 0 || summary.open > 0 || rows.value.length > 0);
+});
+
+/** Whether what is on screen answers an earlier question than the view now asks. */
+export const isStale = computed(() => {
+  const asked = answers.value?.asked;
+  if (asked === undefined) return false;
+  const now = view.value;
+  return writeView({ ...asked, stream: null }) !== writeView({ ...now, stream: null });
 });
 
 export const screen = computed<Screen>(() => {

@@ -21,15 +21,31 @@ export function Streams({ summary }: { summary: Summary }) {
             <tr>
               <th scope="col">Time</th>
               <th scope="col">Model</th>
-              <th scope="col" class="wide">Dialect</th>
+              <th scope="col" class="wide">
+                Dialect
+              </th>
               <th scope="col">Outcome</th>
-              <th scope="col" class="number" title="Time to first visible token">First visible</th>
-              <th scope="col" class="number wide" title="Time to first token by the server's own clock">Server</th>
-              <th scope="col" class="number mid" title="From the request to the last generated text">End to end</th>
-              <th scope="col" class="number wide">Longest gap</th>
-              <th scope="col" class="number wide">Chunks</th>
-              <th scope="col" class="number mid" title="Output tokens, as the provider counted">Tokens</th>
-              <th scope="col" class="wide">Defects</th>
+              <th scope="col" class="number" title="Time to first visible token">
+                First visible
+              </th>
+              <th scope="col" class="number wide" title="Time to first token by the server's own clock">
+                Server
+              </th>
+              <th scope="col" class="number mid" title="From the request to the last generated text">
+                End to end
+              </th>
+              <th scope="col" class="number wide">
+                Longest gap
+              </th>
+              <th scope="col" class="number wide">
+                Chunks
+              </th>
+              <th scope="col" class="number mid" title="Output tokens, as the provider counted">
+                Tokens
+              </th>
+              <th scope="col" class="wide">
+                Defects
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -61,11 +77,13 @@ function OutcomeFilter({ summary }: { summary: Summary }) {
         onChange={(event) => setOutcome((event.currentTarget.value || null) as Outcome | null)}
       >
         <option value="">all</option>
-        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map((outcome) => (
-          <option key={outcome} value={outcome}>
-            {label(outcome)}
-          </option>
-        ))}
+        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map(
+          (outcome) => (
+            <option key={outcome} value={outcome}>
+              {label(outcome)}
+            </option>
+          ),
+        )}
       </select>
     </label>
   );
@@ -75,14 +93,24 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
   const open = () => openStream(row.id);
   const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTableRowElement }) => {
     if (event.target !== event.currentTarget) return;
-    const neighbour = { ArrowDown: event.currentTarget.nextElementSibling, ArrowUp: event.currentTarget.previousElementSibling }[event.key];
+    const neighbour = {
+      ArrowDown: event.currentTarget.nextElementSibling,
+      ArrowUp: event.currentTarget.previousElementSibling,
+    }[event.key];
     if (neighbour instanceof HTMLElement) neighbour.focus();
     else if (event.key === "Enter") open();
     else return;
     event.preventDefault();
   };
   return (
-    <tr data-stream={row.id} data-outcome={row.open ? "open" : row.outcome} tabIndex={0} onClick={open} onKeyDown={onKeyDown} aria-label={`Stream of ${modelOf(row)}, Enter opens it`}>
+    <tr
+      data-stream={row.id}
+      data-outcome={row.open ? "open" : row.outcome}
+      tabIndex={0}
+      onClick={open}
+      onKeyDown={onKeyDown}
+      aria-label={`Stream of ${modelOf(row)}, Enter opens it`}
+    >
       <td class="when">{moment(row.received_ms, today)}</td>
       <td class="model-cell">
         <FilterButton dimension="model" value={modelOf(row)} />

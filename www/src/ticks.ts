@@ -40,14 +40,35 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const TIME_STEPS = [
-  SECOND, 5 * SECOND, 15 * SECOND, 30 * SECOND,
-  MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
-  HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
-  DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY,
+  SECOND,
+  5 * SECOND,
+  15 * SECOND,
+  30 * SECOND,
+  MINUTE,
+  2 * MINUTE,
+  5 * MINUTE,
+  10 * MINUTE,
+  15 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  2 * HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  5 * DAY,
+  10 * DAY,
+  30 * DAY,
 ];
 
 /** Round local times. `offset` is what local time is ahead of UTC, in milliseconds. */
-export function timeTicks(from: number, to: number, most: number, offset: number): { ticks: number[]; step: number } {
+export function timeTicks(
+  from: number,
+  to: number,
+  most: number,
+  offset: number,
+): { ticks: number[]; step: number } {
   const step = TIME_STEPS.find((width) => (to - from) / width <= most) ?? 30 * DAY;
   const ticks: number[] = [];
   const first = Math.ceil((from + offset) / step) * step - offset;

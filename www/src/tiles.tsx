@@ -2,7 +2,21 @@
 import type { ComponentChildren } from "preact";
 
 import type { Range, Summary } from "./api";
-import { ABSENT, count, duration, growth, isKnown, percent, plainPercent, plural, points, rate, slower, steadyDuration, type Maybe } from "./format";
+import {
+  ABSENT,
+  count,
+  duration,
+  growth,
+  isKnown,
+  percent,
+  plainPercent,
+  plural,
+  points,
+  rate,
+  slower,
+  steadyDuration,
+  type Maybe,
+} from "./format";
 import { Glyph } from "./glyph";
 import { FEW, QUANTILES } from "./metric";
 import { rangeBefore } from "./reading";
@@ -54,7 +68,11 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
   return (
     <Tile name="integrity" title="Streaming integrity">
       <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
-      <p class="rests">{integrity.total === 0 ? "no streams to judge" : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}</p>
+      <p class="rests">
+        {integrity.total === 0
+          ? "no streams to judge"
+          : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
+      </p>
       <Change text={points(integrity.ratio, previous.integrity.ratio)} />
     </Tile>
   );
@@ -64,7 +82,9 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
   return (
     <Tile name="goodput" title="Goodput">
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
-      <p class="rests">{goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}</p>
+      <p class="rests">
+        {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
+      </p>
       <Change text={points(goodput.ratio, previous.goodput.ratio)} />
     </Tile>
   );
@@ -76,7 +96,11 @@ function Errors({ summary: { errors, previous, targets } }: TilesProps) {
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
       <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} />
-      <p class="rests">{errors.total === 0 ? "no streams to judge" : `${count(errors.count)} of ${count(errors.total)} failed`}</p>
+      <p class="rests">
+        {errors.total === 0
+          ? "no streams to judge"
+          : `${count(errors.count)} of ${count(errors.total)} failed`}
+      </p>
       <Change text={points(errors.ratio, previous.errors.ratio)} />
     </Tile>
   );
@@ -114,7 +138,11 @@ function Tile({ name, title, children }: TileProps) {
 function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: string }) {
   const known = isKnown(raw);
   return (
-    <p class={known ? "value" : "value absent"} data-value={known ? String(raw) : ""} data-quantile={quantile}>
+    <p
+      class={known ? "value" : "value absent"}
+      data-value={known ? String(raw) : ""}
+      data-quantile={quantile}
+    >
       {known ? text : ABSENT}
     </p>
   );

@@ -19,7 +19,8 @@ export function Timeline({ report }: { report: StreamReport }) {
   const valueWidth = width < 480 ? 88 : VALUE;
   const plot = { left: NAME, width: Math.max(80, width - NAME - valueWidth) };
   const serverTop = ROW * (layout.moments.length + 1);
-  const height = ROW * (layout.moments.length + 1) + (layout.server.length > 0 ? ROW * (layout.server.length + 1) : 0);
+  const height =
+    ROW * (layout.moments.length + 1) + (layout.server.length > 0 ? ROW * (layout.server.length + 1) : 0);
   return (
     <section class="timeline" aria-labelledby="timeline-title">
       <div class="figure-head">
@@ -41,11 +42,24 @@ export function Timeline({ report }: { report: StreamReport }) {
         <svg width={width} height={height} role="img" aria-label={describe(layout)}>
           <Axis layout={layout} plot={plot} height={height} />
           {layout.moments.map((row, index) => (
-            <Moment key={row.name} row={row} y={ROW * (index + 1)} plot={plot} right={width} narrow={width < 480} />
+            <Moment
+              key={row.name}
+              row={row}
+              y={ROW * (index + 1)}
+              plot={plot}
+              right={width}
+              narrow={width < 480}
+              missing={report.open && row.kind === "stream" ? "not yet" : "not visible"}
+            />
           ))}
-          {layout.server.length > 0 && <Server layout={layout} report={report} plot={plot} top={serverTop} right={width} />}
+          {layout.server.length > 0 && (
+            <Server layout={layout} report={report} plot={plot} top={serverTop} right={width} />
+          )}
         </svg>
       </div>
+      {layout.moments.some((row) => row.at === null) && (
+        <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
+      )}
     </section>
   );
 }
@@ -71,7 +85,17 @@ function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: nu
   );
 }
 
-function Moment({ row, y, plot, right, narrow }: { row: MomentRow; y: number; plot: Plot; right: number; narrow: boolean }) {
+interface MomentProps {
+  row: MomentRow;
+  y: number;
+  plot: Plot;
+  right: number;
+  narrow: boolean;
+  /** What stands where the moment is not known. */
+  missing: string;
+}
+
+function Moment({ row, y, plot, right, narrow, missing }: MomentProps) {
   const middle = y + ROW / 2;
   if (row.at === null || row.bar === null) {
     return (
@@ -80,7 +104,7 @@ function Moment({ row, y, plot, right, narrow }: { row: MomentRow; y: number; pl
           {row.name}
         </text>
         <text class="name" x={plot.left} y={middle}>
-          not visible
+          {missing}
         </text>
       </g>
     );
@@ -106,7 +130,19 @@ function Moment({ row, y, plot, right, narrow }: { row: MomentRow; y: number; pl
   );
 }
 
-function Server({ layout, report, plot, top, right }: { layout: Layout; report: StreamReport; plot: Plot; top: number; right: number }) {
+function Server({
+  layout,
+  report,
+  plot,
+  top,
+  right,
+}: {
+  layout: Layout;
+  report: StreamReport;
+  plot: Plot;
+  top: number;
+  right: number;
+}) {
   const span = ({ from, to }: { from: number; to: number }) => ({
     x: plot.left + from * plot.width,
     width: Math.max(1, (to - from) * plot.width),
@@ -114,7 +150,9 @@ function Server({ layout, report, plot, top, right }: { layout: Layout; report: 
   const rowsEnd = top + ROW * (layout.server.length + 1);
   return (
     <g class="server">
-      {layout.overhead && <rect class="overhead" {...span(layout.overhead.bar)} y={top + 4} height={rowsEnd - top - 4} />}
+      {layout.overhead && (
+        <rect class="overhead" {...span(layout.overhead.bar)} y={top + 4} height={rowsEnd - top - 4} />
+      )}
       <text class="group" x={0} y={top + ROW / 2 + 4}>
         server, from {words(report.server?.source ?? "")}
       </text>
@@ -142,7 +180,9 @@ function Server({ layout, report, plot, top, right }: { layout: Layout; report: 
 }
 
 function describe(layout: Layout): string {
-  const parts = layout.moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
+  const parts = layout.moments.map(
+    ({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`,
+  );
   const server = layout.server.map(({ name, ms }) => `server ${name} ${exactDuration(ms)}`);
   return [...parts, ...server].join(", ");
 }

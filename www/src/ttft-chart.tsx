@@ -28,7 +28,10 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
       title={`${look.title} over time`}
       sentence={readTimeseries(series, range)}
       aside={<MetricSwitch metric={metric} onMetric={onMetric} />}
-      table={{ columns: ["Time", "n", "p50", "p95", "p99", "Streams", "Errors"], rows: () => tableOf(series) }}
+      table={{
+        columns: ["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
+        rows: () => tableOf(series),
+      }}
     >
       <Legend
         entries={[
@@ -92,7 +95,11 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   return {
     heading: stretch(point.t, series.step_ms, series.to),
     values: [
-      ...QUANTILES.map(({ name, key, colour }) => ({ label: name, text: steadyDuration(point[key]), colour })),
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        text: steadyDuration(point[key]),
+        colour,
+      })),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
       { label: "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },

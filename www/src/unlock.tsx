@@ -14,7 +14,8 @@ export function Unlock() {
     <section class="empty">
       <h2>This collector wants its admin token</h2>
       <p>
-        It is the <code>admin_token</code> of the collector’s configuration. This tab keeps it until it is closed.
+        It is the <code>admin_token</code> of the collector’s configuration. This tab keeps it until it is
+        closed.
       </p>
       <form class="unlock" onSubmit={submit}>
         {/* Password managers file a token under a name. */}

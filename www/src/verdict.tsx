@@ -5,7 +5,7 @@ import { Glyph, type GlyphName } from "./glyph";
 const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
   good: { glyph: "good", word: "Within targets" },
   warn: { glyph: "warn", word: "Worth a look" },
-  bad: { glyph: "bad", word: "Over target" },
+  bad: { glyph: "bad", word: "Target missed" },
   none: { glyph: "none", word: "No verdict" },
 };
 
@@ -31,7 +31,8 @@ function Overflow({ summary }: { summary: Summary }) {
   const list = parts.map(([dimension, held]) => `${held} by ${dimension.replace("_", " ")}`).join(", ");
   return (
     <p class="note">
-      <Glyph name="warn" /> Some streams are counted under “other”, because more names arrived than are kept: {list}.
+      <Glyph name="warn" /> Some streams are counted under “other”, because more names arrived than are kept:{" "}
+      {list}.
     </p>
   );
 }

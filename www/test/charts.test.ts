@@ -37,7 +37,9 @@ describe("gap buckets", () => {
   });
 
   it("keep what was shorter than a step of the clock", () => {
-    expect(bucketsOf({ scale: 5, offset: 0, counts: [], zero: 2 })).toEqual([{ lower_ms: 0, upper_ms: 0, count: 2 }]);
+    expect(bucketsOf({ scale: 5, offset: 0, counts: [], zero: 2 })).toEqual([
+      { lower_ms: 0, upper_ms: 0, count: 2 },
+    ]);
   });
 });
 

@@ -1,6 +1,22 @@
 import { describe, expect, it } from "vitest";
 
-import { ABSENT, bytes, clock, duration, exactDuration, growth, moment, percent, plainPercent, points, rate, shortCount, slower, steadyDuration, stretch } from "../src/format";
+import {
+  ABSENT,
+  bytes,
+  clock,
+  duration,
+  exactDuration,
+  growth,
+  moment,
+  percent,
+  plainPercent,
+  points,
+  rate,
+  shortCount,
+  slower,
+  steadyDuration,
+  stretch,
+} from "../src/format";
 
 /** Figures and units are held together by no-break spaces; the cases are easier to read without. */
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ") ?? null;
@@ -107,20 +123,26 @@ describe("changes", () => {
   });
 
   it("of a share are percentage points", () => {
-    check((now: number) => points(now, 0.95), [
-      [0.953, "+0.3 pp"],
-      [0.8, "−15 pp"],
-      [0.9501, "unchanged"],
-    ]);
+    check(
+      (now: number) => points(now, 0.95),
+      [
+        [0.953, "+0.3 pp"],
+        [0.8, "−15 pp"],
+        [0.9501, "unchanged"],
+      ],
+    );
   });
 
   it("of a count say when it is many times as much", () => {
-    check((now: number) => growth(now, 100), [
-      [112, "+12 %"],
-      [97, "−3 %"],
-      [100, "unchanged"],
-      [1800, "18× as many"],
-    ]);
+    check(
+      (now: number) => growth(now, 100),
+      [
+        [112, "+12 %"],
+        [97, "−3 %"],
+        [100, "unchanged"],
+        [1800, "18× as many"],
+      ],
+    );
   });
 });
 

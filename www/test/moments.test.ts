@@ -69,7 +69,16 @@ describe("the timeline of a stream", () => {
   });
 
   it("of a stream that brought nothing still has an axis", () => {
-    const bare: StreamReport = { v: 1, id: "0", outcome: "network_error", chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0 };
+    const bare: StreamReport = {
+      v: 1,
+      id: "0",
+      outcome: "network_error",
+      chunks: 0,
+      events: 0,
+      deltas: 0,
+      bytes: 0,
+      received_ms: 0,
+    };
     const { from, to, moments } = layOut(bare, "first");
     expect(to).toBeGreaterThan(from);
     expect(moments.filter((row) => row.at !== null).map((row) => row.name)).toEqual(["request"]);

@@ -7,8 +7,21 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
 
 function series(...points: Partial<SeriesPoint>[]): Timeseries {
-  const filled = points.map((point, index) => ({ t: index * 60_000, n: 100, streams: 100, errors: 0, ...point }));
-  return { from: 0, to: points.length * 60_000, step_ms: 60_000, metric: "ttfv", targets: TARGETS, points: filled };
+  const filled = points.map((point, index) => ({
+    t: index * 60_000,
+    n: 100,
+    streams: 100,
+    errors: 0,
+    ...point,
+  }));
+  return {
+    from: 0,
+    to: points.length * 60_000,
+    step_ms: 60_000,
+    metric: "ttfv",
+    targets: TARGETS,
+    points: filled,
+  };
 }
 
 describe("the sentence under the time series", () => {
@@ -20,7 +33,9 @@ describe("the sentence under the time series", () => {
   });
 
   it("says when it was always under it", () => {
-    expect(plain(readTimeseries(series({ p95_ms: 900 }), "15m"))).toContain("It stayed under the 2 s target throughout.");
+    expect(plain(readTimeseries(series({ p95_ms: 900 }), "15m"))).toContain(
+      "It stayed under the 2 s target throughout.",
+    );
   });
 
   it("does not let thin points set the range, and counts them", () => {
@@ -65,12 +80,26 @@ describe("the sentence under the histogram", () => {
 
 it("the comparison says both figures and the way between", () => {
   const some = (p50_ms: number) => ({ n: 10, p50_ms, p95_ms: p50_ms * 2 });
-  const answer: Compare = { streams: 12, joined: 10, sources: {}, client: some(600), server: some(550), overhead: some(28), step_ms: 60_000, points: [] };
+  const answer: Compare = {
+    streams: 12,
+    joined: 10,
+    sources: {},
+    client: some(600),
+    server: some(550),
+    overhead: some(28),
+    step_ms: 60_000,
+    points: [],
+  };
   expect(plain(readCompare(answer, "p50"))).toBe(
     "p50 to first token: 600 ms for the user, 550 ms by the server's own clock. For half of the streams the way between them took at most 28 ms.",
   );
 });
 
 it("steps are told in the largest unit that fits", () => {
-  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepWords(step))).toEqual(["1 minute", "15 minutes", "2 hours", "1 day"]);
+  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepWords(step))).toEqual([
+    "1 minute",
+    "15 minutes",
+    "2 hours",
+    "1 day",
+  ]);
 });
