@@ -1,0 +1,37 @@
+// Carries a session's batches to the collector, by the fetch that was there before the tap: nobody
+// else's, so that no other watcher sees these requests, and not ours, so that we do not.
+
+/** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
+export function createSender(collector, site, fetch) {
+  const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site)}`;
+  // A failure may have been the budget of 64 KiB that all keepalive requests of a page share.
+  let keepalive = true;
+
+  return {
+    async post(body) {
+      try {
+        const { status, headers } = await request(body, keepalive);
+        keepalive = true;
+        return { status, retryAfterMs: milliseconds(headers.get("retry-after")) };
+      } catch {
+        keepalive = false;
+        return { status: 0, retryAfterMs: 0 };
+      }
+    },
+    lastPost(body) {
+      // The answer comes to a page that is gone.
+      if (!navigator.sendBeacon?.(url, body)) request(body, true).catch(() => {});
+    },
+  };
+
+  // A string goes as text/plain, which needs no preflight.
+  function request(body, keepalive) {
+    return fetch.call(window, url, { method: "POST", body, keepalive, credentials: "omit" });
+  }
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function milliseconds(retryAfter) {
+  const ms = retryAfter ? (retryAfter > 0 ? retryAfter * 1000 : Date.parse(retryAfter) - Date.now()) : 0;
+  return ms > 0 ? ms : 0;
+}

@@ -1,0 +1,139 @@
+/** What the probe tells of one stream. Durations are milliseconds since the request. */
+export interface StreamReport {
+  v: 1;
+  /** Random, 32 hexadecimal digits. */
+  id: string;
+  /** Higher for each revision of the same stream that was sent. Absent: 0. */
+  rev?: number;
+  /** The stream had not ended. */
+  open?: true;
+  use_case?: string;
+  /** `"chunks"`: the page forbids WebAssembly, so only chunks and their times are known. */
+  observed?: "chunks";
+  /** Wire format, recognised from content. */
+  dialect?: string;
+  provider?: string;
+  /** As the request names it. */
+  model?: string;
+  /** As the answer names it. */
+  response_model?: string;
+  response_id?: string;
+  status?: number;
+  /** While the stream is open: what it would be if the page died now. */
+  outcome:
+    | "complete"
+    | "truncated"
+    | "provider_error"
+    | "http_error"
+    | "network_error"
+    | "timeout"
+    | "empty"
+    | "aborted"
+    | "abandoned"
+    | "unobserved";
+  finish_reason?: string;
+  /** From the user's gesture to the request. */
+  submit_delay_ms?: number;
+  headers_ms?: number;
+  first_byte_ms?: number;
+  first_event_ms?: number;
+  /** First generated text of any kind. */
+  ttft_ms?: number;
+  /** First answer text. */
+  ttfv_ms?: number;
+  /** Last generated text so far. */
+  e2e_ms?: number;
+  close_ms?: number;
+  chunks: number;
+  events: number;
+  deltas: number;
+  bytes: number;
+  /** Tokens are as the provider counted them, never guessed. */
+  input_tokens?: number;
+  output_tokens?: number;
+  reasoning_tokens?: number;
+  cached_tokens?: number;
+  tpot_ms?: number;
+  longest_gap_ms?: number;
+  /** Times between reads with generated text: base-2 exponential buckets. */
+  gaps?: { scale: 5; offset: number; counts: number[]; zero?: number; sum: number };
+  stalls?: number;
+  /** How often each defect was seen. */
+  defects?: Record<string, number>;
+  /** What the server said of the same stream. */
+  server?: {
+    source: string;
+    starts_from?: "arrival" | "scheduled" | "prefill";
+    queue_ms?: number;
+    ttft_ms?: number;
+    generation_ms?: number;
+    output_tokens?: number;
+  };
+  page?: {
+    browser?: string;
+    os?: string;
+    device?: "desktop" | "mobile" | "tablet";
+    connection?: string;
+    visibility?: "visible" | "hidden" | "mixed";
+    release?: string;
+    route?: string;
+  };
+  /** Smallest step that the page's clock showed. */
+  clock_resolution_ms?: number;
+}
+
+export interface ProbeOptions {
+  /** Origin of the collector, such as `https://rum.example`. */
+  collector: string;
+  /** Key of the site, as the collector's configuration has it. */
+  site: string;
+  /** What the app uses the model for: it picks the targets. Default: the site's own. */
+  useCase?: string;
+  /** Who serves the model, such as `openai`. What an answer proves goes before it. */
+  provider?: string;
+  /** Release of the app. */
+  release?: string;
+  /**
+   * Where `llm-rum.wasm` lies. Default: beside this script. `false`: do without, and see chunks only.
+   * Without it a page under a CSP that has no `'wasm-unsafe-eval'` does the same, but the browser
+   * reports each attempt as a violation.
+   */
+  wasmUrl?: string | false;
+  /** Whether to watch the page's own `fetch`. Default true; `false` leaves it to `wrapFetch`. */
+  patchFetch?: boolean;
+  /**
+   * Tells streams that the probe would not know: those with another content type than
+   * `text/event-stream`, `application/x-ndjson`, `application/stream+json`, `application/json-seq`
+   * and `application/jsonl`, and whose request neither accepts one of these nor says `"stream":true`.
+   * Called before each request with the arguments of `fetch`.
+   */
+  isStream?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
+}
+
+export interface Probe {
+  /** Faults of the probe itself. After the first it is off, and the page goes on as without it. */
+  readonly faults: number;
+  /** Calls back after the app got the chunk with the first generated text. Returns how to stop that. */
+  onFirstToken(callback: (report: StreamReport) => void): () => void;
+  /** Calls back once for each stream that ended. Returns how to stop that. */
+  onStreamEnd(callback: (report: StreamReport) => void): () => void;
+  /** A fetch that the probe watches, for clients that take one; the page's own is left alone. */
+  wrapFetch<F extends typeof fetch>(fetch: F): F;
+  /** Sends what waits, open streams included. Resolves after the attempt, whatever came of it. */
+  flush(): Promise<void>;
+  /** Stops watching, sends what waits, and gives the page its own `fetch` back. */
+  stop(): void;
+}
+
+/**
+ * Starts watching. Safe to call before anything has loaded, and twice: the probe that runs is
+ * returned. On a server it does nothing.
+ */
+export function start(options: ProbeOptions): Probe;
+
+declare global {
+  interface Window {
+    /** Made by the script-tag build; its probe runs when the tag names a site. */
+    llmRum?: { start: typeof start; probe?: Probe };
+  }
+}

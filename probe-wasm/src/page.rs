@@ -1,0 +1,176 @@
+//! Where the user is: the browser's own words come in, families and classes go out, and nothing
+//! that could tell one user from another.
+
+use beacon::Page;
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+use web_sys::{Navigator, VisibilityState};
+
+/// What holds for the whole life of the page.
+pub(crate) fn of_browser() -> Page {
+    let Some(navigator) = web_sys::window().map(|window| window.navigator()) else {
+        return Page::default();
+    };
+    let agent = navigator.user_agent().unwrap_or_default();
+    let [browser, os, device] = families(&agent, touch_points(&navigator) > 1.0);
+    Page {
+        browser: browser.map(Into::into),
+        os: os.map(Into::into),
+        device: device.map(Into::into),
+        ..Page::default()
+    }
+}
+
+/// The route at this moment, and the browser's class of the connection where it has one.
+pub(crate) fn of_moment() -> Page {
+    let Some(window) = web_sys::window() else { return Page::default() };
+    let route = window.location().pathname().ok().map(|path| route(&path).into());
+    Page { route, connection: connection(&window.navigator()).map(Into::into), ..Page::default() }
+}
+
+/// Whether the page can be seen now.
+pub(crate) fn is_visible() -> bool {
+    web_sys::window()
+        .and_then(|window| window.document())
+        .is_some_and(|document| document.visibility_state() != VisibilityState::Hidden)
+}
+
+// Neither is in every browser, nor in web-sys without its unstable flag.
+fn connection(navigator: &Navigator) -> Option<String> {
+    let connection = Reflect::get(navigator, &JsValue::from_str("connection")).ok()?;
+    Reflect::get(&connection, &JsValue::from_str("effectiveType")).ok()?.as_string()
+}
+
+fn touch_points(navigator: &Navigator) -> f64 {
+    Reflect::get(navigator, &JsValue::from_str("maxTouchPoints"))
+        .ok()
+        .and_then(|points| points.as_f64())
+        .unwrap_or_default()
+}
+
+/// Browser, operating system and device by the user agent string: the first word found decides, as
+/// each browser names those that it wants to be taken for after itself.
+fn families(agent: &str, touch: bool) -> [Option<&'static str>; 3] {
+    let first = |words: &[(&str, &'static str)]| {
+        words.iter().find(|(word, _)| agent.contains(word)).map(|&(_, family)| family)
+    };
+    let browser = first(BROWSERS);
+    // An iPad takes itself for a Mac, but no Mac has a touch screen.
+    let pad = agent.contains("iPad") || (touch && agent.contains("Macintosh"));
+    let os = if pad { Some("ios") } else { first(SYSTEMS) };
+    let device = if pad || (agent.contains("Android") && !agent.contains("Mobi")) {
+        "tablet"
+    } else if agent.contains("Mobi") {
+        "mobile"
+    } else {
+        "desktop"
+    };
+    [browser, os, os.map(|_| device)]
+}
+
+const BROWSERS: &[(&str, &str)] = &[
+    ("Edg", "edge"),
+    ("OPR/", "opera"),
+    ("SamsungBrowser", "samsung"),
+    ("Firefox", "firefox"),
+    ("FxiOS", "firefox"),
+    ("Chrom", "chrome"),
+    ("CriOS", "chrome"),
+    ("Safari", "safari"),
+    ("AppleWebKit", "webkit"),
+];
+
+const SYSTEMS: &[(&str, &str)] = &[
+    ("Android", "android"),
+    ("iPhone", "ios"),
+    ("iPod", "ios"),
+    ("Windows", "windows"),
+    ("Mac OS", "macos"),
+    ("CrOS", "chromeos"),
+    ("Linux", "linux"),
+];
+
+/// A path with every segment that may name a person or a thing replaced by `:id`.
+fn route(path: &str) -> String {
+    let mut route = String::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_SEGMENTS) {
+        route.push('/');
+        route.push_str(if is_word(segment) { segment } else { ":id" });
+    }
+    if route.is_empty() {
+        route.push('/');
+    }
+    route
+}
+
+/// A short word as in source code: small letters, with at most two digits, as in `v1`.
+fn is_word(segment: &str) -> bool {
+    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
+    let plain = segment.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.'));
+    plain && digits <= 2 && digits < segment.len() && segment.len() <= MAX_WORD_BYTES
+}
+
+const MAX_SEGMENTS: usize = 6;
+const MAX_WORD_BYTES: usize = 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_keeps_words_and_no_ids() {
+        let cases = [
+            ("/", "/"),
+            ("/chat/", "/chat"),
+            ("/v1/chat", "/v1/chat"),
+            ("/chat/9f86d081884c7d659a2feaa0c55ad015", "/chat/:id"),
+            ("/chat/3f2504e0-4f89-11d3-9a0c-0305e82c3301/edit", "/chat/:id/edit"),
+            ("/u/42", "/u/:id"),
+            ("/u/someone@example.org", "/u/:id"),
+            ("/t/Vh3kQzLm", "/t/:id"),
+            ("/a%20b", "/:id"),
+            ("/a/b/c/d/e/f/g/h", "/a/b/c/d/e/f"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(route(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_browser_is_known_by_the_first_name_that_is_its_own() {
+        let mac = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15";
+        let cases = [
+            (
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/150.0.0.0 Safari/537.36",
+                false,
+                ["chrome", "linux", "desktop"],
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36 Edg/150.0",
+                true,
+                ["edge", "windows", "desktop"],
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/150.0 Mobile Safari/537.36",
+                true,
+                ["chrome", "android", "mobile"],
+            ),
+            (
+                "Mozilla/5.0 (Android 15; Tablet; rv:150.0) Gecko/150.0 Firefox/150.0",
+                true,
+                ["firefox", "android", "tablet"],
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 CriOS/150.0 Mobile/15E148 Safari/604.1",
+                true,
+                ["chrome", "ios", "mobile"],
+            ),
+            (mac, false, ["safari", "macos", "desktop"]),
+            (mac, true, ["safari", "ios", "tablet"]),
+        ];
+        for (agent, touch, expected) in cases {
+            assert_eq!(families(agent, touch), expected.map(Some), "{agent}");
+        }
+        assert_eq!(families("something else", false), [None; 3]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Builds the probe that pages load: the `probe-wasm` crate and its JavaScript come in,
+//! `probe-wasm/dist` goes out. Says how large each part is.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use wasm_bindgen_cli_support::{Bindgen, Output};
+
+/// Builds everything in `probe-wasm/dist`.
+pub fn build(root: &Path) -> Result<()> {
+    let package = root.join("probe-wasm");
+    let dist = package.join("dist");
+    let made = target_dir(root).join("probe");
+    install(&package)?;
+    fs::create_dir_all(&dist)?;
+    fs::create_dir_all(&made)?;
+    compile(root, &made)?;
+    optimise(&package, &made.join("glue_bg.wasm"), &dist.join("llm-rum.wasm"))?;
+    for (entry, file, format) in BUNDLES {
+        bundle(&package, &made, &package.join("js").join(entry), &dist.join(file), format)?;
+    }
+    fs::copy(package.join("llm-rum.d.ts"), dist.join("llm-rum.d.ts"))?;
+    Ok(())
+}
+
+/// What [`size`] measured, in bytes.
+pub struct Sizes {
+    /// The parts, then the files that pages load.
+    pub files: Vec<FileSize>,
+    /// Script and Wasm together: what a page downloads.
+    pub total: FileSize,
+}
+
+/// One file as it is, and as servers send it.
+pub struct FileSize {
+    /// What it is.
+    pub name: String,
+    /// As it lies on disk.
+    pub raw: u64,
+    /// With `gzip -9`.
+    pub gzip: u64,
+    /// With brotli, quality 11.
+    pub brotli: u64,
+}
+
+/// Measures what [`build`] made.
+pub fn size(root: &Path) -> Result<Sizes> {
+    let package = root.join("probe-wasm");
+    let made = target_dir(root).join("probe");
+    for (entry, file) in PARTS {
+        bundle(&package, &made, &package.join("js").join(entry), &made.join(file), "esm")?;
+    }
+    let parts = [("tap", made.join("tap.js")), ("glue", made.join("glue.min.js"))];
+    let dist = ["llm-rum.mjs", "llm-rum.js", "llm-rum.wasm", "stub.js"];
+    let files = parts
+        .into_iter()
+        .chain(dist.map(|name| (name, package.join("dist").join(name))))
+        .map(|(name, path)| measure(name, &path))
+        .collect::<Result<Vec<_>>>()?;
+    let of = |name: &str| files.iter().find(|file| file.name == name).context("a file was not measured");
+    let (script, wasm) = (of("llm-rum.js")?, of("llm-rum.wasm")?);
+    let total = FileSize {
+        name: "llm-rum.js + llm-rum.wasm".into(),
+        raw: script.raw + wasm.raw,
+        gzip: script.gzip + wasm.gzip,
+        brotli: script.brotli + wasm.brotli,
+    };
+    Ok(Sizes { files, total })
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<26} {:>9} {:>9} {:>9}", "file", "raw", "gzip", "brotli")?;
+        for FileSize { name, raw, gzip, brotli } in self.files.iter().chain([&self.total]) {
+            writeln!(f, "{name:<26} {raw:>9} {gzip:>9} {brotli:>9}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Cargo's own folder for what it makes.
+fn target_dir(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
+}
+
+fn install(package: &Path) -> Result<()> {
+    let lock = fs::metadata(package.join("package-lock.json"))?.modified()?;
+    let installed = fs::metadata(package.join("node_modules/.package-lock.json")).and_then(|file| file.modified());
+    if installed.is_ok_and(|installed| installed >= lock) {
+        return Ok(());
+    }
+    run(Command::new("npm").arg("ci").current_dir(package))
+}
+
+fn compile(root: &Path, made: &Path) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = "wasm32-unknown-unknown";
+    run(Command::new(cargo)
+        .args(["build", "--quiet", "--package", "probe-wasm", "--profile", "wasm", "--target", target])
+        // `trap_instead_of_panicking` goes by the names; wasm-opt drops them.
+        .args(["--config", "profile.wasm.strip=false"])
+        .current_dir(root))?;
+    let mut output = Bindgen::new()
+        .input_path(target_dir(root).join(target).join("wasm/probe_wasm.wasm"))
+        .out_name("glue")
+        .web(true)?
+        .omit_default_module_path(true)
+        .typescript(false)
+        .generate_output()?;
+    trap_instead_of_panicking(&mut output);
+    output.emit(made)
+}
+
+/// A panic ends in a trap, and nobody reads its message: what would make it is replaced by the
+/// trap, and wasm-opt drops what only served it. The standard library as it is shipped holds about
+/// 60 kB of that.
+fn trap_instead_of_panicking(output: &mut Output) {
+    let functions = &mut output.wasm_mut().funcs;
+    let makers: Vec<_> = functions
+        .iter_local()
+        .map(|(id, _)| id)
+        .filter(|&id| functions.get(id).name.as_deref().is_some_and(only_makes_messages))
+        .collect();
+    for (_, function) in functions.iter_local_mut().filter(|(id, _)| makers.contains(id)) {
+        let mut body = function.builder_mut().func_body();
+        body.instrs_mut().clear();
+        body.unreachable();
+    }
+}
+
+fn only_makes_messages(name: &str) -> bool {
+    MESSAGES.iter().any(|part| name.contains(part))
+}
+
+
+fn optimise(package: &Path, input: &Path, output: &Path) -> Result<()> {
+    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, input]))
+}
+
+fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
+    let mut glue = std::ffi::OsString::from("--alias:llm-rum-glue=");
+    glue.push(made.join("glue.js"));
+    let mut outfile = std::ffi::OsString::from("--outfile=");
+    outfile.push(output);
+    run(tool(package, "esbuild")
+        .arg(entry)
+        .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
+        .arg(format!("--format={format}"))
+        .args([glue, outfile]))
+}
+
+fn measure(name: &str, path: &Path) -> Result<FileSize> {
+    let output = Command::new("node")
+        .args([OsStr::new("-e"), OsStr::new(MEASURE), path.as_os_str()])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("node is needed to measure the probe")?;
+    let figures = String::from_utf8(output.stdout)?;
+    let figures = figures.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+    let [raw, gzip, brotli] = figures[..] else { anyhow::bail!("{} cannot be measured", path.display()) };
+    Ok(FileSize { name: name.into(), raw, gzip, brotli })
+}
+
+fn tool(package: &Path, name: &str) -> Command {
+    let mut command = Command::new(package.join("node_modules/.bin").join(name));
+    command.current_dir(package);
+    command
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("{:?} cannot be run", command.get_program()))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
+
+/// What pages load: entry, file, format.
+const BUNDLES: [(&str, &str, &str); 3] =
+    [("script.js", "llm-rum.js", "iife"), ("module.js", "llm-rum.mjs", "esm"), ("stub.js", "stub.js", "iife")];
+
+/// Parts of them that [`size`] shows alone.
+const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
+
+/// The features that rustc uses for this target; wasm-opt accepts no others than it is told of.
+const WASM_OPT: [&str; 9] = [
+    "-Oz",
+    "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
+    "--enable-bulk-memory",
+    "--enable-multivalue",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+/// Functions with one of these in their names only make the text of panics and errors.
+const MESSAGES: [&str; 3] = ["::fmt::", "::panicking::", "slice_error_fail"];
+
+const MEASURE: &str = "const zlib = require('node:zlib');
+const bytes = require('node:fs').readFileSync(process.argv[1]);
+console.log(bytes.length, zlib.gzipSync(bytes, { level: 9 }).length, zlib.brotliCompressSync(bytes).length);";
