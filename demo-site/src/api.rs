@@ -116,6 +116,16 @@ impl Api {
         }
     }
 
+    /// The response header that names the request, where the API has one.
+    #[must_use]
+    pub(crate) const fn request_id_header(self) -> Option<&'static str> {
+        match self {
+            Self::OpenaiChat | Self::OpenaiResponses => Some("x-request-id"),
+            Self::Anthropic => Some("request-id"),
+            Self::Ollama => None,
+        }
+    }
+
     /// Whether a stream may carry SSE comments.
     #[must_use]
     pub(crate) const fn has_comments(self) -> bool {

@@ -1,7 +1,8 @@
 //! The demo site: a chat page and a scripted LLM server with a log of what it sent when, so that every way
 //! in which a stream can go wrong is one click away and can be measured against the truth.
 //!
-//! Requests come in; the page, or a stream in one of four APIs, goes out. `docs/demo.md` has the routes.
+//! Requests come in; the page, or a stream in one of four APIs, goes out. The README beside
+//! has the routes.
 
 mod answer;
 mod api;

@@ -98,6 +98,10 @@ fn scripted(
     let plan = plan(scenario, api, &Asked { model, body_bytes, created }, seed);
     let mut headers = stream_headers(recorder.seq());
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(plan.content_type));
+    if let Some(name) = api.request_id_header() {
+        let id = HeaderValue::from_str(&format!("req_{seed:016x}")).expect("digits are plain ASCII");
+        headers.insert(name, id);
+    }
     let status = StatusCode::from_u16(plan.status).expect("plans hold valid statuses");
     recorder.headers(plan.status, plan.id.clone());
     (status, headers, Body::from_stream(play(plan, recorder))).into_response()
@@ -108,6 +112,7 @@ pub(crate) fn stream_headers(seq: u64) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert("timing-allow-origin", HeaderValue::from_static("*"));
     headers.insert(SEQ_HEADER, HeaderValue::from(seq));
     headers
 }

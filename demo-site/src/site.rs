@@ -32,6 +32,9 @@ pub struct Site {
     pub page: Page,
 }
 
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+
 /// Every route.
 pub fn app(site: Arc<Site>) -> Router {
     let open_to_all = CorsLayer::new()
@@ -39,7 +42,7 @@ pub fn app(site: Arc<Site>) -> Router {
         // A `*` does not cover `Authorization`, so each header is named back.
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods(AllowMethods::mirror_request())
-        .expose_headers([llm::SEQ_HEADER, HeaderName::from_static("retry-after")]);
+        .expose_headers([llm::SEQ_HEADER, X_REQUEST_ID, REQUEST_ID]);
     Router::new()
         .merge(llm::routes())
         .route("/demo/log", get(entries))

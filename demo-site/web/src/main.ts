@@ -52,8 +52,8 @@ class Turn {
   }
 }
 
-/** Turns whose stream the probe has not reported yet, oldest first. */
-const unreported: Turn[] = [];
+/** The latest: streams come one at a time here, so the probe's next report is about it. */
+let current: Turn | undefined;
 let stopNow = () => {};
 
 async function ask(): Promise<void> {
@@ -89,7 +89,7 @@ function begin(question: string): Turn {
   const turn = new Turn(question);
   document.querySelector("#welcome")?.remove();
   answers.append(turn.article);
-  unreported.push(turn);
+  current = turn;
   delete root.dataset.error;
   root.dataset.state = "streaming";
   send.disabled = true;
@@ -156,7 +156,7 @@ find("#suggestions").append(...["normal", "slow_first_token", "stall", "cut_clea
 
 const watch = find("#watch");
 watchProbe(
-  (report) => unreported.shift()?.measured({ report }),
+  (report) => current?.measured({ report }),
   (state) => {
     watch.dataset.probe = state;
     const words = { on: "The probe is watching", off: "No probe on this page", failed: "The probe did not load" };

@@ -25,14 +25,14 @@ const MEANING: Record<string, string> = {
 };
 
 const SERVER_END: Record<string, string> = {
-  complete: "sent everything",
+  complete: "ended the answer",
   cut: "dropped the connection",
   client_closed: "saw this page close the connection",
 };
 
 export function measuredPanel(report: Report, collector: string): HTMLElement {
   const panel = el("aside", { className: "measured" });
-  const badge = el("strong", { className: "outcome", textContent: report.outcome.replace("_", " ") });
+  const badge = el("strong", { className: "outcome", textContent: title(report.outcome) });
   badge.dataset.outcome = report.outcome;
   const link = el("a", {
     href: `${collector}/?stream=${encodeURIComponent(report.id)}`,
@@ -64,6 +64,11 @@ function figures(report: Report): HTMLElement {
   const add = (name: string, value: string | undefined) => {
     if (value) list.append(el("div", {}, el("dt", { textContent: name }), el("dd", { textContent: value })));
   };
+  if (report.observed === "chunks") {
+    add("First byte", report.first_byte_ms === undefined ? "none" : ms(report.first_byte_ms));
+    add("Reads", String(report.chunks));
+    return list;
+  }
   add("First token", report.ttft_ms === undefined ? "none" : ms(report.ttft_ms));
   add("Longest gap", report.longest_gap_ms === undefined ? undefined : ms(report.longest_gap_ms));
   add("Last token", report.e2e_ms === undefined ? undefined : ms(report.e2e_ms));
@@ -87,7 +92,9 @@ function timeline(report: Report): HTMLElement | undefined {
   if (!end) return undefined;
   const bar = el("div", { className: "timeline" });
   bar.setAttribute("role", "img");
-  const first = report.ttft_ms ?? end;
+  // Without the content nobody knows which bytes were text: all of them are drawn as such.
+  const seen = report.observed === "chunks" ? report.first_byte_ms : report.ttft_ms;
+  const first = seen ?? end;
   bar.setAttribute("aria-label", `waiting until ${ms(first)}, ended at ${ms(end)}`);
   const span = (className: string, from: number, to: number) => {
     const part = el("i", { className });
@@ -96,9 +103,15 @@ function timeline(report: Report): HTMLElement | undefined {
     bar.append(part);
   };
   span("waiting", 0, first);
-  if (report.ttft_ms !== undefined) span("text", first, Math.max(report.e2e_ms ?? end, first + end / 100));
+  if (seen !== undefined) span("text", first, Math.max(report.e2e_ms ?? end, first + end / 100));
   if (report.headers_ms !== undefined) span("headers", report.headers_ms, report.headers_ms);
   return bar;
+}
+
+/** `http_error` as `HTTP error`. */
+function title(outcome: string): string {
+  const words = outcome.replace("_", " ").replace("http", "HTTP");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function ms(value: number | undefined): string {

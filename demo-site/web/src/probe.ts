@@ -10,6 +10,7 @@ export interface Report {
   observed?: "chunks";
   status?: number;
   headers_ms?: number;
+  first_byte_ms?: number;
   ttft_ms?: number;
   e2e_ms?: number;
   close_ms?: number;
