@@ -27,7 +27,7 @@ import {
   token,
   view,
 } from "./state";
-import { stepFor } from "./step";
+import { finestStep, stepFor } from "./step";
 import type { View } from "./url";
 
 export const REFRESH_MS = 5_000;
@@ -106,13 +106,18 @@ export function unlock(value: string): void {
 
 async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
-  const summary = await getSummary(window, access);
-  const step = stepFor(chosen.range, summary.streams);
-  const [timeseries, histogram, compare, page] = await Promise.all([
-    getTimeseries(window, chosen.metric, step, access),
-    getHistogram(window, chosen.metric, access),
+  const { metric, outcome } = chosen;
+  const finest = finestStep(chosen.range);
+  const [summary, fine, histogram, page] = await Promise.all([
+    getSummary(window, access),
+    getTimeseries(window, metric, finest, access),
+    getHistogram(window, metric, access),
+    getStreams(window, { outcome: outcome ?? undefined }, access),
+  ]);
+  const step = stepFor(chosen.range, fine.points);
+  const [timeseries, compare] = await Promise.all([
+    step === finest ? fine : getTimeseries(window, metric, step, access),
     getCompare(window, step, access),
-    getStreams(window, { outcome: chosen.outcome ?? undefined }, access),
   ]);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const newest = isEmpty ? await getNewest(access) : null;

@@ -86,8 +86,8 @@ export const OUTCOME_LOOKS: Record<Outcome, OutcomeLook> = {
   },
   timeout: { word: "timeout", glyph: "bad", tone: "bad", meaning: "aborted by a timeout signal" },
   empty: { word: "empty", glyph: "none", tone: "bad", meaning: "a good status and not one event" },
-  aborted: { word: "stopped", glyph: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
-  abandoned: { word: "left", glyph: "away", tone: "quiet", meaning: "the page went away first" },
+  aborted: { word: "aborted", glyph: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
+  abandoned: { word: "abandoned", glyph: "away", tone: "quiet", meaning: "the page went away first" },
   unobserved: {
     word: "unobserved",
     glyph: "none",

@@ -243,7 +243,7 @@ export class Plot {
         ...common,
         dash: line.dash,
         points: {
-          size: 4,
+          size: 6,
           width: 0,
           fill: stroke,
           filter: (chart, at) => lonely(chart.data[at] as (number | null)[]),

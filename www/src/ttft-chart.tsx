@@ -9,6 +9,8 @@ import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
 import type { PlotSpec } from "./plot";
 import { lastRange, readTimeseries } from "./reading";
+import { setRange } from "./state";
+import { tighterRange } from "./step";
 import { METRICS } from "./url";
 
 interface TtftChartProps {
@@ -21,6 +23,7 @@ interface TtftChartProps {
 export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
   const spec = useMemo(() => plotOf(series), [series]);
   const isEmpty = series.points.every((point) => point.n === 0);
+  const tighter = tighterRange(range, series.from, series.to, series.points);
   const look = METRIC_LOOKS[series.metric];
   return (
     <Figure
@@ -50,6 +53,13 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
           readout={(index) => readoutOf(series, index)}
         />
         {isEmpty && <p class="plot-note">No samples of this metric in {lastRange(range)}.</p>}
+        {tighter && (
+          <p class="plot-note early">
+            <button type="button" class="narrow" onClick={() => setRange(tighter)}>
+              All of this is from {lastRange(tighter)}: show only these
+            </button>
+          </p>
+        )}
       </div>
     </Figure>
   );

@@ -9,6 +9,9 @@ const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
   none: { glyph: "none", word: "No verdict" },
 };
 
+/** A line must not break between the two. */
+const FIGURE_AND_UNIT = /(\d) (ms|s|%|min|h)(?=\W|$)/g;
+
 export function Verdict({ summary }: { summary: Summary }) {
   const { level, text } = summary.verdict;
   const { glyph, word } = LEVELS[level] ?? LEVELS.none;
@@ -18,7 +21,7 @@ export function Verdict({ summary }: { summary: Summary }) {
         <Glyph name={glyph} />
         {word}
       </p>
-      <p class="verdict-text">{text}</p>
+      <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
       <Overflow summary={summary} />
     </section>
   );

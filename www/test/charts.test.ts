@@ -3,23 +3,50 @@ import { describe, expect, it } from "vitest";
 import { placeMarks, type Mark } from "../src/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
-import { stepFor } from "../src/step";
+import { finestStep, stepFor, tighterRange } from "../src/step";
 
 describe("the step of a line", () => {
-  it("is the finest that rests on enough streams", () => {
-    expect(stepFor("1h", 6000)).toBe(60);
-    expect(stepFor("1h", 1500)).toBe(120);
-    expect(stepFor("24h", 100_000)).toBe(15 * 60);
+  const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
+
+  it("is the finest whose points rest on enough samples", () => {
+    expect(stepFor("1h", steps(60, 100))).toBe(60);
+    expect(stepFor("1h", steps(60, 25))).toBe(120);
+    expect(stepFor("24h", steps(72, 20))).toBe(3600);
   });
 
-  it("keeps a line where traffic is thin", () => {
-    expect(stepFor("1h", 10)).toBe(120);
-    expect(stepFor("30d", 10)).toBe(24 * 3600);
+  it("is fine for a burst, however long the silence before it", () => {
+    expect(stepFor("1h", [...steps(57, 0), ...steps(3, 200)])).toBe(60);
+  });
+
+  it("keeps a line where traffic is thin, and where there is none", () => {
+    expect(stepFor("1h", steps(60, 1))).toBe(120);
+    expect(stepFor("30d", steps(120, 1))).toBe(24 * 3600);
+    expect(stepFor("6h", [])).toBe(finestStep("6h"));
   });
 
   it("never gives more than 120 points, nor less than a minute", () => {
-    expect(stepFor("15m", 1_000_000)).toBe(60);
-    expect((7 * 24 * 3600) / stepFor("7d", 1e9)).toBeLessThanOrEqual(120);
+    expect(finestStep("15m")).toBe(60);
+    expect((7 * 24 * 3600) / finestStep("7d")).toBeLessThanOrEqual(120);
+  });
+});
+
+describe("a tighter range", () => {
+  const hour = 3_600_000;
+  const tighter = (first: number) =>
+    tighterRange("6h", 0, 6 * hour, [
+      { t: 0, n: 0 },
+      { t: first, n: 4 },
+    ]);
+
+  it("is offered when everything is recent", () => {
+    expect(tighter(5.9 * hour)).toBe("15m");
+    expect(tighter(5.2 * hour)).toBe("1h");
+  });
+
+  it("is not when the line fills its range, or when no shorter one holds it", () => {
+    expect(tighter(hour)).toBeNull();
+    expect(tighter(4 * hour)).toBeNull();
+    expect(tighterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
   });
 });
 
