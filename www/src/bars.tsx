@@ -41,14 +41,16 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
   return (
     <div class="bars" ref={host} onMouseLeave={() => setOver(null)}>
       <svg width={width} height={height} role="img" aria-label={label}>
-        {linearTicks(top, 4).map((tick) => (
-          <g key={tick} class="grid">
-            <line x1={LEFT} x2={width - RIGHT} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
-            <text x={LEFT - 8} y={y(tick)} class="tick end">
-              {shortCount(tick)}
-            </text>
-          </g>
-        ))}
+        {linearTicks(top, 4)
+          .filter(Number.isInteger)
+          .map((tick) => (
+            <g key={tick} class="grid">
+              <line x1={LEFT} x2={width - RIGHT} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
+              <text x={LEFT - 8} y={y(tick)} class="tick end">
+                {shortCount(tick)}
+              </text>
+            </g>
+          ))}
         {buckets.map((bucket) => {
           const x = scale.x(bucket.lower_ms);
           const w = Math.max(1, scale.x(bucket.upper_ms) - x - 1);

@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { Compare as CompareAnswer } from "./api";
 import { Choice } from "./choice";
 import { Figure } from "./figure";
-import { count, duration, moment, percent, steadyDuration, stretch, words } from "./format";
+import { count, duration, moment, percent, plural, steadyDuration, stretch, words } from "./format";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW } from "./metric";
 import type { PlotSpec } from "./plot";
@@ -119,7 +119,7 @@ function NoServerTiming({ streams }: { streams: number }) {
       sentence={
         streams === 0
           ? "No streams in the range."
-          : `None of ${count(streams)} streams said what the server measured.`
+          : `${plural(streams, "stream")}, and none said what the server measured.`
       }
     >
       <div class="advice">

@@ -53,15 +53,20 @@ function FirstVisible({ summary, range }: TilesProps) {
           </div>
         ))}
       </div>
-      <p class="rests">{ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error, range)}</p>
+      <p class="rests">
+        {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
+        {previous.ttfv.n === 0
+          ? "no earlier data to compare with"
+          : `changes are against ${rangeBefore(range)}`}
+      </p>
     </Tile>
   );
 }
 
-function restsOn(n: number, error: Maybe, range: Range): string {
-  const exactness = isKnown(error) ? `, each ±${percent(error)}` : "";
-  const few = n < FEW ? ": few, so p95 and p99 may jump" : "";
-  return `${plural(n, "sample")}${few}${exactness}; change against ${rangeBefore(range)}`;
+function restsOn(n: number, error: Maybe): string {
+  const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
+  const few = n < FEW ? ", too few for a steady p95" : "";
+  return `${plural(n, "sample")}${exactness}${few}`;
 }
 
 function Integrity({ summary: { integrity, previous } }: TilesProps) {
@@ -161,5 +166,5 @@ function Goal({ value, goal, text }: { value: Maybe; goal: Maybe; text: string }
 }
 
 function Change({ text }: { text: string | null }) {
-  return <p class="change">{text ?? "no earlier data"}</p>;
+  return text === null ? null : <p class="change">{text}</p>;
 }

@@ -36,15 +36,22 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
         rows: () => tableOf(series),
       }}
     >
-      <Legend
-        entries={[
-          ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
-          ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
-          ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
-          { label: "streams", colour: "volume" },
-          { label: "errors", colour: "errors" },
-        ]}
-      />
+      <div class="legend-row">
+        <Legend
+          entries={[
+            ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
+            ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
+            ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
+            { label: "streams", colour: "volume" },
+            { label: "errors", colour: "errors" },
+          ]}
+        />
+        {tighter && (
+          <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
+            All of this is from {lastRange(tighter)}: show only these
+          </button>
+        )}
+      </div>
       <div class="plot-frame tall">
         <LineChart
           key={series.metric}
@@ -53,13 +60,6 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
           readout={(index) => readoutOf(series, index)}
         />
         {isEmpty && <p class="plot-note">No samples of this metric in {lastRange(range)}.</p>}
-        {tighter && (
-          <p class="plot-note early">
-            <button type="button" class="narrow" onClick={() => setRange(tighter)}>
-              All of this is from {lastRange(tighter)}: show only these
-            </button>
-          </p>
-        )}
       </div>
     </Figure>
   );
