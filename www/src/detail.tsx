@@ -20,11 +20,18 @@ export function Detail() {
 
 function Sheet({ id }: { id: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const last = useRef(id);
+  last.current = id;
   useEffect(() => {
-    dialog.current?.showModal();
+    const sheet = dialog.current;
+    if (!sheet) return undefined;
+    sheet.showModal();
     // The heading, not the first button: what was opened is read before what can be done with it.
-    dialog.current?.querySelector("h2")?.focus();
-    return () => dialog.current?.close();
+    sheet.querySelector("h2")?.focus();
+    return () => {
+      sheet.close();
+      rowOf(last.current)?.focus();
+    };
   }, []);
   const shown = opened.value;
   return (
@@ -46,6 +53,11 @@ function Sheet({ id }: { id: string }) {
       </div>
     </dialog>
   );
+}
+
+/** Where the focus goes when the sheet closes: its stream's row, also when another one had opened it. */
+function rowOf(id: string): HTMLElement | null {
+  return document.querySelector(`tr[data-stream="${CSS.escape(id)}"]`);
 }
 
 function SheetHead({ id }: { id: string }) {

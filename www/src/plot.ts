@@ -107,7 +107,7 @@ export class Plot {
     return {
       width: Math.max(this.host.clientWidth, 200),
       height: Math.max(this.host.clientHeight, 160),
-      padding: [12, this.gutter(), 0, 0],
+      padding: [12, () => this.gutter(), 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
