@@ -177,11 +177,36 @@ impl Histogram {
         })
     }
 
-    fn indexed(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+    /// The buckets that hold something, as index and count: with [`zero`](Self::zero) and
+    /// [`sum`](Self::sum) all that a store needs to keep.
+    pub fn indexed(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
         (self.offset..)
             .zip(&self.counts)
             .map(|(index, &count)| (index, count))
             .filter(|&(_, count)| count > 0)
+    }
+
+    /// A histogram back from what [`indexed`](Self::indexed) gave.
+    ///
+    /// # Errors
+    /// When a bucket lies outside the known range, or the sum is none.
+    pub fn from_indexed(
+        zero: u64,
+        sum: f64,
+        buckets: impl IntoIterator<Item = (i32, u64)>,
+    ) -> Result<Self, HistogramError> {
+        if !sum.is_finite() || sum < 0.0 {
+            return Err(HistogramError::Sum);
+        }
+        let mut histogram = Self { zero, sum, ..Self::default() };
+        for (index, count) in buckets {
+            if !(MIN_INDEX..=MAX_INDEX).contains(&index) {
+                return Err(HistogramError::Range);
+            }
+            let slot = histogram.slot(index);
+            *slot = slot.checked_add(count).ok_or(HistogramError::Sum)?;
+        }
+        Ok(histogram)
     }
 
     fn slot(&mut self, index: i32) -> &mut u64 {
@@ -423,6 +448,13 @@ mod tests {
                 prop_assert_eq!(inside as u64, bucket.count);
             }
             prop_assert_eq!(histogram.folded(steps).map(|b| b.count).sum::<u64>(), histogram.count());
+        }
+
+        #[test]
+        fn its_buckets_make_it_again(values in values()) {
+            let histogram = of(&values);
+            let again = Histogram::from_indexed(histogram.zero(), histogram.sum(), histogram.indexed());
+            prop_assert_eq!(again, Ok(histogram));
         }
 
         #[test]
