@@ -1,1 +1,85 @@
-//! Placeholder.
+//! The collector of llm-rum: beacons from browsers come in; percentiles, a dashboard and Prometheus
+//! metrics go out. Each stage of the way is one file, in the order of the modules below.
+//!
+//! [`ingest`] takes a request, [`admit`] judges its reports, [`journal`] keeps them before they are
+//! answered, [`rollup`] counts them, [`store`] holds what was counted, [`query`] and [`exposition`]
+//! answer from it.
+
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod access;
+mod admit;
+mod assets;
+mod clock;
+mod codec;
+mod config;
+mod counts;
+mod error;
+mod exposition;
+mod health;
+mod ingest;
+mod journal;
+mod origin;
+mod query;
+mod rollup;
+mod seen;
+mod series;
+mod server;
+mod slo;
+mod state;
+mod store;
+mod tally;
+mod totals;
+mod verdict;
+
+use std::any::Any;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use tower_http::catch_panic::CatchPanicLayer;
+
+pub use config::{Config, ConfigError, Dedupe, Ingest, Journal, Limits, Secret, Site, Store, Sync};
+pub use origin::{Origin, OriginError};
+pub use server::serve;
+pub use slo::Targets;
+pub use state::{AppState, Collector};
+pub use store::{StoreError, Unreadable};
+
+use error::{ApiError, Reason};
+
+/// Every route there is.
+pub fn app(state: AppState) -> Router {
+    let data = Router::new()
+        .route("/v1/summary", get(query::summary))
+        .route("/v1/timeseries", get(query::timeseries))
+        .route("/v1/histogram", get(query::histogram))
+        .route("/v1/compare", get(query::compare))
+        .route("/v1/streams", get(query::streams))
+        .route("/v1/streams/{id}", get(query::stream))
+        .route("/metrics", get(exposition::metrics))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), access::guard));
+    let open = Router::new()
+        .route("/v1/beacons", any(ingest::beacons))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/llm-rum.js", get(assets::probe))
+        .route("/llm-rum.mjs", get(assets::probe))
+        .route("/llm-rum.wasm", get(assets::probe))
+        .route("/llm-rum.d.ts", get(assets::probe))
+        .route("/stub.js", get(assets::probe))
+        .fallback(assets::dashboard)
+        .method_not_allowed_fallback(wrong_method);
+    open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::new(Reason::MethodNotAllowed, "the route does not have this method")
+}
+
+/// The panic itself is in the log; the process and the connection go on.
+fn after_panic(_: Box<dyn Any + Send>) -> Response {
+    ApiError::new(Reason::Internal, "a fault of the collector, which is in its log").into_response()
+}

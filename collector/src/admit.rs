@@ -1,0 +1,282 @@
+//! The only way to an [`Accepted`] report: a body's bytes come in, goes out a batch within every
+//! limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
+
+use std::borrow::Cow;
+
+use beacon::{Batch, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+use serde::Deserialize;
+use serde_json::error::Category;
+
+use crate::config::Site;
+use crate::error::{ApiError, Reason};
+use crate::seen::StreamId;
+
+/// A report that passed every limit; only this file makes one.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) id: StreamId,
+    pub(crate) report: StreamReport,
+    /// The same as JSON, written from the fields: what the sender put beside them is not kept.
+    pub(crate) json: String,
+}
+
+/// Takes a body apart, and judges every report in it.
+pub(crate) fn admit(body: &[u8], site: &Site) -> Result<Vec<Accepted>, ApiError> {
+    let batch: Batch = serde_json::from_slice(body).map_err(|error| explain(body, &error))?;
+    let reports = batch.reports;
+    if !(1..=MOST_REPORTS).contains(&reports.len()) {
+        let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {}", reports.len());
+        return Err(ApiError::new(Reason::BadBatch, message));
+    }
+    let mut accepted = Vec::with_capacity(reports.len());
+    for (at, report) in reports.into_iter().enumerate() {
+        accepted.push(accept(report, site).map_err(|refused| refused.at(at))?);
+    }
+    Ok(accepted)
+}
+
+/// A batch back from the journal, where only what was accepted stands.
+pub(crate) fn replay(json: &str) -> Result<Vec<Accepted>, serde_json::Error> {
+    let raw: Vec<&serde_json::value::RawValue> = serde_json::from_str(json)?;
+    let again = |raw: &serde_json::value::RawValue| {
+        let report: StreamReport = serde_json::from_str(raw.get())?;
+        let id = u128::from_str_radix(&report.id, 16).map_err(serde::de::Error::custom)?;
+        Ok(Accepted { id, report, json: raw.get().to_owned() })
+    };
+    raw.into_iter().map(again).collect()
+}
+
+fn accept(mut report: StreamReport, site: &Site) -> Result<Accepted, Refused> {
+    if report.v != SCHEMA_VERSION {
+        return Err(Refused::Version(report.v));
+    }
+    let id = parse_id(&report.id)?;
+    report.id.make_ascii_lowercase();
+    check_durations(&report)?;
+    check_order(&report)?;
+    check_counts(&report)?;
+    check_texts(&mut report)?;
+    report.site = Some(Cow::Owned(site.name.clone()));
+    report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
+    let json = serde_json::to_string(&report).map_err(|_| Refused::field("id", "cannot be written"))?;
+    Ok(Accepted { id, report, json })
+}
+
+fn parse_id(id: &str) -> Result<StreamId, Refused> {
+    let problem = "is not 32 hexadecimal digits";
+    if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Refused::field("id", problem));
+    }
+    u128::from_str_radix(id, 16).map_err(|_| Refused::field("id", problem))
+}
+
+fn check_durations(report: &StreamReport) -> Result<(), Refused> {
+    let Phases { dns_ms, connect_ms, tls_ms, wait_ms } = report.phases.unwrap_or_default();
+    let server = report.server.as_ref();
+    let server_ms = |field: fn(&ServerTiming) -> Option<f64>| server.and_then(field);
+    for (field, value) in [
+        ("submit_delay_ms", report.submit_delay_ms),
+        ("headers_ms", report.headers_ms),
+        ("first_byte_ms", report.first_byte_ms),
+        ("first_event_ms", report.first_event_ms),
+        ("ttft_ms", report.ttft_ms),
+        ("ttfv_ms", report.ttfv_ms),
+        ("ttfp_ms", report.ttfp_ms),
+        ("e2e_ms", report.e2e_ms),
+        ("close_ms", report.close_ms),
+        ("tpot_ms", report.tpot_ms),
+        ("longest_gap_ms", report.longest_gap_ms),
+        ("clock_resolution_ms", report.clock_resolution_ms),
+        ("phases.dns_ms", dns_ms),
+        ("phases.connect_ms", connect_ms),
+        ("phases.tls_ms", tls_ms),
+        ("phases.wait_ms", wait_ms),
+        ("server.queue_ms", server_ms(|server| server.queue_ms)),
+        ("server.ttft_ms", server_ms(|server| server.ttft_ms)),
+        ("server.generation_ms", server_ms(|server| server.generation_ms)),
+    ] {
+        if value.is_some_and(|value| !(0.0..=LONGEST_MS).contains(&value)) {
+            return Err(Refused::field(field, "is not a duration from 0 to 24 hours"));
+        }
+    }
+    Ok(())
+}
+
+/// Moments read from one clock cannot come before what they follow.
+fn check_order(report: &StreamReport) -> Result<(), Refused> {
+    for (field, earlier, later) in [
+        ("first_event_ms", report.first_byte_ms, report.first_event_ms),
+        ("ttft_ms", report.first_event_ms, report.ttft_ms),
+        ("ttfv_ms", report.ttft_ms, report.ttfv_ms),
+        ("ttfp_ms", report.ttfv_ms, report.ttfp_ms),
+        ("e2e_ms", report.ttft_ms, report.e2e_ms),
+        ("e2e_ms", report.ttfv_ms, report.e2e_ms),
+        ("close_ms", report.e2e_ms, report.close_ms),
+    ] {
+        if let (Some(earlier), Some(later)) = (earlier, later)
+            && later + TOLERANCE_MS < earlier
+        {
+            return Err(Refused::field(field, "lies before what it follows"));
+        }
+    }
+    Ok(())
+}
+
+fn check_counts(report: &StreamReport) -> Result<(), Refused> {
+    let server_tokens = report.server.as_ref().and_then(|server| server.output_tokens);
+    for (field, count, most) in [
+        ("chunks", Some(u64::from(report.chunks)), MOST_EVENTS),
+        ("events", Some(u64::from(report.events)), MOST_EVENTS),
+        ("deltas", Some(u64::from(report.deltas)), MOST_EVENTS),
+        ("stalls", Some(u64::from(report.stalls)), MOST_EVENTS),
+        ("bytes", Some(report.bytes), MOST_BYTES),
+        ("input_tokens", report.input_tokens, MOST_TOKENS),
+        ("output_tokens", report.output_tokens, MOST_TOKENS),
+        ("reasoning_tokens", report.reasoning_tokens, MOST_TOKENS),
+        ("cached_tokens", report.cached_tokens, MOST_TOKENS),
+        ("server.output_tokens", server_tokens, MOST_TOKENS),
+    ] {
+        if count.is_some_and(|count| count > most) {
+            return Err(Refused::field(field, "is more than can be"));
+        }
+    }
+    if report.status.is_some_and(|status| !(100..=599).contains(&status)) {
+        return Err(Refused::field("status", "is no HTTP status"));
+    }
+    let Some(gaps) = &report.gaps else { return Ok(()) };
+    if gaps.count() > u64::from(report.chunks) {
+        return Err(Refused::field("gaps", "holds more gaps than there were chunks"));
+    }
+    if gaps.sum() > LONGEST_MS {
+        return Err(Refused::field("gaps", "holds more than 24 hours"));
+    }
+    Ok(())
+}
+
+/// Every text is a name of something, short and printable. An empty one says nothing: it is dropped.
+fn check_texts(report: &mut StreamReport) -> Result<(), Refused> {
+    check_text("use_case", &mut report.use_case, LONGEST_NAME)?;
+    check_text("dialect", &mut report.dialect, LONGEST_NAME)?;
+    check_text("provider", &mut report.provider, LONGEST_NAME)?;
+    check_text("model", &mut report.model, LONGEST_NAME)?;
+    check_text("response_model", &mut report.response_model, LONGEST_NAME)?;
+    check_text("response_id", &mut report.response_id, LONGEST_PATH)?;
+    check_text("finish_reason", &mut report.finish_reason, LONGEST_NAME)?;
+    let source = report.server.as_ref().map(|server| server.source.as_ref());
+    if source.is_some_and(|source| source.is_empty() || source.len() > LONGEST_NAME || !is_printable(source))
+    {
+        return Err(Refused::field("server.source", NO_NAME));
+    }
+    let Some(page) = &mut report.page else { return Ok(()) };
+    check_text("page.browser", &mut page.browser, LONGEST_NAME)?;
+    check_text("page.os", &mut page.os, LONGEST_NAME)?;
+    check_text("page.device", &mut page.device, LONGEST_NAME)?;
+    check_text("page.connection", &mut page.connection, LONGEST_NAME)?;
+    check_text("page.visibility", &mut page.visibility, LONGEST_NAME)?;
+    check_text("page.release", &mut page.release, LONGEST_NAME)?;
+    check_text("page.route", &mut page.route, LONGEST_PATH)
+}
+
+fn check_text(
+    field: &'static str,
+    text: &mut Option<Cow<'static, str>>,
+    longest: usize,
+) -> Result<(), Refused> {
+    match text {
+        Some(value) if value.is_empty() => *text = None,
+        Some(value) if value.len() > longest || !is_printable(value) => {
+            return Err(Refused::field(field, NO_NAME));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Letters and digits of any script, and the visible marks of ASCII: nothing that could break a line,
+/// a log or the order of writing.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        || text.chars().all(|c| matches!(c, ' '..='~') || c.is_alphanumeric())
+}
+
+/// Why a report is refused, before its place in the batch is known.
+enum Refused {
+    Version(u32),
+    Field { field: &'static str, problem: &'static str },
+}
+
+impl Refused {
+    const fn field(field: &'static str, problem: &'static str) -> Self {
+        Self::Field { field, problem }
+    }
+
+    fn at(self, index: usize) -> ApiError {
+        match self {
+            Self::Version(version) => unknown_version(index, u64::from(version)),
+            Self::Field { field, problem } => {
+                ApiError::new(Reason::BadField, format!("reports[{index}].{field} {problem}"))
+            }
+        }
+    }
+}
+
+fn unknown_version(index: usize, version: u64) -> ApiError {
+    let message = format!("reports[{index}].v is {version}, and {SCHEMA_VERSION} is known");
+    ApiError::new(Reason::UnknownVersion, message)
+}
+
+/// What is wrong with a body that did not parse. Costs a second look at it, which good bodies do
+/// not pay.
+fn explain(body: &[u8], error: &serde_json::Error) -> ApiError {
+    match error.classify() {
+        Category::Data => explain_data(body),
+        // serde_json's text here is of its own words and a place, never of the body.
+        Category::Io | Category::Syntax | Category::Eof => {
+            ApiError::new(Reason::BadJson, format!("the body is not JSON: {error}"))
+        }
+    }
+}
+
+fn explain_data(body: &[u8]) -> ApiError {
+    // A later version may have changed types: its number says more than the field it broke at.
+    if let Ok(versions) = serde_json::from_slice::<Versions>(body) {
+        let other = |report: &&Version| report.v.is_some_and(|v| v != u64::from(SCHEMA_VERSION));
+        if let Some(index) = versions.reports.iter().position(|report| other(&report))
+            && let Some(version) = versions.reports[index].v
+        {
+            return unknown_version(index, version);
+        }
+    }
+    let deserializer = &mut serde_json::Deserializer::from_slice(body);
+    let message = match serde_path_to_error::deserialize::<_, Batch>(deserializer) {
+        Err(error) => format!("{}: {}", error.path(), error.inner()),
+        Ok(_) => "the body has a field of a wrong type".to_owned(),
+    };
+    // The text quotes the value it did not expect, however long that is.
+    ApiError::new(Reason::BadField, message.chars().take(LONGEST_MESSAGE).collect::<String>())
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    reports: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    v: Option<u64>,
+}
+
+/// Most reports in one batch.
+pub(crate) const MOST_REPORTS: usize = 100;
+
+const LONGEST_MS: f64 = 24.0 * 3_600_000.0;
+/// Clocks that step by up to a millisecond may round two moments apart.
+const TOLERANCE_MS: f64 = 1.0;
+const MOST_EVENTS: u64 = 10_000_000;
+const MOST_BYTES: u64 = 1 << 40;
+const MOST_TOKENS: u64 = 1_000_000_000;
+const LONGEST_NAME: usize = 128;
+/// Ids of answers and routes may be longer than names: neither is a label.
+const LONGEST_PATH: usize = 256;
+const LONGEST_MESSAGE: usize = 300;
+const NO_NAME: &str = "is too long, or not letters, digits and visible marks";

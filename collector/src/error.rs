@@ -1,0 +1,134 @@
+//! Every way a request can be refused: comes in as a [`Reason`], goes out as status, code and
+//! header. Nothing else in the crate knows status codes of refusals. Listed in `docs/api.md`.
+
+use std::borrow::Cow;
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::store::StoreError;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident;)*) => {
+        /// Why a request was refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Reason { $($(#[$doc])* $name,)* }
+
+        impl Reason {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The word in the answer's `code` and in `llm_rum_beacons_total{result}`.
+            pub(crate) const fn code(self) -> &'static str {
+                match self { $(Self::$name => $code,)* }
+            }
+
+            const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The body is not JSON.
+    BadJson = "bad_json", BAD_REQUEST;
+    /// A field of a report has a wrong type or a value that cannot be.
+    BadField = "bad_field", BAD_REQUEST;
+    /// A batch without reports, or with too many.
+    BadBatch = "bad_batch", BAD_REQUEST;
+    /// A report of a schema version that this collector does not know.
+    UnknownVersion = "unknown_version", BAD_REQUEST;
+    /// The sender went away before the body was whole.
+    BodyCut = "body_cut", BAD_REQUEST;
+    /// No site has this key.
+    UnknownSite = "unknown_site", FORBIDDEN;
+    /// The page's origin is not among the site's.
+    ForeignOrigin = "foreign_origin", FORBIDDEN;
+    /// The body did not arrive within its deadline.
+    BodyTimeout = "body_timeout", REQUEST_TIMEOUT;
+    /// The body is longer than allowed.
+    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
+    /// Neither `text/plain` nor `application/json`, or a compressed body.
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE;
+    /// A method that the route does not have.
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
+    /// More waits for the journal than may.
+    Overloaded = "overloaded", SERVICE_UNAVAILABLE;
+    /// The journal could not be written: the disk is full, read-only or locked.
+    StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
+    /// A parameter of a query is unknown or has a value that cannot be.
+    BadQuery = "bad_query", BAD_REQUEST;
+    /// The admin token is missing or wrong.
+    Unauthorized = "unauthorized", UNAUTHORIZED;
+    /// Without an admin token only requests to a loopback host are answered.
+    ForeignHost = "foreign_host", FORBIDDEN;
+    /// No stream has this id, or it is no longer kept.
+    UnknownStream = "unknown_stream", NOT_FOUND;
+    /// No such route.
+    NotFound = "not_found", NOT_FOUND;
+    /// A fault of the collector.
+    Internal = "internal", INTERNAL_SERVER_ERROR;
+}
+
+impl Reason {
+    /// Those that a beacon can meet.
+    pub(crate) const FRONT_DOOR: [Self; 13] = [
+        Self::BadJson,
+        Self::BadField,
+        Self::BadBatch,
+        Self::UnknownVersion,
+        Self::BodyCut,
+        Self::UnknownSite,
+        Self::ForeignOrigin,
+        Self::BodyTimeout,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::MethodNotAllowed,
+        Self::Overloaded,
+        Self::StorageUnavailable,
+    ];
+
+    /// Seconds after which trying again helps. `None` where it does not.
+    const fn retry_after(self) -> Option<&'static str> {
+        match self {
+            Self::Overloaded => Some("1"),
+            Self::StorageUnavailable => Some("5"),
+            _ => None,
+        }
+    }
+}
+
+/// A refusal on its way out: the reason, and a sentence for who reads the answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", reason.code())]
+pub(crate) struct ApiError {
+    pub(crate) reason: Reason,
+    message: Cow<'static, str>,
+}
+
+impl ApiError {
+    pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string();
+        let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = (self.reason.status(), [content_type], body).into_response();
+        if let Some(seconds) = self.reason.retry_after() {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(seconds));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "A query failed in the store");
+        Self::new(Reason::Internal, "the store could not be read")
+    }
+}

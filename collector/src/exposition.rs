@@ -1,0 +1,238 @@
+//! `GET /metrics`: the totals in the store come in, Prometheus' text goes out. Counters are those of
+//! the store, so they rise over restarts. Names and labels: `docs/api.md#prometheus`.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::{Encoder, Registry, TextEncoder};
+
+use crate::clock;
+use crate::counts::{ACCEPTED, Kind};
+use crate::error::{ApiError, Reason};
+use crate::rollup::minute_of;
+use crate::series::Series;
+use crate::state::AppState;
+use crate::store::{SeriesSnapshot, Snapshot, read};
+use crate::totals::{Buckets, Classic};
+
+/// Answers a scrape.
+pub(crate) async fn metrics(State(state): State<AppState>) -> Result<Response, ApiError> {
+    let from = minute_of(clock::now_ms()) - TPOT_MINUTES;
+    let snapshot = state.reader().run(move |store| read::snapshot(store, from)).await?;
+    let scrape = Scrape { snapshot, writable: !state.health().storage_failed() };
+    let text = encode(scrape).map_err(|error| {
+        tracing::error!(%error, "The metrics could not be written");
+        ApiError::new(Reason::Internal, "the metrics could not be written")
+    })?;
+    Ok(([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
+}
+
+fn encode(scrape: Scrape) -> Result<Vec<u8>, prometheus::Error> {
+    let registry = Registry::new();
+    registry.register(Box::new(Described { desc: describe()?, scrape }))?;
+    let mut text = Vec::new();
+    TextEncoder::new().encode(&registry.gather(), &mut text)?;
+    Ok(text)
+}
+
+/// One scrape's worth of the store.
+struct Scrape {
+    snapshot: Snapshot,
+    writable: bool,
+}
+
+/// A registry wants at least one description of what it will be handed.
+struct Described {
+    desc: Desc,
+    scrape: Scrape,
+}
+
+fn describe() -> Result<Desc, prometheus::Error> {
+    Desc::new("llm_requests_total".into(), REQUESTS.into(), Vec::new(), Default::default())
+}
+
+impl Collector for Described {
+    fn desc(&self) -> Vec<&Desc> {
+        vec![&self.desc]
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.scrape.families()
+    }
+}
+
+impl Scrape {
+    fn families(&self) -> Vec<MetricFamily> {
+        let mut families = vec![
+            self.counter("llm_requests_total", REQUESTS, |s| s.total.requests()),
+            self.counter("llm_generation_errors_total", "Streams in which the service failed.", |s| {
+                s.total.errors()
+            }),
+            self.counter("llm_tokens_generated_total", "Output tokens, as providers counted them.", |s| {
+                s.total.output_tokens
+            }),
+            self.tpot(),
+            self.outcomes(),
+            self.defects(),
+        ];
+        families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(self.own_counts());
+        families.push(self.store_writable());
+        families
+    }
+
+    fn counter(&self, name: &str, help: &str, of: impl Fn(&SeriesSnapshot) -> u64) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().map(|s| counted(labels(&s.series), of(s)));
+        family(name, help, MetricType::COUNTER, metrics.collect())
+    }
+
+    fn tpot(&self) -> MetricFamily {
+        let known = self.snapshot.series.iter().filter_map(|s| Some((s, s.mean_tpot_ms?)));
+        let metrics = known.map(|(s, mean_ms)| gauge(labels(&s.series), mean_ms / 1_000.0));
+        let help = "Mean time per output token after the first, over the newest five minutes.";
+        family("llm_tpot_seconds", help, MetricType::GAUGE, metrics.collect())
+    }
+
+    fn outcomes(&self) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().flat_map(|s| {
+            let with = |(outcome, count): (beacon::Outcome, u64)| {
+                counted(labels_and(&s.series, "outcome", outcome.as_str()), count)
+            };
+            s.total.outcomes().map(with).collect::<Vec<_>>()
+        });
+        family("llm_rum_streams_total", "Streams by outcome.", MetricType::COUNTER, metrics.collect())
+    }
+
+    fn defects(&self) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().flat_map(|s| {
+            let with = |(defect, count): (beacon::Defect, u64)| {
+                counted(labels_and(&s.series, "defect", defect.as_str()), count)
+            };
+            s.total.defects().map(with).collect::<Vec<_>>()
+        });
+        let help = "Streams that showed the defect, however often.";
+        family("llm_rum_stream_defects_total", help, MetricType::COUNTER, metrics.collect())
+    }
+
+    fn histogram(&self, classic: Classic) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().map(|s| {
+            let mut metric = Metric::from_label(labels(&s.series));
+            metric.set_histogram(cumulate(classic.edges(), s.total.buckets(classic)));
+            metric
+        });
+        family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
+    }
+
+    fn own_counts(&self) -> [MetricFamily; 4] {
+        let counts = &self.snapshot.counts;
+        let of = |kind, label: &'static str| {
+            counts.iter(kind).map(move |(key, count)| {
+                let mut pairs = vec![pair(label, &key.word)];
+                if !key.site.is_empty() {
+                    pairs.push(pair("site", &key.site));
+                }
+                counted(pairs, count)
+            })
+        };
+        let seen = |word: &str| counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
+        let results = Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED]);
+        // A counter that starts at its first increment hides that increment from `rate()`.
+        let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
+        let beacons = of(Kind::Beacon, "result").chain(unseen).collect();
+        let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
+        [
+            counter("llm_rum_beacons_total", "Requests to the front door, by result.", beacons),
+            counter(
+                "llm_rum_reports_total",
+                "Accepted reports, by what became of them.",
+                of(Kind::Report, "result").collect(),
+            ),
+            counter(
+                "llm_rum_overflow_total",
+                "Streams counted as `other` because a site ran into a bound, by label.",
+                of(Kind::Overflow, "label").collect(),
+            ),
+            counter(
+                "llm_rum_probe_dropped_total",
+                "What probes say they had to drop, by reason.",
+                of(Kind::Dropped, "reason").collect(),
+            ),
+        ]
+    }
+
+    fn store_writable(&self) -> MetricFamily {
+        let writable = gauge(Vec::new(), if self.writable { 1.0 } else { 0.0 });
+        let help = "1 while beacons can be kept.";
+        family("llm_rum_store_writable", help, MetricType::GAUGE, vec![writable])
+    }
+}
+
+fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
+    let mut family = MetricFamily::default();
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
+    family.set_field_type(kind);
+    family.set_metric(metrics);
+    family
+}
+
+fn counted(labels: Vec<LabelPair>, count: u64) -> Metric {
+    let mut counter = Counter::default();
+    counter.set_value(count as f64);
+    let mut metric = Metric::from_label(labels);
+    metric.set_counter(counter);
+    metric
+}
+
+fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
+    let mut gauge = Gauge::default();
+    gauge.set_value(value);
+    let mut metric = Metric::from_label(labels);
+    metric.set_gauge(gauge);
+    metric
+}
+
+fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
+    let mut histogram = Histogram::default();
+    let mut so_far = 0;
+    let cumulative = edges.iter().zip(&buckets.counts).map(|(edge, count)| {
+        so_far += count;
+        let mut bucket = Bucket::default();
+        bucket.set_upper_bound(*edge);
+        bucket.set_cumulative_count(so_far);
+        bucket
+    });
+    histogram.set_bucket(cumulative.collect());
+    histogram.set_sample_count(buckets.counts.iter().sum());
+    histogram.set_sample_sum(buckets.sum);
+    histogram
+}
+
+fn labels(series: &Series) -> Vec<LabelPair> {
+    vec![
+        pair("model", &series.model),
+        pair("provider", &series.provider),
+        pair("site", &series.site),
+        pair("use_case", &series.use_case),
+    ]
+}
+
+fn labels_and(series: &Series, name: &str, value: &str) -> Vec<LabelPair> {
+    let mut labels = labels(series);
+    labels.insert(0, pair(name, value));
+    labels
+}
+
+fn pair(name: &str, value: &str) -> LabelPair {
+    let mut pair = LabelPair::default();
+    pair.set_name(name.to_owned());
+    pair.set_value(value.to_owned());
+    pair
+}
+
+const REQUESTS: &str = "Streams.";
+
+/// `llm_tpot_seconds` is the mean over the running minute and so many before it.
+const TPOT_MINUTES: i64 = 5;

@@ -1,0 +1,29 @@
+//! Asks a running collector's `/readyz`: an address comes in, goes out well or not. Without an HTTP
+//! client: one request, one status line.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+/// Fails when the collector is not ready, or not there.
+pub(crate) fn check(url: &str) -> anyhow::Result<()> {
+    let authority = url.strip_prefix("http://").context("the address begins with http://")?;
+    let authority = authority.trim_end_matches('/');
+    let with_port = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
+    let address = with_port.to_socket_addrs()?.next().context("the address names no machine")?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /readyz HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.take(LONGEST_ANSWER).read_to_string(&mut answer)?;
+    let status = answer.lines().next().unwrap_or_default();
+    if !status.starts_with("HTTP/1.1 200") {
+        bail!("not ready: {status}");
+    }
+    Ok(())
+}
+
+const PATIENCE: Duration = Duration::from_secs(3);
+const LONGEST_ANSWER: u64 = 16 * 1024;

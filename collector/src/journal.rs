@@ -1,0 +1,332 @@
+//! Nothing is answered before it is kept: accepted batches come in, are written together in one
+//! commit, answered, and then counted. One thread owns the writing connection and all that is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tracing::{error, info, warn};
+
+use crate::admit::{self, Accepted};
+use crate::clock;
+use crate::config::Config;
+use crate::counts::{Handled, Refusals};
+use crate::error::{ApiError, Reason};
+use crate::rollup::{MINUTE_MS, Rollup};
+use crate::store::{StoreError, Writer};
+
+/// The way in for accepted batches.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    jobs: SyncSender<Job>,
+    waiting_bytes: Arc<AtomicUsize>,
+    most_bytes: usize,
+}
+
+/// Reports that are to be kept or refused together.
+pub(crate) struct Batch {
+    pub(crate) received_ms: i64,
+    pub(crate) reports: Vec<Accepted>,
+}
+
+/// Whether beacons can be kept, as the last attempt showed.
+#[derive(Default)]
+pub(crate) struct Health {
+    storage_failed: AtomicBool,
+    draining: AtomicBool,
+}
+
+/// The running thread. Ends when told to stop, or when the store cannot be read.
+pub(crate) struct Handle {
+    jobs: SyncSender<Job>,
+    thread: thread::JoinHandle<Result<(), StoreError>>,
+}
+
+enum Job {
+    Keep { batch: Batch, bytes: usize, answer: oneshot::Sender<Result<(), Reason>> },
+    Stop,
+}
+
+impl Journal {
+    /// Takes up what the journal still holds, then starts the thread. `stopped` is dropped when it
+    /// ends.
+    pub(crate) fn start(
+        config: &Config,
+        refusals: Arc<Refusals>,
+        health: Arc<Health>,
+        stopped: oneshot::Sender<()>,
+    ) -> Result<(Self, Handle), StoreError> {
+        let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
+        let now_ms = clock::now_ms();
+        let remember_from_ms = now_ms - i64::from(config.dedupe.minutes) * MINUTE_MS;
+        let loaded = store.load(remember_from_ms, config.dedupe.ids)?;
+        let mut rollup = Rollup::new(config.clone(), loaded);
+        replay(&mut rollup, &mut store, now_ms)?;
+
+        let (jobs, waiting) = mpsc::sync_channel(config.ingest.queue_batches);
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let mut keeper = Keeper {
+            store,
+            rollup,
+            refusals,
+            health,
+            waiting_bytes: waiting_bytes.clone(),
+            lines: Vec::new(),
+            group: Vec::new(),
+            untrimmed: 0,
+        };
+        let run = move || {
+            let _stopped = stopped;
+            keeper.run(&waiting)
+        };
+        let thread = thread::Builder::new()
+            .name("journal".into())
+            .spawn(run)
+            .map_err(|source| StoreError::Folder { path: config.data.clone(), source })?;
+        let journal = Self { jobs: jobs.clone(), waiting_bytes, most_bytes: config.ingest.queue_bytes };
+        Ok((journal, Handle { jobs, thread }))
+    }
+
+    /// Returns when the batch is safe, or with the reason why it is not kept.
+    pub(crate) async fn keep(&self, batch: Batch) -> Result<(), ApiError> {
+        let bytes = batch.reports.iter().map(|report| report.json.len() * BYTES_HELD_PER_BYTE).sum();
+        let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let sent = match waiting + bytes > self.most_bytes {
+            true => Err(Reason::Overloaded),
+            false => self.jobs.try_send(Job::Keep { batch, bytes, answer }).map_err(|error| match error {
+                TrySendError::Full(_) => Reason::Overloaded,
+                TrySendError::Disconnected(_) => Reason::StorageUnavailable,
+            }),
+        };
+        if let Err(reason) = sent {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(refusal(reason));
+        }
+        answered.await.unwrap_or(Err(Reason::StorageUnavailable)).map_err(refusal)
+    }
+}
+
+impl Health {
+    pub(crate) fn storage_failed(&self) -> bool {
+        self.storage_failed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    fn store_answered(&self, result: &Result<(), StoreError>) {
+        let failed = result.is_err();
+        let before = self.storage_failed.swap(failed, Ordering::Relaxed);
+        match result {
+            Err(error) if !before => {
+                error!(%error, "The store cannot be written: refusing beacons until it can");
+            }
+            Ok(()) if before => info!("The store can be written again"),
+            _ => {}
+        }
+    }
+}
+
+impl Handle {
+    /// Counts what waits, and ends the thread.
+    pub(crate) fn stop(self) -> Result<(), StoreError> {
+        // An error means that the thread has ended already: joining it tells why.
+        drop(self.jobs.send(Job::Stop));
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// What the thread owns.
+struct Keeper {
+    store: Writer,
+    rollup: Rollup,
+    refusals: Arc<Refusals>,
+    health: Arc<Health>,
+    waiting_bytes: Arc<AtomicUsize>,
+    /// The journal entry that is being written.
+    lines: Vec<u8>,
+    group: Vec<(Batch, oneshot::Sender<Result<(), Reason>>)>,
+    /// Flushes since the store was last trimmed.
+    untrimmed: u32,
+}
+
+impl Keeper {
+    fn run(&mut self, waiting: &Receiver<Job>) -> Result<(), StoreError> {
+        let mut flush_at = Instant::now() + FLUSH_EVERY;
+        let mut stop = false;
+        while !stop {
+            match waiting.recv_timeout(flush_at.saturating_duration_since(Instant::now())) {
+                Ok(job) => {
+                    stop = self.gather(job, waiting);
+                    self.commit()?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => stop = true,
+            }
+            if stop || Instant::now() >= flush_at || self.rollup.unstored_rows() >= FLUSH_ROWS {
+                self.flush()?;
+                flush_at = Instant::now() + FLUSH_EVERY;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything that waits into one group. `true` when told to stop.
+    fn gather(&mut self, first: Job, waiting: &Receiver<Job>) -> bool {
+        let mut job = Some(first);
+        self.lines.clear();
+        while let Some(Job::Keep { batch, bytes, answer }) = job {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            write_line(&mut self.lines, &batch);
+            self.group.push((batch, answer));
+            if self.lines.len() >= GROUP_BYTES {
+                return false;
+            }
+            job = waiting.try_recv().ok();
+        }
+        matches!(job, Some(Job::Stop))
+    }
+
+    /// Keeps the group, answers it, counts it.
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        // While flushing fails, rows stay in memory: there is room for so many.
+        if self.rollup.unstored_rows() < MOST_UNSTORED_ROWS {
+            let kept = self.store.append_journal(&self.lines);
+            self.health.store_answered(&kept);
+            if kept.is_ok() {
+                return self.count_group();
+            }
+        }
+        for (_, answer) in self.group.drain(..) {
+            // Whoever waited for it is gone.
+            let _gone = answer.send(Err(Reason::StorageUnavailable));
+        }
+        Ok(())
+    }
+
+    fn count_group(&mut self) -> Result<(), StoreError> {
+        self.rollup.counts.accepted_beacons(self.group.len() as u64);
+        for (Batch { received_ms, reports }, answer) in self.group.drain(..) {
+            // Whoever waited for it may be gone; it is kept all the same.
+            let _gone = answer.send(Ok(()));
+            for report in reports {
+                self.rollup.apply(report, received_ms, &self.store)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves everything that was counted into the store. When the store cannot be written, all stays
+    /// in memory and in the journal.
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let now_ms = clock::now_ms();
+        self.rollup.settle(now_ms, &self.store)?;
+        self.take_refusals();
+        let written = self.store.apply(&self.rollup.changes());
+        self.health.store_answered(&written);
+        if written.is_ok() {
+            self.rollup.stored(now_ms);
+            self.trim(now_ms);
+        }
+        Ok(())
+    }
+
+    fn take_refusals(&mut self) {
+        let mut said = String::new();
+        for (reason, count) in self.refusals.take() {
+            self.rollup.counts.refused_beacons(reason, count);
+            said.push_str(&format!(" {}={count}", reason.code()));
+        }
+        // One line per flush however many were refused: a flood must not fill the log's disk.
+        if !said.is_empty() {
+            warn!("Refused beacons in the last second:{said}");
+        }
+    }
+
+    fn trim(&mut self, now_ms: i64) {
+        self.untrimmed += 1;
+        if self.untrimmed >= TRIM_EVERY_FLUSHES {
+            self.untrimmed = 0;
+            if let Err(error) = self.store.trim(now_ms) {
+                warn!(%error, "Old windows and streams could not be dropped");
+            }
+        }
+    }
+}
+
+/// Counts what was kept and not counted when the last process ended.
+fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), StoreError> {
+    let mut batches = 0;
+    for entry in store.journal()? {
+        for line in entry.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Some(Batch { received_ms, reports }) = read_line(line) else {
+                error!("The journal holds bytes that are no reports: they are skipped and counted");
+                rollup.counts.handled(Handled::Unreadable);
+                continue;
+            };
+            batches += 1;
+            for report in reports {
+                rollup.apply(report, received_ms, store)?;
+            }
+        }
+    }
+    if batches > 0 {
+        info!(batches, "Counted {batches} batches that the journal still held");
+    }
+    rollup.counts.accepted_beacons(batches);
+    store.apply(&rollup.changes())?;
+    rollup.stored(now_ms);
+    store.trim(now_ms)
+}
+
+/// A batch in the journal: time of arrival, a space, a JSON array of reports, a line feed.
+fn write_line(lines: &mut Vec<u8>, batch: &Batch) {
+    lines.extend_from_slice(batch.received_ms.to_string().as_bytes());
+    let mut before = b" [".as_slice();
+    for report in &batch.reports {
+        lines.extend_from_slice(before);
+        lines.extend_from_slice(report.json.as_bytes());
+        before = b",";
+    }
+    lines.extend_from_slice(b"]\n");
+}
+
+fn read_line(line: &[u8]) -> Option<Batch> {
+    let (received_ms, reports) = str::from_utf8(line).ok()?.split_once(' ')?;
+    Some(Batch { received_ms: received_ms.parse().ok()?, reports: admit::replay(reports).ok()? })
+}
+
+fn refusal(reason: Reason) -> ApiError {
+    let message = match reason {
+        Reason::Overloaded => "more beacons wait than can be kept",
+        _ => "beacons cannot be kept at the moment",
+    };
+    ApiError::new(reason, message)
+}
+
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+
+/// A flush holds up those who wait: about ten milliseconds for so many rows.
+const FLUSH_ROWS: usize = 1_000;
+
+const MOST_UNSTORED_ROWS: usize = 50_000;
+
+/// Enough to make a commit worth its while, and little enough to be read back at once.
+const GROUP_BYTES: usize = 512 * 1024;
+
+const TRIM_EVERY_FLUSHES: u32 = 60;
+
+/// A report in memory is about this much larger than its JSON.
+const BYTES_HELD_PER_BYTE: usize = 3;

@@ -1,0 +1,116 @@
+//! The `llm-rum` binary: arguments come in; a collector runs, a configuration is checked, or a running
+//! collector is asked whether it is well.
+
+mod healthcheck;
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Parser, Subcommand};
+use collector::{Collector, Config, app, serve};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Collects what users saw of streaming LLM answers.
+#[derive(Parser)]
+#[command(name = "llm-rum", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Takes beacons and serves the dashboard until SIGTERM or Ctrl-C.
+    Serve {
+        /// TOML file. Without one: loopback only, one site `demo`, data in `./llm-rum-data`.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Address to listen on, instead of the configured one. Port 0 takes a free one.
+        #[arg(long)]
+        listen: Option<SocketAddr>,
+        /// Folder for the data, instead of the configured one.
+        #[arg(long)]
+        data: Option<PathBuf>,
+    },
+    /// Says whether a configuration file is good, and what is wrong with it.
+    CheckConfig {
+        /// TOML file.
+        file: PathBuf,
+    },
+    /// Exits with 0 when a running collector is ready.
+    Healthcheck {
+        /// Address of the collector.
+        #[arg(long, default_value = "http://127.0.0.1:8787")]
+        url: String,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    match Arguments::parse().command {
+        Command::Serve { config, listen, data } => {
+            let mut config = config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
+            config.listen = listen.unwrap_or(config.listen);
+            config.data = data.unwrap_or(config.data);
+            config.check()?;
+            tokio::runtime::Runtime::new()?.block_on(run(config))
+        }
+        Command::CheckConfig { file } => check_config(&file),
+        Command::Healthcheck { url } => healthcheck::check(&url),
+    }
+}
+
+async fn run(config: Config) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let limits = config.ingest.clone();
+    let mut collector = Collector::open(config)?;
+    let state = collector.state();
+    let address = listener.local_addr()?;
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "llm-rum listening on http://{address}")?;
+    stdout.flush()?;
+
+    let stop = async {
+        tokio::select! {
+            signal = told_to_stop() => tracing::info!(signal, "Stopping: {signal}"),
+            () = collector.failed() => tracing::error!("Stopping: the store has failed"),
+        }
+        state.drain();
+    };
+    if !serve(listener, app(state.clone()), &limits, stop, DRAIN_FOR).await {
+        tracing::warn!("Some requests had not ended after {DRAIN_FOR:?}");
+    }
+    collector.close().context("the store has failed; start again, and the journal is counted")
+}
+
+/// The name of the signal that came.
+async fn told_to_stop() -> &'static str {
+    let mut terminate = signal(SignalKind::terminate()).expect("a handler for SIGTERM can be set");
+    tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = tokio::signal::ctrl_c() => "Ctrl-C",
+    }
+}
+
+fn check_config(file: &Path) -> anyhow::Result<()> {
+    let config = Config::read(file)?;
+    config.check().with_context(|| format!("{} is not good", file.display()))?;
+    let names: Vec<_> = config.sites.iter().map(|site| site.name.as_str()).collect();
+    if names.is_empty() {
+        bail!("no sites");
+    }
+    println!("{} is good: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
+    Ok(())
+}
+
+/// Long enough for a slow body, shorter than what supervisors wait before they kill.
+const DRAIN_FOR: Duration = Duration::from_secs(8);

@@ -1,0 +1,99 @@
+//! `GET /v1/compare`: a range comes in, goes out the time to first token as browsers and servers saw
+//! it, over the streams where both are known, and what lies between.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::{ApiError, Params, Quantiles, Range, quantile_ms};
+use crate::rollup::MINUTE_MS;
+use crate::state::AppState;
+use crate::store::read;
+use crate::tally::{Metric, Tally};
+
+#[derive(Serialize)]
+pub(crate) struct Comparison {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    joined: u64,
+    sources: BTreeMap<&'static str, u64>,
+    client: Quantiles,
+    server: Quantiles,
+    overhead: Quantiles,
+    step_ms: i64,
+    points: Vec<Point>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    t: i64,
+    n: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p95_ms: Option<f64>,
+}
+
+/// Answers with both sides' time to first token.
+pub(crate) async fn compare(
+    State(state): State<AppState>,
+    params: Params,
+) -> Result<Json<Comparison>, ApiError> {
+    params.only(&["step"])?;
+    let (range, step_ms) = params.range()?.in_steps(&params)?;
+    let filter = params.filter();
+    let read_steps = move |store: &rusqlite::Connection| {
+        let mut steps = vec![Tally::default(); range.steps(step_ms)];
+        read::windows(store, &filter, range.minutes(), |minute, tally| {
+            steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+        })?;
+        Ok(steps)
+    };
+    let steps = state.reader().run(read_steps).await?;
+    let mut all = Tally::default();
+    for step in &steps {
+        all.merge(step);
+    }
+    let points = (range.from_ms..).step_by(step_ms as usize).zip(&steps).map(|(t, step)| Point::of(t, step));
+    Ok(Json(Comparison {
+        range,
+        streams: all.streams(),
+        joined: all.histogram(CLIENT).count(),
+        sources: all.sources().collect(),
+        client: Quantiles::of(all.histogram(CLIENT)),
+        server: Quantiles::of(all.histogram(SERVER)),
+        overhead: Quantiles::of(all.histogram(Metric::Overhead)),
+        step_ms,
+        points: points.collect(),
+    }))
+}
+
+impl Point {
+    fn of(t: i64, step: &Tally) -> Self {
+        let at = |metric, q| quantile_ms(step.histogram(metric), q);
+        Self {
+            t,
+            n: step.histogram(CLIENT).count(),
+            client_p50_ms: at(CLIENT, 0.5),
+            server_p50_ms: at(SERVER, 0.5),
+            overhead_p50_ms: at(Metric::Overhead, 0.5),
+            client_p95_ms: at(CLIENT, 0.95),
+            server_p95_ms: at(SERVER, 0.95),
+            overhead_p95_ms: at(Metric::Overhead, 0.95),
+        }
+    }
+}
+
+const CLIENT: Metric = Metric::JoinedTtft;
+const SERVER: Metric = Metric::JoinedServerTtft;

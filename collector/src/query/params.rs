@@ -1,0 +1,240 @@
+//! What a query asks for: the text after `?` comes in, goes out checked, or the reason why not. An
+//! unknown name is a mistake, not ignored: its answer would look right and be wrong.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use serde::Serialize;
+
+use crate::clock;
+use crate::error::{ApiError, Reason};
+use crate::rollup::MINUTE_MS;
+use crate::store::Filter;
+
+/// All parameters by name.
+pub(crate) struct Params(BTreeMap<String, String>);
+
+/// Whole minutes, from the first up to, not including, the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Range {
+    #[serde(rename = "from")]
+    pub(super) from_ms: i64,
+    #[serde(rename = "to")]
+    pub(super) to_ms: i64,
+    #[serde(skip)]
+    now_ms: i64,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Params {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| bad("the part after `?` cannot be read"))?;
+        let mut params = BTreeMap::new();
+        for (name, value) in pairs {
+            if params.contains_key(&name) {
+                return Err(bad(format!("`{name}` stands twice")));
+            }
+            params.insert(name, value);
+        }
+        Ok(Self(params))
+    }
+}
+
+impl Params {
+    /// Refuses every name that is neither common to all queries nor among `own`.
+    pub(super) fn only(&self, own: &[&str]) -> Result<(), ApiError> {
+        let known = |name: &str| COMMON.contains(&name) || own.contains(&name);
+        match self.0.keys().find(|name| !known(name)) {
+            Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(super) fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        let parse = |text: &str| text.parse().map_err(|_| bad(format!("`{name}` is not a whole number")));
+        self.get(name).map(parse).transpose()
+    }
+
+    pub(super) fn filter(&self) -> Filter {
+        let of = |name: &str| self.get(name).map(str::to_owned);
+        Filter { site: of("site"), use_case: of("use_case"), provider: of("provider"), model: of("model") }
+    }
+
+    pub(super) fn has_range(&self) -> bool {
+        ["range", "from", "to"].iter().any(|name| self.get(name).is_some())
+    }
+
+    /// The asked range, by default the last hour, the running minute included.
+    pub(super) fn range(&self) -> Result<Range, ApiError> {
+        self.range_at(clock::now_ms())
+    }
+
+    fn range_at(&self, now_ms: i64) -> Result<Range, ApiError> {
+        let (from_ms, to_ms) = match (self.number("from")?, self.number("to")?) {
+            (Some(from_ms), Some(to_ms)) if self.get("range").is_none() => (from_ms, to_ms),
+            (None, None) => {
+                let asked = self.get("range").unwrap_or("1h");
+                let (_, minutes) = RANGES.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
+                    bad(format!("`range` is one of {}", RANGES.map(|(name, _)| name).join(", ")))
+                })?;
+                (now_ms - minutes * MINUTE_MS + 1, now_ms)
+            }
+            _ => return Err(bad("a time is either `range`, or both `from` and `to`")),
+        };
+        if from_ms < 0 || to_ms > LATEST_MS || from_ms >= to_ms || to_ms - from_ms > LONGEST_MS {
+            return Err(bad(
+                "`from` lies before `to`, both are milliseconds since 1970, at most 400 days apart",
+            ));
+        }
+        let up = |ms: i64| ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let to_ms = up(to_ms - 1);
+        let from_ms = match self.get("from") {
+            Some(_) => from_ms.div_euclid(MINUTE_MS) * MINUTE_MS,
+            // The running minute counts as one of the asked ones.
+            None => up(from_ms - 1),
+        };
+        Ok(Range { from_ms, to_ms, now_ms })
+    }
+}
+
+impl Range {
+    pub(super) const fn minutes(self) -> (i64, i64) {
+        (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS)
+    }
+
+    /// As long, right before it.
+    pub(super) const fn previous(self) -> Self {
+        let length_ms = self.to_ms - self.from_ms;
+        Self { from_ms: self.from_ms - length_ms, to_ms: self.from_ms, now_ms: self.now_ms }
+    }
+
+    /// Seconds of the range that have passed.
+    pub(super) fn elapsed_seconds(self) -> f64 {
+        (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
+    }
+
+    /// How many steps the range has, the last one perhaps not whole.
+    pub(super) const fn steps(self, step_ms: i64) -> usize {
+        ((self.to_ms - self.from_ms + step_ms - 1) / step_ms) as usize
+    }
+
+    /// Which step a moment of the range falls into.
+    pub(super) const fn step_at(self, ms: i64, step_ms: i64) -> usize {
+        ((ms - self.from_ms) / step_ms) as usize
+    }
+
+    /// The range from a whole step on, and the step: the asked one, or one that makes at most 120
+    /// points.
+    pub(super) fn in_steps(self, params: &Params) -> Result<(Self, i64), ApiError> {
+        let length_ms = self.to_ms - self.from_ms;
+        let step_ms = match params.number("step")? {
+            Some(seconds) if seconds >= 60 && seconds % 60 == 0 && seconds <= LONGEST_MS / 1_000 => {
+                seconds * 1_000
+            }
+            Some(_) => return Err(bad("`step` is a number of seconds, a multiple of 60")),
+            None => STEPS
+                .into_iter()
+                .map(|minutes| minutes * MINUTE_MS)
+                .find(|step_ms| length_ms <= step_ms * USUAL_POINTS)
+                .unwrap_or(7 * DAY * MINUTE_MS),
+        };
+        if length_ms / step_ms > MOST_POINTS {
+            return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
+        }
+        Ok((Self { from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self }, step_ms))
+    }
+}
+
+/// A refusal of a query.
+pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> ApiError {
+    ApiError::new(Reason::BadQuery, message)
+}
+
+fn shorten(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+const COMMON: [&str; 7] = ["range", "from", "to", "site", "use_case", "provider", "model"];
+
+const HOUR: i64 = 60;
+const DAY: i64 = 24 * HOUR;
+
+const RANGES: [(&str, i64); 6] =
+    [("15m", 15), ("1h", HOUR), ("6h", 6 * HOUR), ("24h", DAY), ("7d", 7 * DAY), ("30d", 30 * DAY)];
+
+/// In minutes: steps that fall on whole hours and days.
+const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY];
+
+const USUAL_POINTS: i64 = 120;
+const MOST_POINTS: i64 = 3_000;
+const LONGEST_MS: i64 = 400 * DAY * MINUTE_MS;
+/// The year 5138; beyond it arithmetic could overflow.
+const LATEST_MS: i64 = 100_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_000_000 * MINUTE_MS + 30_500;
+
+    fn params(pairs: &[(&str, &str)]) -> Params {
+        Params(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    fn minutes(pairs: &[(&str, &str)]) -> Option<(i64, i64)> {
+        params(pairs).range_at(NOW_MS).ok().map(Range::minutes)
+    }
+
+    #[test]
+    fn a_range_ends_with_the_running_minute_and_has_its_full_length() {
+        assert_eq!(minutes(&[]), Some((1_000_001 - 60, 1_000_001)));
+        assert_eq!(minutes(&[("range", "15m")]), Some((1_000_001 - 15, 1_000_001)));
+    }
+
+    #[test]
+    fn from_and_to_grow_to_whole_minutes() {
+        assert_eq!(minutes(&[("from", "60001"), ("to", "120001")]), Some((1, 3)));
+        assert_eq!(minutes(&[("from", "60000"), ("to", "120000")]), Some((1, 2)));
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for pairs in [
+            &[("range", "2h")][..],
+            &[("from", "0")],
+            &[("from", "60000"), ("to", "60000")],
+            &[("from", "0"), ("to", "9223372036854775807")],
+            &[("from", "-1"), ("to", "5")],
+            &[("range", "1h"), ("from", "0"), ("to", "5")],
+            &[("from", "x"), ("to", "5")],
+        ] {
+            assert_eq!(minutes(pairs), None, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn the_usual_step_makes_at_most_120_points() {
+        for (name, length) in RANGES {
+            let asked = params(&[("range", name)]);
+            let (range, step_ms) = asked.range_at(NOW_MS).unwrap().in_steps(&asked).unwrap();
+            let points = range.steps(step_ms) as i64;
+            assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
+            assert_eq!(range.from_ms % step_ms, 0);
+        }
+    }
+
+    #[test]
+    fn the_period_before_is_as_long_and_ends_where_this_begins() {
+        let range = params(&[]).range_at(NOW_MS).unwrap();
+        assert_eq!(range.previous().to_ms, range.from_ms);
+        assert_eq!(range.from_ms - range.previous().from_ms, range.to_ms - range.from_ms);
+    }
+}

@@ -1,0 +1,69 @@
+//! `GET /v1/streams` and `GET /v1/streams/{id}`: a filter or an id comes in, stored reports go out as
+//! they are, each with the time of its arrival.
+
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use beacon::Outcome;
+
+use super::params::bad;
+use super::{ApiError, Params, Reason};
+use crate::state::AppState;
+use crate::store::{StoredStream, StreamsAsked, read};
+
+/// Answers with the newest streams of a filter, of all that are kept unless a range is asked for.
+pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&["limit", "cursor", "outcome"])?;
+    let range = params.has_range().then(|| params.range()).transpose()?;
+    let limit = params.number("limit")?.unwrap_or(USUAL_STREAMS);
+    if !(1..=MOST_STREAMS).contains(&limit) {
+        return Err(bad(format!("`limit` is from 1 to {MOST_STREAMS}")));
+    }
+    let before = params.number("cursor")?;
+    let outcome = match params.get("outcome") {
+        None => None,
+        Some(word) => Some(
+            Outcome::ALL
+                .into_iter()
+                .map(Outcome::as_str)
+                .find(|known| *known == word)
+                .ok_or_else(|| bad("`outcome` is none that a stream can have"))?,
+        ),
+    };
+    let asked = StreamsAsked {
+        filter: params.filter(),
+        outcome,
+        received_ms: range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)),
+        before: before.unwrap_or(i64::MAX),
+        limit: limit as usize,
+    };
+    let page = state.reader().run(move |store| read::streams(store, &asked)).await?;
+    let streams: Vec<_> = page.streams.iter().map(object).collect();
+    let next = page.next.map_or("null".to_owned(), |seq| format!("\"{seq}\""));
+    Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
+}
+
+/// Answers with one stream.
+pub(crate) async fn stream(
+    State(state): State<AppState>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let unknown = || ApiError::new(Reason::UnknownStream, "no stream has this id, or it is no longer kept");
+    let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
+    let found = state.reader().run(move |store| read::stream(store, id)).await?;
+    found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
+}
+
+/// The stored report is a JSON object: what is added goes before its closing brace.
+fn object(stream: &StoredStream) -> String {
+    let fields = &stream.json[..stream.json.len() - 1];
+    format!("{fields},\"received_ms\":{}}}", stream.received_ms)
+}
+
+fn json(body: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+const USUAL_STREAMS: i64 = 50;
+const MOST_STREAMS: i64 = 500;

@@ -1,0 +1,127 @@
+//! `GET /v1/summary`: a range comes in, goes out everything the first screen says, with the equal
+//! period before and a verdict.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf, share};
+use crate::counts::Kind;
+use crate::state::AppState;
+use crate::store::read;
+use crate::tally::{Metric, Tally};
+use crate::verdict::{self, Verdict};
+
+#[derive(Serialize)]
+pub(crate) struct Summary {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    open: u64,
+    outcomes: BTreeMap<&'static str, u64>,
+    defects: BTreeMap<&'static str, u64>,
+    ttfv: Quantiles,
+    ttft: Quantiles,
+    e2e: Quantiles,
+    tpot: Quantiles,
+    gap: Quantiles,
+    integrity: Ratio,
+    availability: Ratio,
+    goodput: Goodput,
+    errors: Errors,
+    input_tokens: u64,
+    output_tokens: u64,
+    targets: TargetsOf,
+    previous: Previous,
+    overflow: BTreeMap<String, u64>,
+    verdict: Verdict,
+}
+
+#[derive(Serialize)]
+struct Goodput {
+    #[serde(flatten)]
+    share: Ratio,
+    per_second: f64,
+}
+
+#[derive(Serialize)]
+struct Errors {
+    count: u64,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+/// The equal period before.
+#[derive(Serialize)]
+struct Previous {
+    streams: u64,
+    ttfv: Quantiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: Errors,
+}
+
+/// Answers with the summary of a range.
+pub(crate) async fn summary(
+    State(state): State<AppState>,
+    params: Params,
+) -> Result<Json<Summary>, ApiError> {
+    params.only(&[])?;
+    let (range, filter) = (params.range()?, params.filter());
+    let targets = TargetsOf::of(&state, &filter);
+    let read_all = move |store: &rusqlite::Connection| {
+        let (mut now, mut before) = (Tally::default(), Tally::default());
+        read::windows(store, &filter, range.minutes(), |_, tally| now.merge(tally))?;
+        read::windows(store, &filter, range.previous().minutes(), |_, tally| before.merge(tally))?;
+        let open = read::open_streams(store, &filter)?;
+        let mut overflow = BTreeMap::new();
+        for (key, count) in read::counts(store)?.iter(Kind::Overflow) {
+            if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+                *overflow.entry(key.word.clone()).or_default() += count;
+            }
+        }
+        Ok((now, before, open, overflow))
+    };
+    let (now, before, open, overflow) = state.reader().run(read_all).await?;
+    Ok(Json(Summary {
+        range,
+        streams: now.streams(),
+        open,
+        outcomes: now.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+        defects: now.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+        ttfv: Quantiles::of(now.histogram(Metric::Ttfv)),
+        ttft: Quantiles::of(now.histogram(Metric::Ttft)),
+        e2e: Quantiles::of(now.histogram(Metric::E2e)),
+        tpot: Quantiles::of(now.histogram(Metric::Tpot)),
+        gap: Quantiles::of(now.histogram(Metric::Gap)),
+        integrity: Ratio::of(now.whole, now.judged()),
+        availability: Ratio::of(now.judged() - now.errors(), now.judged()),
+        goodput: Goodput {
+            share: Ratio::of(now.good, now.judged()),
+            per_second: now.good as f64 / range.elapsed_seconds(),
+        },
+        errors: Errors::of(&now),
+        input_tokens: now.input_tokens,
+        output_tokens: now.output_tokens,
+        previous: Previous {
+            streams: before.streams(),
+            ttfv: Quantiles::of(before.histogram(Metric::Ttfv)),
+            integrity: Ratio::of(before.whole, before.judged()),
+            goodput: Ratio::of(before.good, before.judged()),
+            errors: Errors::of(&before),
+        },
+        overflow,
+        verdict: verdict::of(&now, open, &targets.use_case, &targets.targets),
+        targets,
+    }))
+}
+
+impl Errors {
+    fn of(tally: &Tally) -> Self {
+        let (count, total) = (tally.errors(), tally.judged());
+        Self { count, total, ratio: share(count, total) }
+    }
+}

@@ -1,0 +1,93 @@
+//! Connections: a listener and a router come in, served until told to stop, within deadlines and a cap
+//! that `axum::serve` does not have.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tower::Service;
+
+use crate::config::Ingest;
+
+/// Serves until `stop` is ready, then lets running requests finish within `drain_for`. `false` when
+/// some had not by then.
+pub async fn serve(
+    listener: TcpListener,
+    app: Router,
+    limits: &Ingest,
+    stop: impl Future<Output = ()>,
+    drain_for: Duration,
+) -> bool {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(READ_BUFFER_BYTES);
+    let open = GracefulShutdown::new();
+    let permits = Arc::new(Semaphore::new(limits.connections));
+    let mut stop = pin!(stop);
+    loop {
+        let accept = async {
+            let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+            (accept(&listener).await, permit)
+        };
+        let (stream, permit) = tokio::select! {
+            accepted = accept => accepted,
+            () = &mut stop => break,
+        };
+        let connection = http.serve_connection(TokioIo::new(stream), service(app.clone()));
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            // What a client does wrong on its connection is its own matter.
+            let _ended = connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    timeout(drain_for, open.shutdown()).await.is_ok()
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Answers are short: waiting to fill a packet would only delay them.
+                let _unsupported = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: they come back as connections end.
+                tracing::warn!(%error, "A connection could not be accepted");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn service(
+    app: Router,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Response,
+    Error = Infallible,
+    Future = impl Future<Output = Result<Response, Infallible>>,
+> {
+    service_fn(move |request: Request<Incoming>| app.clone().call(request.map(Body::new)))
+}
+
+const MOST_HEADERS: usize = 64;
+const READ_BUFFER_BYTES: usize = 64 * 1024;

@@ -1,0 +1,333 @@
+//! What a set of streams amounts to: reports are added and taken back, tallies merge exactly, and
+//! a tally goes to the store and back as bytes.
+
+use beacon::{Defect, Histogram, Outcome, StreamReport};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, StoredHistogram, UnreadableBlob};
+
+/// A distribution that a tally keeps. The number is its name in stored bytes: never reuse one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Metric {
+    /// Request to first generated text.
+    Ttft = 0,
+    /// Request to first visible text.
+    Ttfv = 1,
+    /// Request to last generated text.
+    E2e = 2,
+    /// Time per output token after the first.
+    Tpot = 3,
+    /// Time between reads that carried generated text.
+    Gap = 4,
+    /// The server's own time to first token.
+    ServerTtft = 5,
+    /// The client's time to first token, where the server's is known too.
+    JoinedTtft = 6,
+    /// Client minus server, where both are known. Below zero counts as zero.
+    Overhead = 7,
+    /// The server's time to first token, where the client's is known too.
+    JoinedServerTtft = 8,
+}
+
+impl Metric {
+    const ALL: [Self; 9] = [
+        Self::Ttft,
+        Self::Ttfv,
+        Self::E2e,
+        Self::Tpot,
+        Self::Gap,
+        Self::ServerTtft,
+        Self::JoinedTtft,
+        Self::Overhead,
+        Self::JoinedServerTtft,
+    ];
+}
+
+/// Sources of server timing that are told apart; any other counts as the last.
+pub(crate) const SOURCES: [&str; 8] =
+    ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "server_timing", "other"];
+
+/// What a set of streams amounts to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Tally {
+    outcomes: [u64; Outcome::ALL.len()],
+    /// Streams that showed the defect, however often.
+    defects: [u64; Defect::ALL.len()],
+    /// Streams whose time to first token both client and server know, by the server's source.
+    sources: [u64; SOURCES.len()],
+    /// Streams that were whole.
+    pub(crate) whole: u64,
+    /// Streams that met their targets.
+    pub(crate) good: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    histograms: [Histogram; Metric::ALL.len()],
+}
+
+impl Tally {
+    /// Adds one stream; `good` says whether it met its targets.
+    pub(crate) fn add(&mut self, report: &StreamReport, good: bool) {
+        self.outcomes[report.outcome as usize] += 1;
+        for (defect, _) in report.defects.iter() {
+            self.defects[defect as usize] += 1;
+        }
+        self.whole += u64::from(report.is_whole());
+        self.good += u64::from(good);
+        self.input_tokens += report.input_tokens.unwrap_or(0);
+        self.output_tokens += report.output_tokens.unwrap_or(0);
+        self.record(Metric::Ttft, report.ttft_ms);
+        self.record(Metric::Ttfv, report.ttfv_ms);
+        self.record(Metric::E2e, report.e2e_ms);
+        self.record(Metric::Tpot, report.tpot_ms);
+        if let Some(gaps) = &report.gaps {
+            self.histograms[Metric::Gap as usize].merge(gaps);
+        }
+        self.add_server(report);
+    }
+
+    fn add_server(&mut self, report: &StreamReport) {
+        let Some(server) = &report.server else { return };
+        let Some(server_ttft_ms) = server.ttft_ms else { return };
+        self.record(Metric::ServerTtft, Some(server_ttft_ms));
+        if let Some(overhead_ms) = report.overhead_ms() {
+            let source = SOURCES.iter().position(|name| *name == server.source).unwrap_or(SOURCES.len() - 1);
+            self.sources[source] += 1;
+            self.record(Metric::JoinedTtft, report.ttft_ms);
+            self.record(Metric::JoinedServerTtft, Some(server_ttft_ms));
+            self.record(Metric::Overhead, Some(overhead_ms.max(0.0)));
+        }
+    }
+
+    /// Takes back a stream that was added with the same `good`. `false`, and nothing changes, when
+    /// it cannot be in this tally.
+    pub(crate) fn take_back(&mut self, report: &StreamReport, good: bool) -> bool {
+        let mut one = Self::default();
+        one.add(report, good);
+        if !self.covers(&one) {
+            return false;
+        }
+        subtract(&mut self.outcomes, &one.outcomes);
+        subtract(&mut self.defects, &one.defects);
+        subtract(&mut self.sources, &one.sources);
+        self.whole -= one.whole;
+        self.good -= one.good;
+        self.input_tokens -= one.input_tokens;
+        self.output_tokens -= one.output_tokens;
+        for (mine, other) in self.histograms.iter_mut().zip(&one.histograms) {
+            mine.subtract(other);
+        }
+        true
+    }
+
+    /// Adds another tally, exactly.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        add(&mut self.outcomes, &other.outcomes);
+        add(&mut self.defects, &other.defects);
+        add(&mut self.sources, &other.sources);
+        self.whole += other.whole;
+        self.good += other.good;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
+            mine.merge(other);
+        }
+    }
+
+    pub(crate) const fn histogram(&self, metric: Metric) -> &Histogram {
+        &self.histograms[metric as usize]
+    }
+
+    /// How many streams ended so; only outcomes that were seen.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
+        Outcome::ALL.into_iter().zip(self.outcomes).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many streams showed it; only defects that were seen.
+    pub(crate) fn defects(&self) -> impl Iterator<Item = (Defect, u64)> + '_ {
+        Defect::ALL.iter().copied().zip(self.defects).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many streams both sides know the first token of, by source; only sources that were seen.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        SOURCES.into_iter().zip(self.sources).filter(|&(_, count)| count > 0)
+    }
+
+    /// All streams.
+    pub(crate) fn streams(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+
+    /// Streams that count towards integrity, availability and goodput.
+    pub(crate) fn judged(&self) -> u64 {
+        self.outcomes().filter(|(outcome, _)| outcome.is_judged()).map(|(_, count)| count).sum()
+    }
+
+    /// Streams in which the service failed the user.
+    pub(crate) fn errors(&self) -> u64 {
+        self.outcomes().filter(|(outcome, _)| outcome.is_error()).map(|(_, count)| count).sum()
+    }
+
+    /// Bytes for the store.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
+        codec::encode(&Stored {
+            outcomes: self.outcomes().map(|(outcome, count)| (outcome.as_str().to_owned(), count)).collect(),
+            defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+            sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
+            whole: self.whole,
+            good: self.good,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            histograms: histograms
+                .filter(|(_, histogram)| !histogram.is_empty())
+                .map(|(metric, histogram)| (metric, StoredHistogram::from(histogram)))
+                .collect(),
+        })
+    }
+
+    /// The tally that [`encode`](Self::encode) made these bytes from.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
+        let stored: Stored = codec::decode(bytes)?;
+        let mut tally = Self {
+            whole: stored.whole,
+            good: stored.good,
+            input_tokens: stored.input_tokens,
+            output_tokens: stored.output_tokens,
+            ..Self::default()
+        };
+        codec::place(&stored.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut tally.outcomes)?;
+        let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
+        codec::place(&stored.defects, &defects, &mut tally.defects)?;
+        codec::place(&stored.sources, &SOURCES, &mut tally.sources)?;
+        for (metric, histogram) in stored.histograms {
+            let slot = tally.histograms.get_mut(usize::from(metric)).ok_or(UnreadableBlob)?;
+            *slot = histogram.try_into()?;
+        }
+        Ok(tally)
+    }
+
+    fn record(&mut self, metric: Metric, value_ms: Option<f64>) {
+        if let Some(value_ms) = value_ms {
+            self.histograms[metric as usize].record(value_ms);
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let enough = |mine: &[u64], other: &[u64]| mine.iter().zip(other).all(|(mine, other)| mine >= other);
+        enough(&self.outcomes, &other.outcomes)
+            && enough(&self.defects, &other.defects)
+            && enough(&self.sources, &other.sources)
+            && self.whole >= other.whole
+            && self.good >= other.good
+            && self.input_tokens >= other.input_tokens
+            && self.output_tokens >= other.output_tokens
+            && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
+    }
+}
+
+fn contains(histogram: &Histogram, part: &Histogram) -> bool {
+    let mut held = histogram.indexed();
+    histogram.zero() >= part.zero()
+        && part.indexed().all(|(index, count)| held.any(|(at, held)| at == index && held >= count))
+}
+
+fn add(counts: &mut [u64], more: &[u64]) {
+    for (count, more) in counts.iter_mut().zip(more) {
+        *count += more;
+    }
+}
+
+fn subtract(counts: &mut [u64], less: &[u64]) {
+    for (count, less) in counts.iter_mut().zip(less) {
+        *count -= less;
+    }
+}
+
+/// Layout 1 of the stored bytes. Words instead of positions: an outcome added in the middle moves none.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    outcomes: Vec<(String, u64)>,
+    defects: Vec<(String, u64)>,
+    sources: Vec<(String, u64)>,
+    whole: u64,
+    good: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    histograms: Vec<(u8, StoredHistogram)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Defects, ServerTiming};
+
+    use super::*;
+
+    fn report(ttft_ms: f64) -> StreamReport {
+        let mut defects = Defects::default();
+        defects.set(Defect::Stall, 3);
+        let mut gaps = Histogram::default();
+        gaps.record(12.5);
+        StreamReport {
+            outcome: Outcome::Complete,
+            ttft_ms: Some(ttft_ms),
+            ttfv_ms: Some(ttft_ms),
+            e2e_ms: Some(ttft_ms * 3.0),
+            tpot_ms: Some(40.0),
+            output_tokens: Some(41),
+            gaps: Some(gaps),
+            defects,
+            server: Some(ServerTiming {
+                source: "comment".into(),
+                ttft_ms: Some(ttft_ms - 10.0),
+                ..ServerTiming::default()
+            }),
+            ..StreamReport::new("0")
+        }
+    }
+
+    fn of(reports: &[StreamReport]) -> Tally {
+        let mut tally = Tally::default();
+        for report in reports {
+            tally.add(report, true);
+        }
+        tally
+    }
+
+    #[test]
+    fn the_store_gives_back_what_it_took() {
+        let tally = of(&[report(100.0), report(2_500.0)]);
+        assert_eq!(Tally::decode(&tally.encode()), Ok(tally));
+        assert_eq!(Tally::decode(&Tally::default().encode()), Ok(Tally::default()));
+    }
+
+    #[test]
+    fn bytes_of_an_unknown_layout_are_unreadable() {
+        let mut bytes = of(&[report(100.0)]).encode();
+        assert_eq!(Tally::decode(&bytes[..bytes.len() - 1]), Err(UnreadableBlob));
+        bytes[0] = 200;
+        assert_eq!(Tally::decode(&bytes), Err(UnreadableBlob));
+        assert_eq!(Tally::decode(&[]), Err(UnreadableBlob));
+    }
+
+    #[test]
+    fn taking_back_leaves_the_rest() {
+        let mut tally = of(&[report(100.0), report(2_500.0)]);
+        assert!(tally.take_back(&report(100.0), true));
+        assert_eq!(tally.encode(), of(&[report(2_500.0)]).encode());
+    }
+
+    #[test]
+    fn what_was_never_added_is_not_taken_back() {
+        let mut tally = of(&[report(100.0)]);
+        let before = tally.clone();
+        assert!(!tally.take_back(&report(2_500.0), true));
+        assert_eq!(tally, before);
+    }
+
+    #[test]
+    fn a_server_that_claims_to_be_slower_than_the_client_saw_counts_as_no_overhead() {
+        let mut odd = report(100.0);
+        odd.server.as_mut().unwrap().ttft_ms = Some(150.0);
+        assert_eq!(of(&[odd]).histogram(Metric::Overhead).zero(), 1);
+    }
+}

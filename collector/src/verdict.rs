@@ -1,0 +1,400 @@
+//! One sentence on how users fare: a tally and targets come in, goes out what a person on duty would
+//! say after a look at the figures, and how bad it is.
+
+use serde::Serialize;
+
+use crate::slo::Targets;
+use crate::tally::{Metric, Tally};
+
+/// What the first screen says.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) level: Level,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    /// Nothing to judge, or nothing to judge it by.
+    None,
+    /// Every target is met.
+    Good,
+    /// A target is missed by few, or among few.
+    Warn,
+    /// A target is missed.
+    Bad,
+}
+
+/// Judges a range.
+pub(crate) fn of(tally: &Tally, open: u64, use_case: &str, targets: &Targets) -> Verdict {
+    if tally.streams() == 0 {
+        return Verdict { level: Level::None, text: nothing(open) };
+    }
+    if tally.judged() == 0 {
+        let text =
+            "None of the streams can be judged: their users ended them, or their content could not be seen.";
+        return Verdict { level: Level::None, text: text.to_owned() };
+    }
+    let failures = Failures::of(tally, targets);
+    let speed = Speed::of(tally, targets);
+    let missed = failures.missed || speed.missed.is_some();
+    let level = match speed.missed {
+        _ if *targets == Targets::default() => Level::None,
+        _ if missed && tally.judged() < FEW => Level::Warn,
+        _ if failures.missed => Level::Bad,
+        Some(Missed { percentile: Percentile::P99, .. }) => Level::Warn,
+        Some(_) => Level::Bad,
+        None => Level::Good,
+    };
+    let told = match (failures.missed, speed.missed.is_some()) {
+        (true, true) => format!("{}, and {}", failures.told(use_case), speed.told(None)),
+        (true, false) => format!("{}; {}", failures.told(use_case), speed.told(None)),
+        (false, _) => format!("{}, and {}", speed.told(Some(use_case)), failures.told(use_case)),
+    };
+    let text = match tally.judged() < FEW {
+        true => format!("Only {}, too few to be sure: {told}.", streams(tally.judged())),
+        false => format!("{}.", capitalised(&told)),
+    };
+    Verdict { level, text }
+}
+
+fn nothing(open: u64) -> String {
+    match open {
+        0 => "No streams in this period.".to_owned(),
+        1 => "No stream has ended in this period; one is running.".to_owned(),
+        more => format!("No stream has ended in this period; {} are running.", grouped(more)),
+    }
+}
+
+/// How many streams failed, against how many may.
+struct Failures {
+    count: u64,
+    judged: u64,
+    allowed: Option<f64>,
+    missed: bool,
+}
+
+impl Failures {
+    fn of(tally: &Tally, targets: &Targets) -> Self {
+        let (count, judged) = (tally.errors(), tally.judged());
+        let missed =
+            targets.availability.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
+        Self { count, judged, allowed: targets.availability.map(|target| 1.0 - target), missed }
+    }
+
+    fn told(&self, use_case: &str) -> String {
+        let of_all = match self.count {
+            0 if self.judged == 1 => return "it did not fail".to_owned(),
+            0 => return format!("none of {} failed", streams(self.judged)),
+            count => format!("{} of {} failed", grouped(count), streams(self.judged)),
+        };
+        let share = percent(self.count as f64 / self.judged as f64);
+        match self.allowed.filter(|_| self.missed) {
+            Some(allowed) => {
+                format!("{of_all} ({share}), more than the {} that {use_case} allows", percent(allowed))
+            }
+            None => format!("{of_all} ({share})"),
+        }
+    }
+}
+
+/// How long users wait, against how long they should.
+struct Speed {
+    doing: &'static str,
+    p50_p95_ms: Option<(f64, f64)>,
+    target_p95_ms: Option<f64>,
+    missed: Option<Missed>,
+}
+
+#[derive(Clone, Copy)]
+struct Missed {
+    percentile: Percentile,
+    value_ms: f64,
+    target_ms: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Percentile {
+    P50,
+    P95,
+    P99,
+}
+
+impl Speed {
+    /// By the wait for the first visible token, or, where a use case has targets for the end alone,
+    /// by the wait for the end.
+    fn of(tally: &Tally, targets: &Targets) -> Self {
+        let by_end = targets.ttft_p95_ms.is_none() && targets.e2e_p95_ms.is_some();
+        let (doing, metric, limits) = match by_end {
+            true => (
+                "for the end of an answer",
+                Metric::E2e,
+                [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
+            ),
+            false => (
+                "for the first visible token",
+                Metric::Ttfv,
+                [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
+            ),
+        };
+        let waits = tally.histogram(metric);
+        let missed = |percentile, q, target: Option<f64>| {
+            let (value_ms, target_ms) = (waits.quantile(q)?, target?);
+            (value_ms > target_ms).then_some(Missed { percentile, value_ms, target_ms })
+        };
+        Self {
+            doing,
+            p50_p95_ms: waits.quantile(0.5).zip(waits.quantile(0.95)),
+            target_p95_ms: limits[1],
+            missed: missed(Percentile::P95, 0.95, limits[1])
+                .or_else(|| missed(Percentile::P50, 0.5, limits[0]))
+                .or_else(|| missed(Percentile::P99, 0.99, limits[2])),
+        }
+    }
+
+    /// The use case is named where the sentence has not named it yet.
+    fn told(&self, use_case: Option<&str>) -> String {
+        let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
+        let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
+            return "no stream showed a visible token".to_owned();
+        };
+        let near = self.target_p95_ms.unwrap_or(p95_ms);
+        let waits = format!(
+            "users wait {} (p50) and {} (p95) {}",
+            seconds(p50_ms),
+            seconds_beside(p95_ms, near),
+            self.doing
+        );
+        match (self.missed, self.target_p95_ms) {
+            (Some(Missed { percentile: Percentile::P95, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P50, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target for half of them{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P99, value_ms, target_ms }), _) => format!(
+                "{waits}, but the slowest 1 % wait {} and more, over the {} target{named}",
+                seconds_beside(value_ms, target_ms),
+                seconds(target_ms)
+            ),
+            (None, Some(target_ms)) => format!("{waits}, within the {} target{named}", seconds(target_ms)),
+            (None, None) => match use_case {
+                Some(use_case) => format!("{waits} ({use_case} has no target for it)"),
+                None => waits,
+            },
+        }
+    }
+}
+
+/// `1.4 s`, `85 ms`, `12 s`.
+fn seconds(ms: f64) -> String {
+    match ms {
+        _ if ms < 99.5 => format!("{ms:.0} ms"),
+        _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
+        _ => format!("{:.0} s", ms / 1e3),
+    }
+}
+
+/// The same, with one more digit where it would read like the target that it is not.
+fn seconds_beside(ms: f64, target_ms: f64) -> String {
+    if seconds(ms) != seconds(target_ms) || ms == target_ms {
+        return seconds(ms);
+    }
+    format!("{:.2} s", ms / 1e3)
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.095 => format!("{percent:.2} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+fn streams(count: u64) -> String {
+    match count {
+        1 => "1 stream".to_owned(),
+        more => format!("{} streams", grouped(more)),
+    }
+}
+
+/// `1,900`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Below this many streams a percentile or a share says little.
+const FEW: u64 = 30;
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Outcome, StreamReport};
+
+    use super::*;
+
+    /// Streams that end so after that wait, as many as said.
+    fn tally(streams: &[(Outcome, f64, usize)]) -> Tally {
+        let mut tally = Tally::default();
+        for &(outcome, wait_ms, count) in streams {
+            let report = StreamReport {
+                outcome,
+                ttfv_ms: Some(wait_ms).filter(|_| outcome != HttpError),
+                e2e_ms: Some(wait_ms * 10.0),
+                ..StreamReport::new("0")
+            };
+            for _ in 0..count {
+                tally.add(&report, false);
+            }
+        }
+        tally
+    }
+
+    #[track_caller]
+    fn check(use_case: &str, streams: &[(Outcome, f64, usize)], level: Level, text: &str) {
+        let said = of(&tally(streams), 0, use_case, &Targets::of(use_case));
+        assert_eq!((said.level, said.text.as_str()), (level, text));
+    }
+
+    use Outcome::{Aborted, Complete, HttpError, Truncated};
+
+    #[test]
+    fn nothing_is_said_to_be_nothing() {
+        check("chat", &[], Level::None, "No streams in this period.");
+        let running = of(&Tally::default(), 3, "chat", &Targets::of("chat"));
+        assert_eq!(running.text, "No stream has ended in this period; 3 are running.");
+        check(
+            "chat",
+            &[(Aborted, 100.0, 50)],
+            Level::None,
+            "None of the streams can be judged: their users ended them, or their content could not be seen.",
+        );
+    }
+
+    #[test]
+    fn a_healthy_service() {
+        check(
+            "chat",
+            &[(Complete, 800.0, 1800), (Complete, 1_500.0, 197), (Truncated, 900.0, 3)],
+            Level::Good,
+            "Users wait 0.8 s (p50) and 1.5 s (p95) for the first visible token, within the 2.0 s target for \
+             chat, and 3 of 2,000 streams failed (0.1 %).",
+        );
+        check(
+            "chat",
+            &[(Complete, 80.0, 40)],
+            Level::Good,
+            "Users wait 80 ms (p50) and 80 ms (p95) for the first visible token, within the 2.0 s target for \
+             chat, and none of 40 streams failed.",
+        );
+    }
+
+    #[test]
+    fn a_slow_service() {
+        check(
+            "chat",
+            &[(Complete, 900.0, 90), (Complete, 3_100.0, 10)],
+            Level::Bad,
+            "Users wait 0.9 s (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target for \
+             chat, and none of 100 streams failed.",
+        );
+        check(
+            "chat",
+            &[(Complete, 1_400.0, 100)],
+            Level::Bad,
+            "Users wait 1.4 s (p50) and 1.4 s (p95) for the first visible token, over the 1.0 s target for \
+             half of them for chat, and none of 100 streams failed.",
+        );
+        check(
+            "chat",
+            &[(Complete, 500.0, 980), (Complete, 7_000.0, 20)],
+            Level::Warn,
+            "Users wait 0.5 s (p50) and 0.5 s (p95) for the first visible token, but the slowest 1 % wait \
+             7.0 s and more, over the 5.0 s target for chat, and none of 1,000 streams failed.",
+        );
+    }
+
+    #[test]
+    fn just_over_the_target_does_not_read_as_the_target() {
+        check(
+            "chat",
+            &[(Complete, 500.0, 50), (Complete, 2_040.0, 50)],
+            Level::Bad,
+            "Users wait 0.5 s (p50) and 2.03 s (p95) for the first visible token, over the 2.0 s target for \
+             chat, and none of 100 streams failed.",
+        );
+    }
+
+    #[test]
+    fn a_failing_service() {
+        check(
+            "chat",
+            &[(Complete, 800.0, 1863), (HttpError, 0.0, 37)],
+            Level::Bad,
+            "37 of 1,900 streams failed (1.9 %), more than the 0.5 % that chat allows; users wait 0.8 s (p50) \
+             and 0.8 s (p95) for the first visible token, within the 2.0 s target.",
+        );
+        check(
+            "chat",
+            &[(HttpError, 0.0, 40)],
+            Level::Bad,
+            "40 of 40 streams failed (100.0 %), more than the 0.5 % that chat allows; no stream showed a \
+             visible token.",
+        );
+        check(
+            "chat",
+            &[(Complete, 3_100.0, 90), (Truncated, 3_100.0, 10)],
+            Level::Bad,
+            "10 of 100 streams failed (10.0 %), more than the 0.5 % that chat allows, and users wait 3.1 s \
+             (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target.",
+        );
+    }
+
+    #[test]
+    fn few_streams_are_said_to_be_few() {
+        check(
+            "chat",
+            &[(Complete, 3_100.0, 12)],
+            Level::Warn,
+            "Only 12 streams, too few to be sure: users wait 3.1 s (p50) and 3.1 s (p95) for the first \
+             visible token, over the 2.0 s target for chat, and none of 12 streams failed.",
+        );
+        check(
+            "chat",
+            &[(Complete, 500.0, 1)],
+            Level::Good,
+            "Only 1 stream, too few to be sure: users wait 0.5 s (p50) and 0.5 s (p95) for the first visible \
+             token, within the 2.0 s target for chat, and it did not fail.",
+        );
+    }
+
+    #[test]
+    fn a_use_case_is_judged_by_what_it_has_targets_for() {
+        check(
+            "batch_rag",
+            &[(Complete, 3_500.0, 40)],
+            Level::Bad,
+            "Users wait 35 s (p50) and 35 s (p95) for the end of an answer, over the 30 s target for \
+             batch_rag, and none of 40 streams failed.",
+        );
+        check(
+            "poems",
+            &[(Complete, 3_500.0, 40)],
+            Level::None,
+            "Users wait 3.5 s (p50) and 3.5 s (p95) for the first visible token (poems has no target for it), \
+             and none of 40 streams failed.",
+        );
+    }
+}

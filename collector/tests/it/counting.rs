@@ -1,0 +1,197 @@
+//! Each stream counts once, as its latest revision says, over restarts too.
+
+use beacon::{Defect, Defects, Outcome, StreamReport};
+use collector::Limits;
+use serde_json::{Value, json};
+
+use crate::harness::{TestCollector, joined, stream};
+
+fn open(id: u128, rev: u32) -> StreamReport {
+    StreamReport {
+        rev,
+        open: true,
+        outcome: Outcome::Abandoned,
+        e2e_ms: None,
+        close_ms: None,
+        ..stream(id, 100.0)
+    }
+}
+
+fn revised(rev: u32, report: StreamReport) -> StreamReport {
+    StreamReport { rev, ..report }
+}
+
+async fn outcomes(collector: &TestCollector, wished: Value) {
+    collector.until("/v1/summary", |summary| summary["outcomes"] == wished).await;
+}
+
+#[tokio::test]
+async fn the_same_report_twice_counts_once() {
+    let collector = TestCollector::new();
+    for _ in 0..3 {
+        collector.report(&[stream(1, 100.0)]).await;
+    }
+    collector.report(&[stream(2, 100.0), stream(2, 100.0)]).await;
+    collector.until_metric("llm_rum_reports_total{result=\"duplicate\"}", 3.0).await;
+    outcomes(&collector, json!({ "complete": 2 })).await;
+    assert_eq!(collector.json("/v1/histogram?metric=ttft").await["n"], 2);
+}
+
+#[tokio::test]
+async fn an_open_stream_is_listed_and_counts_when_it_ends() {
+    let collector = TestCollector::new();
+    collector.report(&[open(1, 0)]).await;
+    let summary = collector.until("/v1/summary", |summary| summary["open"] == 1).await;
+    assert_eq!(summary["streams"], 0);
+    assert_eq!(summary["verdict"]["text"], "No stream has ended in this period; one is running.");
+    assert_eq!(collector.json("/v1/streams").await["streams"][0]["open"], true);
+    collector.report(&[revised(1, stream(1, 100.0))]).await;
+    outcomes(&collector, json!({ "complete": 1 })).await;
+    assert_eq!(collector.json("/v1/summary").await["open"], 0);
+    assert_eq!(collector.json("/v1/streams").await["streams"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_silent_open_stream_is_settled_as_what_it_said() {
+    let collector = TestCollector::with(|config| config.settle_after_seconds = 0);
+    collector.report(&[open(1, 0)]).await;
+    outcomes(&collector, json!({ "abandoned": 1 })).await;
+    let summary = collector.json("/v1/summary").await;
+    assert_eq!((&summary["open"], &summary["availability"]["total"]), (&json!(0), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_later_revision_takes_the_place_of_what_was_counted() {
+    let collector = TestCollector::new();
+    collector.report(&[revised(1, joined(1, 9_000.0, 8_000.0)), stream(2, 50.0)]).await;
+    outcomes(&collector, json!({ "complete": 2 })).await;
+    let mut defects = Defects::default();
+    defects.set(Defect::Stall, 2);
+    let later = StreamReport { defects, outcome: Outcome::Truncated, ..revised(2, stream(1, 100.0)) };
+    collector.report(&[later]).await;
+    outcomes(&collector, json!({ "complete": 1, "truncated": 1 })).await;
+    let summary = collector.json("/v1/summary").await;
+    assert_eq!(summary["defects"], json!({ "stall": 1 }));
+    assert_eq!(summary["ttft"]["n"], 2);
+    assert!(summary["ttft"]["p99_ms"].as_f64().unwrap() < 110.0, "the 9 s are gone");
+    assert_eq!(collector.json("/v1/compare").await["joined"], 0);
+    let requests = "llm_requests_total{model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"}";
+    assert_eq!(collector.metric(requests).await, 2.0, "counters count a stream once");
+}
+
+#[tokio::test]
+async fn an_earlier_revision_changes_nothing() {
+    let collector = TestCollector::new();
+    collector.report(&[revised(2, stream(1, 100.0))]).await;
+    collector.report(&[open(1, 1), open(1, 0)]).await;
+    collector.until_metric("llm_rum_reports_total{result=\"stale\"}", 2.0).await;
+    outcomes(&collector, json!({ "complete": 1 })).await;
+    assert_eq!(collector.json("/v1/streams").await["streams"][0]["rev"], 2);
+}
+
+#[tokio::test]
+async fn a_settled_stream_that_comes_back_counts_as_what_it_became() {
+    let mut collector = TestCollector::with(|config| config.settle_after_seconds = 0);
+    collector.report(&[open(1, 0)]).await;
+    outcomes(&collector, json!({ "abandoned": 1 })).await;
+    collector.restart();
+    collector.report(&[revised(1, stream(1, 100.0))]).await;
+    outcomes(&collector, json!({ "complete": 1 })).await;
+    let all = collector.get("/metrics").await.body;
+    assert!(
+        all.contains("llm_rum_streams_total{outcome=\"abandoned\""),
+        "what was told to Prometheus stays told"
+    );
+    assert!(!all.contains("llm_rum_streams_total{outcome=\"complete\""));
+}
+
+#[tokio::test]
+async fn a_restart_forgets_nothing() {
+    let mut collector = TestCollector::with(|config| {
+        config.limits = Limits { models: 1, ..Limits::default() };
+    });
+    let model = |name: &'static str| StreamReport { model: Some(name.into()), ..joined(2, 800.0, 700.0) };
+    collector.report(&[stream(1, 100.0), model("over-the-bound"), open(3, 0)]).await;
+    let before = collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let metrics = collector.get("/metrics").await.body;
+    collector.restart();
+    let after = collector.json("/v1/summary").await;
+    for part in ["outcomes", "ttft", "gap", "overflow", "goodput", "open"] {
+        if part == "goodput" {
+            assert_eq!(after[part]["good"], before[part]["good"]);
+        } else {
+            assert_eq!(after[part], before[part], "{part}");
+        }
+    }
+    assert_eq!(collector.get("/metrics").await.body, metrics);
+
+    collector.report(&[stream(1, 100.0), revised(1, stream(3, 100.0)), model("over-the-bound")]).await;
+    outcomes(&collector, json!({ "complete": 3 })).await;
+    collector.until_metric("llm_rum_reports_total{result=\"duplicate\"}", 2.0).await;
+    assert_eq!(collector.json("/v1/summary?model=other").await["streams"], 1);
+}
+
+#[tokio::test]
+async fn classic_buckets_hold_the_raw_values() {
+    let collector = TestCollector::new();
+    collector.report(&[stream(1, 100.0), stream(2, 2_000.0), stream(3, 2_000.5), stream(4, 90_000.0)]).await;
+    let series = "model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"";
+    let bucket = |le: &str| format!("llm_first_token_duration_seconds_bucket{{{series},le=\"{le}\"}}");
+    collector.until_metric(&bucket("+Inf"), 4.0).await;
+    for (le, count) in [("0.05", 0.0), ("0.1", 1.0), ("1.5", 1.0), ("2", 2.0), ("2.25", 3.0), ("60", 3.0)] {
+        assert_eq!(collector.metric(&bucket(le)).await, count, "{le}");
+    }
+    let errors = format!("llm_generation_errors_total{{{series}}}");
+    assert!(collector.get("/metrics").await.body.contains(&format!("{errors} 0\n")), "initialised to 0");
+    assert_eq!(collector.metric(&format!("llm_tpot_seconds{{{series}}}")).await, 0.04);
+}
+
+#[tokio::test]
+async fn every_required_metric_and_bucket_is_there() {
+    let collector = TestCollector::new();
+    collector.report(&[joined(1, 100.0, 90.0)]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 1).await;
+    let metrics = collector.get("/metrics").await.body;
+    let bucket_is_there = |name: &str, le: &str| {
+        let found = metrics.lines().any(|line| {
+            line.starts_with(&format!("{name}_bucket{{")) && line.contains(&format!("le=\"{le}\""))
+        });
+        assert!(found, "{name} {le}");
+    };
+    for le in ["0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "5", "10", "30", "+Inf"] {
+        bucket_is_there("llm_first_token_duration_seconds", le);
+    }
+    for le in ["0.5", "1", "2.5", "5", "10", "30", "60", "120", "300", "+Inf"] {
+        bucket_is_there("llm_generation_duration_seconds", le);
+        bucket_is_there("llm_request_duration_seconds", le);
+    }
+    for (name, kind) in [
+        ("llm_tokens_generated_total", "counter"),
+        ("llm_tpot_seconds", "gauge"),
+        ("llm_requests_total", "counter"),
+        ("llm_generation_errors_total", "counter"),
+        ("llm_rum_streams_total", "counter"),
+        ("llm_rum_first_visible_duration_seconds", "histogram"),
+        ("llm_rum_chunk_gap_seconds", "histogram"),
+        ("llm_rum_time_per_output_token_seconds", "histogram"),
+        ("llm_rum_server_first_token_duration_seconds", "histogram"),
+        ("llm_rum_first_token_overhead_seconds", "histogram"),
+        ("llm_rum_beacons_total", "counter"),
+    ] {
+        assert!(metrics.contains(&format!("# TYPE {name} {kind}\n")), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_newest_streams_are_kept_and_the_windows_keep_all() {
+    let mut collector = TestCollector::with(|config| config.store.streams_kept = 10);
+    let reports: Vec<_> = (0..100).map(|id| stream(id, 100.0)).collect();
+    collector.report(&reports).await;
+    collector.report(&[open(500, 0)]).await;
+    collector.restart();
+    let kept = collector
+        .until("/v1/streams?limit=500", |page| page["streams"].as_array().unwrap().len() == 10)
+        .await;
+    assert_eq!(kept["streams"][0]["id"], format!("{:032x}", 500));
+    assert_eq!(collector.json("/v1/summary").await["streams"], 100);
+}

@@ -1,0 +1,182 @@
+//! A collector to ask, in process: requests come in as method, address, headers and body, answers go
+//! out taken apart.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::HeaderMap;
+use axum::http::{Method, Request, StatusCode};
+use beacon::{Histogram, Outcome, ServerTiming, StreamReport};
+use collector::{Collector, Config, app};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+/// A collector on a folder of its own.
+pub(crate) struct TestCollector {
+    collector: Option<Collector>,
+    router: Router,
+    pub(crate) config: Config,
+    _folder: TempDir,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl TestCollector {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut config = Config { data: folder.path().join("data"), ..Config::default() };
+        change(&mut config);
+        let collector = Collector::open(config.clone()).unwrap();
+        let router = app(collector.state());
+        Self { collector: Some(collector), router, config, _folder: folder }
+    }
+
+    /// Stops, as SIGTERM does, and starts again on the same folder.
+    pub(crate) fn restart(&mut self) {
+        self.close();
+        let collector = Collector::open(self.config.clone()).unwrap();
+        self.router = app(collector.state());
+        self.collector = Some(collector);
+    }
+
+    pub(crate) fn close(&mut self) {
+        if let Some(collector) = self.collector.take() {
+            collector.close().unwrap();
+        }
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer {
+            status: head.status,
+            headers: head.headers,
+            body: String::from_utf8_lossy(&body).into_owned(),
+        }
+    }
+
+    /// Asks as the dashboard does.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        let request = Request::get(path).header("host", "127.0.0.1:8787").body(Body::empty()).unwrap();
+        self.send(request).await
+    }
+
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.body);
+        serde_json::from_str(&answer.body).unwrap()
+    }
+
+    /// Sends a body as the probe does.
+    pub(crate) async fn post(&self, body: impl Into<Body>) -> Answer {
+        self.send(beacon_request("demo").body(body.into()).unwrap()).await
+    }
+
+    pub(crate) async fn report(&self, reports: &[StreamReport]) {
+        let answer = self.post(json!({ "reports": reports }).to_string()).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
+    }
+
+    /// Asks until the answer is as wished: queries see what the last flush wrote.
+    pub(crate) async fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..200 {
+            let answer = self.json(path).await;
+            if wished(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{path} never answered as wished: {}", self.get(path).await.body);
+    }
+
+    /// The value of a metric once the flush has written it; 0 while it is not there.
+    pub(crate) async fn metric(&self, line_start: &str) -> f64 {
+        let text = self.get("/metrics").await.body;
+        text.lines().find_map(|line| line.strip_prefix(line_start)?.trim().parse().ok()).unwrap_or_default()
+    }
+
+    pub(crate) async fn until_metric(&self, line_start: &str, wished: f64) {
+        for _ in 0..200 {
+            if self.metric(line_start).await == wished {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{line_start} is {} and never became {wished}", self.metric(line_start).await);
+    }
+}
+
+impl Drop for TestCollector {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Answer {
+    /// Checks an error's status and code, and gives its message.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: &str) -> String {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        let body: Value = serde_json::from_str(&self.body).unwrap();
+        assert_eq!(body["error"]["code"], code, "{}", self.body);
+        body["error"]["message"].as_str().unwrap().to_owned()
+    }
+}
+
+pub(crate) fn beacon_request(key: &str) -> axum::http::request::Builder {
+    Request::builder()
+        .method(Method::POST)
+        .uri(format!("/v1/beacons?site={key}"))
+        .header("content-type", "text/plain;charset=UTF-8")
+}
+
+/// A whole stream whose first token came after `ttft_ms`.
+pub(crate) fn stream(id: u128, ttft_ms: f64) -> StreamReport {
+    let mut gaps = Histogram::default();
+    gaps.record(20.0);
+    StreamReport {
+        open: false,
+        outcome: Outcome::Complete,
+        model: Some("gpt-5".into()),
+        provider: Some("openai".into()),
+        first_byte_ms: Some(ttft_ms),
+        ttft_ms: Some(ttft_ms),
+        ttfv_ms: Some(ttft_ms),
+        e2e_ms: Some(ttft_ms + 400.0),
+        close_ms: Some(ttft_ms + 401.0),
+        chunks: 12,
+        events: 14,
+        deltas: 11,
+        bytes: 2_000,
+        input_tokens: Some(8),
+        output_tokens: Some(11),
+        tpot_ms: Some(40.0),
+        gaps: Some(gaps),
+        ..StreamReport::new(format!("{id:032x}"))
+    }
+}
+
+/// The same stream, with the server's own time beside it.
+pub(crate) fn joined(id: u128, ttft_ms: f64, server_ttft_ms: f64) -> StreamReport {
+    let server = ServerTiming {
+        source: "comment".into(),
+        ttft_ms: Some(server_ttft_ms),
+        generation_ms: Some(400.0),
+        ..ServerTiming::default()
+    };
+    StreamReport { server: Some(server), ..stream(id, ttft_ms) }
+}

@@ -1,0 +1,9 @@
+//! The collector from outside: requests through the router, and the real binary where a process has to
+//! die or to listen.
+
+mod access;
+mod counting;
+mod harness;
+mod process;
+mod queries;
+mod refusals;

@@ -1,0 +1,176 @@
+//! What was sent is what is answered.
+
+use beacon::{Outcome, StreamReport};
+use serde_json::{Value, json};
+
+use crate::harness::{TestCollector, joined, stream};
+
+fn close_to(value: &Value, exact: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value - exact).abs() <= exact * 0.0109)
+}
+
+#[tokio::test]
+async fn a_summary_says_what_the_streams_said() {
+    let collector = TestCollector::new();
+    let mut reports: Vec<_> = (0..97).map(|n| stream(n, 800.0)).collect();
+    reports.push(StreamReport { outcome: Outcome::Truncated, ..stream(97, 800.0) });
+    reports.push(StreamReport { outcome: Outcome::Aborted, ..stream(98, 9_000.0) });
+    reports.push(stream(99, 2_500.0));
+    collector.report(&reports).await;
+    let summary = collector.until("/v1/summary", |summary| summary["streams"] == 100).await;
+    assert_eq!(summary["outcomes"], json!({ "complete": 98, "truncated": 1, "aborted": 1 }));
+    assert!(close_to(&summary["ttfv"]["p50_ms"], 800.0));
+    assert!(close_to(&summary["ttfv"]["p99_ms"], 2_500.0));
+    assert_eq!(summary["ttfv"]["n"], 100);
+    assert_eq!(summary["integrity"], json!({ "good": 98, "total": 99, "ratio": 98.0 / 99.0 }));
+    assert_eq!(summary["errors"], json!({ "count": 1, "total": 99, "ratio": 1.0 / 99.0 }));
+    assert_eq!(summary["goodput"]["good"], 97, "the cut one and the slow one are not good");
+    assert_eq!(summary["output_tokens"], 1_100);
+    assert_eq!(summary["targets"]["ttft_p95_ms"], 2_000.0);
+    assert_eq!(summary["previous"]["streams"], 0);
+    assert_eq!(summary["previous"]["ttfv"]["p50_ms"], Value::Null);
+    assert_eq!(summary["verdict"]["level"], "bad");
+}
+
+#[tokio::test]
+async fn an_empty_collector_answers_every_question() {
+    let collector = TestCollector::new();
+    let summary = collector.json("/v1/summary?range=24h").await;
+    assert_eq!(summary["streams"], 0);
+    assert_eq!(summary["verdict"], json!({ "level": "none", "text": "No streams in this period." }));
+    for path in ["/v1/timeseries", "/v1/compare"] {
+        let answer = collector.json(path).await;
+        assert_eq!(answer["points"].as_array().unwrap().len(), 60, "{path}");
+    }
+    assert_eq!(collector.json("/v1/histogram").await["buckets"], json!([]));
+    assert_eq!(collector.json("/v1/streams").await, json!({ "streams": [], "next": null }));
+}
+
+#[tokio::test]
+async fn a_series_has_every_step_and_the_streams_in_the_last() {
+    let collector = TestCollector::new();
+    collector.report(&[stream(1, 800.0), stream(2, 800.0)]).await;
+    let path = "/v1/timeseries?metric=ttft&range=6h&step=300";
+    let answer =
+        collector.until(path, |answer| answer["points"].as_array().unwrap().last().unwrap()["n"] == 2).await;
+    let points = answer["points"].as_array().unwrap();
+    assert!((72..=73).contains(&points.len()));
+    assert_eq!(answer["step_ms"], 300_000);
+    for (at, point) in points.iter().enumerate() {
+        assert_eq!(point["t"].as_i64().unwrap(), answer["from"].as_i64().unwrap() + at as i64 * 300_000);
+    }
+    assert_eq!(points[0]["p50_ms"], Value::Null, "absent is not zero");
+}
+
+#[tokio::test]
+async fn client_and_server_are_compared_over_the_same_streams() {
+    let collector = TestCollector::new();
+    collector.report(&[joined(1, 900.0, 700.0), joined(2, 900.0, 700.0), stream(3, 50.0)]).await;
+    let answer = collector.until("/v1/compare", |answer| answer["streams"] == 3).await;
+    assert_eq!(answer["joined"], 2);
+    assert_eq!(answer["sources"], json!({ "comment": 2 }));
+    assert!(close_to(&answer["client"]["p50_ms"], 900.0));
+    assert!(close_to(&answer["server"]["p50_ms"], 700.0));
+    assert!(close_to(&answer["overhead"]["p50_ms"], 200.0));
+}
+
+#[tokio::test]
+async fn a_histogram_holds_every_value_once() {
+    let collector = TestCollector::new();
+    let reports: Vec<_> = (1..=100).map(|n| stream(n, n as f64 * 10.0)).collect();
+    collector.report(&reports).await;
+    let answer = collector.until("/v1/histogram?metric=ttfv", |answer| answer["n"] == 100).await;
+    let buckets = answer["buckets"].as_array().unwrap();
+    assert_eq!(buckets.iter().map(|bucket| bucket["count"].as_u64().unwrap()).sum::<u64>(), 100);
+    for bucket in buckets {
+        let (lower, upper) = (bucket["lower_ms"].as_f64().unwrap(), bucket["upper_ms"].as_f64().unwrap());
+        assert!((upper / lower - 2f64.powf(0.25)).abs() < 1e-9, "four per doubling");
+    }
+}
+
+#[tokio::test]
+async fn filters_choose_and_an_unknown_value_chooses_nothing() {
+    let collector = TestCollector::new();
+    let other =
+        StreamReport { model: Some("claude".into()), use_case: Some("coding".into()), ..stream(2, 1.0) };
+    collector.report(&[stream(1, 800.0), other]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    for (filter, streams) in [
+        ("model=claude", 1),
+        ("model=gpt-5&provider=openai&site=demo&use_case=chat", 1),
+        ("model=claude&use_case=chat", 0),
+        ("site=nobody", 0),
+    ] {
+        assert_eq!(collector.json(&format!("/v1/summary?{filter}")).await["streams"], streams, "{filter}");
+        let listed = collector.json(&format!("/v1/streams?{filter}")).await;
+        assert_eq!(listed["streams"].as_array().unwrap().len(), streams, "{filter}");
+    }
+    let coding = collector.json("/v1/summary?use_case=coding").await;
+    assert_eq!(coding["targets"]["ttft_p95_ms"], 5_000.0);
+}
+
+#[tokio::test]
+async fn streams_come_newest_first_page_by_page_as_they_were_sent() {
+    let collector = TestCollector::new();
+    for id in 0..5 {
+        collector.report(&[stream(id, 100.0)]).await;
+    }
+    collector.until("/v1/summary", |summary| summary["streams"] == 5).await;
+    let mut path = "/v1/streams?limit=2".to_owned();
+    let mut ids = Vec::new();
+    loop {
+        let page = collector.json(&path).await;
+        ids.extend(page["streams"].as_array().unwrap().iter().map(|stream| stream["id"].clone()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/v1/streams?limit=2&cursor={next}");
+    }
+    let expected: Vec<_> = (0..5).rev().map(|id| format!("{id:032x}")).collect();
+    assert_eq!(json!(ids), json!(expected));
+
+    let one = collector.json(&format!("/v1/streams/{:032X}", 3)).await;
+    let mut sent = serde_json::to_value(stream(3, 100.0)).unwrap();
+    sent["site"] = json!("demo");
+    sent["use_case"] = json!("chat");
+    sent["received_ms"] = one["received_ms"].clone();
+    assert!(one["received_ms"].as_i64().unwrap() > 1_600_000_000_000);
+    assert_eq!(one, sent);
+    for id in ["nonsense", &format!("{:032x}", 77)] {
+        collector.get(&format!("/v1/streams/{id}")).await.refused(404, "unknown_stream");
+    }
+}
+
+#[tokio::test]
+async fn streams_can_be_listed_by_outcome() {
+    let collector = TestCollector::new();
+    collector.report(&[stream(1, 1.0), StreamReport { outcome: Outcome::Truncated, ..stream(2, 1.0) }]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let listed = collector.json("/v1/streams?outcome=truncated&range=15m").await;
+    assert_eq!(listed["streams"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["streams"][0]["outcome"], "truncated");
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_is_refused() {
+    let collector = TestCollector::new();
+    for path in [
+        "/v1/summary?range=2h",
+        "/v1/summary?rnage=1h",
+        "/v1/summary?range=1h&range=1h",
+        "/v1/summary?from=5",
+        "/v1/summary?from=10&to=5",
+        "/v1/summary?from=-9223372036854775808&to=9223372036854775807",
+        "/v1/summary?metric=ttft",
+        "/v1/timeseries?metric=ttfx",
+        "/v1/timeseries?step=61",
+        "/v1/timeseries?step=0",
+        "/v1/timeseries?step=9223372036854775807",
+        "/v1/timeseries?range=30d&step=60",
+        "/v1/streams?limit=0",
+        "/v1/streams?limit=1000000",
+        "/v1/streams?cursor=x",
+        "/v1/streams?outcome=fine",
+        "/v1/histogram?%ff=%zz",
+    ] {
+        collector.get(path).await.refused(400, "bad_query");
+    }
+}

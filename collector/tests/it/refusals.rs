@@ -1,0 +1,327 @@
+//! Every kind of bad input: a documented status and code, a count by reason, nothing stored.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::HeaderMap;
+use axum::http::{Method, Request, StatusCode};
+use beacon::StreamReport;
+use bytes::Bytes;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, TestCollector, beacon_request, stream};
+
+async fn counted(collector: &TestCollector, result: &str, count: f64) {
+    collector.until_metric(&format!("llm_rum_beacons_total{{result=\"{result}\"}}"), count).await;
+}
+
+async fn nothing_is_stored(collector: &TestCollector) {
+    assert_eq!(collector.json("/v1/streams").await["streams"], json!([]));
+    assert_eq!(collector.json("/v1/summary").await["streams"], 0);
+}
+
+/// One report with a field replaced.
+fn with(field: &str, value: Value) -> String {
+    let mut report = serde_json::to_value(stream(1, 100.0)).unwrap();
+    let (mut at, mut path) = (&mut report, field.split('.').peekable());
+    while let Some(name) = path.next() {
+        if path.peek().is_none() {
+            at[name] = value;
+            break;
+        }
+        at = &mut at[name];
+    }
+    json!({ "reports": [stream(2, 100.0), report] }).to_string()
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_refused() {
+    let collector = TestCollector::new();
+    let deep = format!("{{\"reports\":[{{\"later\":{}", "[".repeat(100_000));
+    for body in
+        ["", "{", "{\"reports\":[{\"v\":1,\"id\":\"00", "\u{feff}{}", "NaN", "{\"reports\":[NaN]}", &deep]
+    {
+        collector.post(body.to_owned()).await.refused(400, "bad_json");
+    }
+    let not_utf8: &[u8] = b"{\"reports\":[{\"v\":1,\"id\":\"\xff\xfe\"}]}";
+    collector.post(not_utf8).await.refused(400, "bad_json");
+    collector.post(with("ttft_ms", json!(7)).replace('7', "1e999")).await.refused(400, "bad_json");
+    collector.post(with("ttft_ms", json!(7)).replace('7', "NaN")).await.refused(400, "bad_json");
+    counted(&collector, "bad_json", 10.0).await;
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
+async fn a_field_that_cannot_be_is_named() {
+    let collector = TestCollector::new();
+    let long = "x".repeat(129);
+    let cases = [
+        ("id", json!("00")),
+        ("id", json!("zz000000000000000000000000000000")),
+        ("id", json!(5)),
+        ("outcome", json!("fine")),
+        ("ttft_ms", json!("fast")),
+        ("ttft_ms", json!(-1)),
+        ("ttft_ms", json!(-0.001)),
+        ("ttft_ms", json!(40 * 86_400_000_i64)),
+        ("e2e_ms", json!(50)),
+        ("close_ms", json!(3)),
+        ("chunks", json!(-1)),
+        ("chunks", json!(4_294_967_296_i64)),
+        ("chunks", json!(4_000_000_000_i64)),
+        ("bytes", json!(u64::MAX)),
+        ("output_tokens", json!(u64::MAX)),
+        ("status", json!(99)),
+        ("status", json!(70_000)),
+        ("model", json!(long)),
+        ("model", json!("two\nlines")),
+        ("model", json!("\u{202e}reversed")),
+        ("use_case", json!({ "a": 1 })),
+        ("gaps", json!({ "scale": 4, "offset": 0, "counts": [1] })),
+        ("gaps", json!({ "scale": 5, "offset": 0, "counts": [13] })),
+        ("gaps", json!({ "scale": 5, "offset": 0, "counts": [1], "sum": 1e300 })),
+        ("server", json!({ "source": "" })),
+        ("server", json!({ "source": "comment", "ttft_ms": -5 })),
+        ("phases", json!({ "dns_ms": -5 })),
+        ("page", json!({ "route": "r".repeat(257) })),
+        ("defects", json!({ "stall": -1 })),
+        ("rev", json!(-1)),
+    ];
+    for (field, value) in &cases {
+        let message = collector.post(with(field, value.clone())).await.refused(400, "bad_field");
+        assert!(message.starts_with(&format!("reports[1].{field}")), "{field} = {value}: {message}");
+    }
+    counted(&collector, "bad_field", cases.len() as f64).await;
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
+async fn a_report_with_a_field_twice_is_refused() {
+    let collector = TestCollector::new();
+    let body =
+        with("ttft_ms", json!(100)).replacen("\"rev\":0", "", 1).replacen("{\"v\":1", "{\"v\":1,\"v\":1", 1);
+    let twice = body.replacen("\"chunks\"", "\"chunks\":1,\"chunks\"", 1);
+    collector.post(twice).await.refused(400, "bad_field");
+}
+
+#[tokio::test]
+async fn an_unknown_version_is_told_from_a_broken_field() {
+    let collector = TestCollector::new();
+    collector.post(with("v", json!(2))).await.refused(400, "unknown_version");
+    let later = r#"{"reports":[{"v":9,"id":["moved"],"outcome":{"kind":"complete"}}]}"#;
+    let message = collector.post(later).await.refused(400, "unknown_version");
+    assert_eq!(message, "reports[0].v is 9, and 1 is known");
+    counted(&collector, "unknown_version", 2.0).await;
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
+async fn a_batch_has_1_to_100_reports() {
+    let collector = TestCollector::new();
+    collector.post(r#"{"reports":[]}"#).await.refused(400, "bad_batch");
+    let many: Vec<_> = (0..101).map(|id| StreamReport::new(format!("{id:032x}"))).collect();
+    collector.post(json!({ "reports": many }).to_string()).await.refused(400, "bad_batch");
+    counted(&collector, "bad_batch", 2.0).await;
+    collector.report(&many[..100]).await;
+}
+
+#[tokio::test]
+async fn a_refused_report_refuses_its_whole_batch() {
+    let collector = TestCollector::new();
+    collector.post(with("ttft_ms", json!(-1))).await.refused(400, "bad_field");
+    counted(&collector, "bad_field", 1.0).await;
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
+async fn only_known_sites_may_send() {
+    let collector = TestCollector::new();
+    for uri in ["/v1/beacons", "/v1/beacons?site=", "/v1/beacons?site=nobody", "/v1/beacons?xsite=demo"] {
+        let request = Request::post(uri).header("content-type", "text/plain");
+        collector.send(request.body(Body::from("{}")).unwrap()).await.refused(403, "unknown_site");
+    }
+    counted(&collector, "unknown_site", 4.0).await;
+}
+
+#[tokio::test]
+async fn only_pages_of_the_sites_origins_may_send() {
+    let collector = TestCollector::new();
+    for origin in ["https://evil.example", "null", "http://localhost.evil.example", "HTTP://LOCALHOST"] {
+        let request = beacon_request("demo").header("origin", origin).body(Body::from("{}")).unwrap();
+        let answer = collector.send(request).await;
+        answer.refused(403, "foreign_origin");
+        assert_eq!(answer.headers.get("access-control-allow-origin"), None);
+    }
+    counted(&collector, "foreign_origin", 4.0).await;
+    let body = json!({ "reports": [stream(1, 1.0)] }).to_string();
+    let request = beacon_request("demo").header("origin", "http://localhost:5173").body(body.into()).unwrap();
+    assert_eq!(collector.send(request).await.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn an_allowed_page_can_read_every_answer() {
+    let collector = TestCollector::new();
+    let origin = "http://127.0.0.1:8788";
+    let ask = |method: Method, content_type: &str, body: &'static str| {
+        let request = beacon_request("demo").method(method).header("origin", origin);
+        let mut request = request.body(Body::from(body)).unwrap();
+        request.headers_mut().insert("content-type", content_type.parse().unwrap());
+        collector.send(request)
+    };
+    let readable = |headers: &HeaderMap| {
+        assert_eq!(headers["access-control-allow-origin"], origin);
+        assert_eq!(headers["vary"], "origin");
+    };
+    for (answer, status) in [
+        (ask(Method::POST, "text/plain", "{").await, 400),
+        (ask(Method::POST, "image/png", "{").await, 415),
+        (ask(Method::PUT, "text/plain", "{").await, 405),
+        (ask(Method::OPTIONS, "text/plain", "").await, 204),
+    ] {
+        assert_eq!(answer.status.as_u16(), status);
+        readable(&answer.headers);
+    }
+    let preflight = ask(Method::OPTIONS, "text/plain", "").await;
+    assert_eq!(preflight.headers["access-control-allow-methods"], "POST");
+    assert_eq!(preflight.headers["access-control-allow-headers"], "content-type");
+}
+
+#[tokio::test]
+async fn only_text_and_json_are_read() {
+    let collector = TestCollector::new();
+    for content_type in ["", "application/x-www-form-urlencoded", "text/html", "application/jsonx"] {
+        let request = Request::post("/v1/beacons?site=demo").header("content-type", content_type);
+        let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
+        answer.refused(415, "unsupported_media_type");
+    }
+    let compressed =
+        beacon_request("demo").header("content-encoding", "gzip").body(Body::from("{}")).unwrap();
+    collector.send(compressed).await.refused(415, "unsupported_media_type");
+    counted(&collector, "unsupported_media_type", 5.0).await;
+    let body = json!({ "reports": [stream(1, 1.0)] }).to_string();
+    let json =
+        Request::post("/v1/beacons?site=demo").header("content-type", "Application/JSON; charset=utf-8");
+    assert_eq!(collector.send(json.body(body.into()).unwrap()).await.status, StatusCode::NO_CONTENT);
+}
+
+fn chunked(chunks: usize, size: usize) -> Body {
+    let frames = (0..chunks).map(move |_| Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b' '; size]))));
+    Body::new(StreamBody::new(tokio_stream(frames)))
+}
+
+fn tokio_stream<T>(items: impl Iterator<Item = T>) -> impl futures_util::Stream<Item = T> {
+    futures_util::stream::iter(items)
+}
+
+#[tokio::test]
+async fn a_body_is_bounded_with_and_without_a_length() {
+    let collector = TestCollector::new();
+    let announced = beacon_request("demo").header("content-length", 10_000_000).body(Body::empty()).unwrap();
+    collector.send(announced).await.refused(413, "body_too_large");
+    let ten_megabytes = beacon_request("demo").body(chunked(1_000, 10_000)).unwrap();
+    collector.send(ten_megabytes).await.refused(413, "body_too_large");
+    let endless = beacon_request("demo").body(chunked(1_000_000, 10_000)).unwrap();
+    collector.send(endless).await.refused(413, "body_too_large");
+    counted(&collector, "body_too_large", 3.0).await;
+    let just_fits = beacon_request("demo").body(chunked(256, 1_024)).unwrap();
+    collector.send(just_fits).await.refused(400, "bad_json");
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_trickles_in_is_given_up() {
+    let collector = TestCollector::new();
+    let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+    let request = beacon_request("demo").body(Body::new(StreamBody::new(never))).unwrap();
+    let asked = tokio::time::Instant::now();
+    collector.send(request).await.refused(408, "body_timeout");
+    assert_eq!(asked.elapsed().as_secs(), Duration::from_secs(10).as_secs());
+}
+
+#[tokio::test]
+async fn other_methods_and_routes_are_told_so() {
+    let collector = TestCollector::new();
+    let delete = |path: &str| Request::delete(path).header("host", "localhost").body(Body::empty()).unwrap();
+    for path in ["/v1/summary", "/v1/beacons?site=demo", "/metrics", "/healthz", "/"] {
+        let answer: Answer = collector.send(delete(path)).await;
+        answer.refused(405, "method_not_allowed");
+    }
+    collector.get("/v1/nothing").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_thousand_made_up_models_are_bounded_and_the_rest_is_counted() {
+    let collector = TestCollector::new();
+    for batch in 0..10 {
+        let reports = (0..100).map(|n| StreamReport {
+            model: Some(format!("made-up-{batch}-{n}").into()),
+            ..stream(batch * 100 + n, 100.0)
+        });
+        collector.report(&reports.collect::<Vec<_>>()).await;
+    }
+    let summary = collector.until("/v1/summary", |summary| summary["streams"] == 1_000).await;
+    assert_eq!(summary["overflow"], json!({ "model": 900 }));
+    let other = collector.json("/v1/summary?model=other").await;
+    assert_eq!(other["streams"], 900);
+    let series = collector.get("/metrics").await.body;
+    assert_eq!(series.lines().filter(|line| line.starts_with("llm_requests_total{")).count(), 101);
+}
+
+#[tokio::test]
+async fn labels_cannot_break_out_of_the_metrics() {
+    let collector = TestCollector::new();
+    let model = r#"x"} 1 llm_requests_total{model="\"#;
+    collector.report(&[StreamReport { model: Some(model.into()), ..stream(1, 1.0) }]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 1).await;
+    let metrics = collector.get("/metrics").await.body;
+    let line = metrics.lines().find(|line| line.starts_with("llm_requests_total{")).unwrap();
+    assert!(
+        line.starts_with(r#"llm_requests_total{model="x\"} 1 llm_requests_total{model=\"\\","#),
+        "{line}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_sender_adds_to_a_report_is_not_kept() {
+    let collector = TestCollector::new();
+    collector.post(with("prompt", json!("a secret"))).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    assert!(!collector.get("/v1/streams").await.body.contains("secret"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_bytes_make_it_panic_or_fail(body in prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..300),
+        mangled(),
+    ]) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }
+        let status = COLLECTOR.with(|collector| runtime.block_on(collector.post(body))).status;
+        prop_assert!(status == 204 || status == 400, "{status}");
+    }
+}
+
+/// A good beacon with some bytes changed, cut out or doubled.
+fn mangled() -> impl Strategy<Value = Vec<u8>> {
+    let good = json!({ "reports": [crate::harness::joined(1, 100.0, 50.0)] }).to_string().into_bytes();
+    let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3usize), 1..6);
+    edits.prop_map(move |edits| {
+        let mut bytes = good.clone();
+        for (at, byte, how) in edits {
+            let at = at.index(bytes.len());
+            match how {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, byte),
+            }
+        }
+        bytes
+    })
+}
