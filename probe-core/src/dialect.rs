@@ -1,13 +1,14 @@
 //! Events come in, facts go out: which wire format this is, what kinds of text an event carried,
 //! how the answer ended, and what the provider counted. Recognised from content, never from a URL.
 //!
-//! A new dialect is a file of its own with a [`Dialect`], and its line in [`DIALECTS`].
+//! A new dialect is a file of its own with a [`Dialect`], named in [`DIALECTS`].
 
 mod anthropic;
 mod generic;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod shape;
 
 pub(crate) use generic::NAME as GENERIC;
 
@@ -15,8 +16,11 @@ use beacon::{Defect, Defects};
 
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
-use crate::json::{Json, unescaped};
+use crate::json::{Json, Word, unescaped, words};
 use crate::server::ServerClaims;
+
+pub(crate) use shape::{Number, Reading};
+use shape::{Shape, Take, Tokens, walk};
 
 /// Tried in this order on each event until one knows it.
 const DIALECTS: &[&Dialect] =
@@ -28,8 +32,10 @@ pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// Whether an event is of this format.
     recognise: fn(&Clues) -> bool,
-    /// Reads one event's JSON into the facts, and tells what text it brought.
-    read: fn(&mut Facts, &mut Json) -> Text,
+    /// Where the facts stand in an event.
+    shape: &'static Shape,
+    /// What an event means, once it is read.
+    settle: fn(&mut Facts, &mut Reading),
     /// The end marker is an event of its own after the finish reason.
     pub(crate) marks_end: bool,
     /// An answer that ends well always gives a finish reason.
@@ -37,13 +43,20 @@ pub(crate) struct Dialect {
 }
 
 /// What tells formats apart: the top level of one event.
-#[derive(Default)]
 struct Clues<'a> {
     kind: &'a [u8],
-    object: &'a [u8],
-    choices: bool,
-    done: bool,
-    created_at: bool,
+    object: Word,
+    keys: u8,
+}
+
+impl Clues<'_> {
+    const CHOICES: u8 = 1;
+    const DONE: u8 = 2;
+    const CREATED_AT: u8 = 4;
+
+    fn has(&self, key: u8) -> bool {
+        self.keys & key != 0
+    }
 }
 
 /// What a stream has said of itself so far.
@@ -71,15 +84,9 @@ pub(crate) struct Facts {
     unread: u32,
 }
 
-/// Tokens as the provider counted them, latest count.
+/// Tokens as the provider counted them, latest count, by [`Tokens`].
 #[derive(Default)]
-pub(crate) struct Usage {
-    pub(crate) input: Option<u64>,
-    output: Option<u64>,
-    total: Option<u64>,
-    pub(crate) reasoning: Option<u64>,
-    pub(crate) cached: Option<u64>,
-}
+pub(crate) struct Usage([Option<u64>; Tokens::Cached as usize + 1]);
 
 /// The kinds of generated text that an event brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -132,13 +139,24 @@ impl Facts {
         let Some(dialect) = self.dialect.or_else(|| self.recognise(data)) else {
             return Text::NONE;
         };
+        let mut event = Reading::default();
         let mut json = Json::new(data);
-        let text = (dialect.read)(self, &mut json);
-        if json.finish() {
-            return text;
+        walk(self, &mut event, &mut json, dialect.shape);
+        if !json.finish() {
+            self.defects.add(Defect::Malformed);
+            return Text::NONE;
         }
-        self.defects.add(Defect::Malformed);
-        Text::NONE
+        (dialect.settle)(self, &mut event);
+        event.text
+    }
+
+    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
+    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
+        if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
+            let mut reading = Reading::default();
+            walk(self, &mut reading, &mut Json::new(fields), COMMENT);
+            self.server.settle_comment(&mut reading);
+        }
     }
 
     /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
@@ -150,64 +168,56 @@ impl Facts {
     }
 
     fn recognise(&mut self, data: &[u8]) -> Option<&'static Dialect> {
-        let Some(clues) = Clues::of(data) else {
+        let mut event = Reading::default();
+        let mut json = Json::new(data);
+        walk(self, &mut event, &mut json, generic::EVENT);
+        if !json.finish() {
             if matches!(data[0], b'{' | b'[') {
                 self.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
             }
             return None;
-        };
-        let known = DIALECTS.iter().copied().find(|dialect| (dialect.recognise)(&clues));
-        match known {
-            Some(_) => {
-                let malformed = self.defects.get(Defect::Malformed).saturating_add(self.unread);
-                self.defects.set(Defect::Malformed, malformed);
-                self.dialect = known;
-            }
-            None => generic::read(self, &mut Json::new(data)),
         }
-        known
+        self.failed |= event.kind == b"error";
+        let clues = Clues { kind: event.kind, object: event.object, keys: event.clues };
+        self.dialect = DIALECTS.iter().copied().find(|dialect| (dialect.recognise)(&clues));
+        if self.dialect.is_some() {
+            let malformed = self.defects.get(Defect::Malformed).saturating_add(self.unread);
+            self.defects.set(Defect::Malformed, malformed);
+        }
+        self.dialect
     }
 
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
-    fn begin_answer(&mut self, id: Option<&[u8]>) {
+    fn begin_answer(&mut self, id: &[u8]) {
         (self.ended, self.finished, self.finish_reason) = (false, false, None);
-        let Some(id) = id.filter(|id| !id.is_empty()) else {
-            return;
-        };
-        if self.response_id.is_none() {
-            self.response_id = unescaped(id);
-        }
-        if self.message.observe(id, 1) {
-            self.defects.add(Defect::Spliced);
-        }
+        self.see_id(id, 1);
     }
 
-    fn end_answer(&mut self) {
+    /// An answer ended with an event of its own.
+    fn end_answer(&mut self, reason: Option<String>) {
+        self.finish(reason);
         self.ended = true;
         self.message.close();
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another
-    /// answer.
-    fn read_repeated_id(&mut self, json: &mut Json) {
-        let Some(id) = json.word().filter(|id| !id.is_empty()) else {
+    /// answer, unless the server makes one up per event.
+    fn repeat_id(&mut self, id: &[u8]) {
+        self.see_id(id, if self.finished { u32::MAX } else { 2 });
+    }
+
+    fn see_id(&mut self, id: &[u8], settled: u32) {
+        if id.is_empty() {
             return;
-        };
+        }
         if self.response_id.is_none() {
             self.response_id = unescaped(id);
         }
-        if self.message.observe(id, 2) && !self.finished {
+        if self.message.observe(id, settled) {
             self.defects.add(Defect::Spliced);
-        }
-    }
-
-    /// llama.cpp's own timing, in whatever dialect it answers.
-    fn read_llama_cpp(&mut self, json: &mut Json) {
-        if self.server.read_llama_cpp(json) {
-            self.provider = Some("llama_cpp");
         }
     }
 
@@ -222,53 +232,67 @@ impl Facts {
 }
 
 impl Usage {
+    pub(crate) fn input(&self) -> Option<u64> {
+        self.0[Tokens::Input as usize]
+    }
+
+    pub(crate) fn reasoning(&self) -> Option<u64> {
+        self.0[Tokens::Reasoning as usize]
+    }
+
+    pub(crate) fn cached(&self) -> Option<u64> {
+        self.0[Tokens::Cached as usize]
+    }
+
     /// Generated tokens, reasoning included. Some providers leave reasoning out of their own
     /// figure, but never out of the total.
     pub(crate) fn output(&self) -> Option<u64> {
-        let beside_input = self.total.zip(self.input).map(|(total, input)| total.saturating_sub(input));
-        self.output.max(beside_input.filter(|_| self.output.is_some()))
-    }
-
-    /// The finer counts, which every OpenAI format puts into objects of their own.
-    fn read_details(&mut self, json: &mut Json) {
-        json.each_key(|json, key| match key {
-            b"cached_tokens" => keep_latest(&mut self.cached, json),
-            b"reasoning_tokens" => keep_latest(&mut self.reasoning, json),
-            _ => {}
-        });
+        let output = self.0[Tokens::Output as usize]?;
+        match (self.0[Tokens::Total as usize], self.input()) {
+            (Some(total), Some(input)) => Some(output.max(total.saturating_sub(input))),
+            _ => Some(output),
+        }
     }
 }
 
-impl<'a> Clues<'a> {
-    /// `None` where the data is not JSON.
-    fn of(data: &'a [u8]) -> Option<Self> {
-        let mut json = Json::new(data);
-        let mut clues = Self::default();
-        json.each_key(|json, key| match key {
-            b"type" => clues.kind = json.word().unwrap_or_default(),
-            b"object" => clues.object = json.word().unwrap_or_default(),
-            b"choices" => clues.choices = true,
-            b"done" => clues.done = true,
-            b"created_at" => clues.created_at = true,
-            _ => {}
-        });
-        json.finish().then_some(clues)
+fn settle_llama_cpp(facts: &mut Facts, timings: &mut Reading) {
+    if facts.server.settle_llama_cpp(timings) {
+        facts.provider = Some("llama_cpp");
     }
-}
-
-/// Keeps the first name that a stream gives.
-fn keep_first(kept: &mut Option<String>, json: &mut Json) {
-    if kept.is_none() {
-        *kept = json.name();
-    }
-}
-
-/// Keeps the latest count that a stream gives.
-fn keep_latest(kept: &mut Option<u64>, json: &mut Json) {
-    *kept = json.count().or(*kept);
 }
 
 /// The end marker that is not JSON. Some writers put more behind it.
 fn is_sentinel(data: &[u8]) -> bool {
     data.starts_with(b"[DONE]")
+}
+
+/// The finer counts, which every OpenAI format puts into objects of their own.
+const DETAILS: &Shape =
+    &[(CACHED_TOKENS, Take::Tokens(Tokens::Cached)), (REASONING_TOKENS, Take::Tokens(Tokens::Reasoning))];
+
+/// llama.cpp's own timing, in whatever dialect it answers.
+const TIMINGS_SHAPE: &Shape = &[
+    (PROMPT_MS, Take::Number(Number::Prompt)),
+    (PREDICTED_MS, Take::Number(Number::Generation)),
+    (PREDICTED_N, Take::Number(Number::Generated)),
+];
+
+/// Our own timing, in a comment.
+const COMMENT: &Shape = &[
+    (TTFT_MS, Take::Number(Number::Prompt)),
+    (QUEUE_MS, Take::Number(Number::Queue)),
+    (GENERATION_MS, Take::Number(Number::Generation)),
+    (OUTPUT_TOKENS, Take::Number(Number::Generated)),
+];
+
+words! {
+    CACHED_TOKENS = b"cached_tokens",
+    GENERATION_MS = b"generation_ms",
+    OUTPUT_TOKENS = b"output_tokens",
+    PREDICTED_MS = b"predicted_ms",
+    PREDICTED_N = b"predicted_n",
+    PROMPT_MS = b"prompt_ms",
+    QUEUE_MS = b"queue_ms",
+    REASONING_TOKENS = b"reasoning_tokens",
+    TTFT_MS = b"ttft_ms",
 }

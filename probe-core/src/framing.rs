@@ -68,7 +68,7 @@ impl Framing {
     /// with a brace, and servers often send an error object under the wrong type.
     #[must_use]
     pub fn of(content_type: &str, first: u8) -> Self {
-        let lines = NDJSON_TYPES.iter().any(|known| essence(content_type).eq_ignore_ascii_case(known));
+        let lines = NDJSON_TYPES.iter().any(|known| is_type(content_type, known));
         if lines || first == b'{' { Self::Ndjson(Ndjson::default()) } else { Self::Sse(Sse::default()) }
     }
 
@@ -97,9 +97,10 @@ impl Framing {
     }
 }
 
-/// The type without its parameters.
-pub(crate) fn essence(content_type: &str) -> &str {
-    content_type.split(';').next().unwrap_or_default().trim()
+/// Whether the content type, without its parameters, is the given one.
+pub(crate) fn is_type(content_type: &str, known: &str) -> bool {
+    let essence = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(known.as_bytes())
 }
 
 const NDJSON_TYPES: [&str; 3] = ["application/x-ndjson", "application/stream+json", "application/jsonl"];

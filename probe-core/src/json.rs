@@ -1,15 +1,50 @@
 //! A pull scanner over one JSON text: it walks every value, and gives numbers, short identifiers
 //! and whether a string is empty. Text is stepped over and never copied.
 //!
-//! Objects are read with [`Json::each_key`], arrays with [`Json::each_element`]; a value that is not
-//! asked for is skipped. After the first fault everything answers "nothing", and [`Json::finish`]
+//! Objects are read with [`Json::enter`] and [`Json::key`], arrays with [`Json::enter`] and
+//! [`Json::element`]; a value that is not taken is skipped. After the first fault everything answers "nothing", and [`Json::finish`]
 //! is false. A key with escapes in it is taken for an unknown one.
+//!
+//! Keys and tags are compared as [`Word`]s, numbers made of their bytes: comparing bytes with each
+//! of the hundred words that the dialects know was half of the probe's size.
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;
 
 /// Longest identifier that is kept, in bytes.
-pub(crate) const MAX_NAME_BYTES: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
+
+/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^32; then a
+/// field that no dialect knows is read as one that it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Word(u32);
+
+impl Word {
+    pub(crate) const fn of(text: &[u8]) -> Self {
+        let mut hash = text.len() as u64;
+        let mut at = 0;
+        while at < text.len() {
+            let (mut eight, mut byte) = (0, 0);
+            while byte < 8 && at + byte < text.len() {
+                eight |= (text[at + byte] as u64) << (8 * byte);
+                byte += 1;
+            }
+            hash = Self::mix(hash, eight);
+            at += 8;
+        }
+        Self((hash >> 32) as u32)
+    }
+
+    const fn mix(hash: u64, eight: u64) -> u64 {
+        (hash.rotate_left(23) ^ eight).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// Names the words that a dialect knows.
+macro_rules! words {
+    ($($name:ident = $text:literal,)*) => { $(const $name: $crate::json::Word = $crate::json::Word::of($text);)* };
+}
+pub(crate) use words;
 
 /// A position in one JSON text.
 pub(crate) struct Json<'a> {
@@ -39,23 +74,16 @@ impl<'a> Json<'a> {
         self.peek().is_none() && !self.failed
     }
 
-    /// Visits the members of an object: the key as it stands between its quotes, and the scanner
-    /// before the value. Any other value is skipped.
-    pub(crate) fn each_key(&mut self, mut visit: impl FnMut(&mut Self, &'a [u8])) {
-        if self.enter(b'{') {
-            while let Some(key) = self.key() {
-                visit(self, key);
-            }
+    /// Enters an object or array, by its opening bracket. Any other value is skipped, and the answer
+    /// is false.
+    pub(crate) fn enter(&mut self, open: u8) -> bool {
+        if self.peek() != Some(open) {
+            self.skip();
+            return false;
         }
-    }
-
-    /// Visits the elements of an array. Any other value is skipped.
-    pub(crate) fn each_element(&mut self, mut visit: impl FnMut(&mut Self)) {
-        if self.enter(b'[') {
-            while self.element() {
-                visit(self);
-            }
-        }
+        self.owed = false;
+        self.open(open);
+        !self.failed
     }
 
     /// Whether the next value is an array.
@@ -65,7 +93,7 @@ impl<'a> Json<'a> {
 
     /// Takes a value, and tells whether it was a string with anything in it.
     pub(crate) fn is_text(&mut self) -> bool {
-        self.word().is_some_and(|word| !word.is_empty())
+        self.string().is_some_and(|text| !text.is_empty())
     }
 
     /// Takes a value, and tells whether it says anything: not `null`, `false` or an empty string.
@@ -90,8 +118,8 @@ impl<'a> Json<'a> {
         truth && !self.failed
     }
 
-    /// Takes a string as it stands between its quotes, escapes and all: for comparing with words.
-    pub(crate) fn word(&mut self) -> Option<&'a [u8]> {
+    /// Takes a string as it stands between its quotes, escapes and all: for tags and ids.
+    pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         if self.peek() == Some(b'"') {
             self.owed = false;
             return self.quoted();
@@ -103,7 +131,7 @@ impl<'a> Json<'a> {
     /// Takes a string, and gives its first [`MAX_NAME_BYTES`]. `None` for an empty one. Only for
     /// names of models, answers and reasons.
     pub(crate) fn name(&mut self) -> Option<String> {
-        self.word().and_then(unescaped)
+        self.string().and_then(unescaped)
     }
 
     /// Takes a number of zero or more, which all counts and durations are.
@@ -117,9 +145,7 @@ impl<'a> Json<'a> {
 
     /// Takes a whole number of zero or more that a double holds exactly.
     pub(crate) fn count(&mut self) -> Option<u64> {
-        let number = self.number()?;
-        let count = number as u64;
-        (count <= MAX_COUNT && count as f64 == number).then_some(count)
+        self.number().and_then(whole)
     }
 
     /// Takes the next value, whatever it is.
@@ -131,8 +157,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The next key of the innermost object. `None` at its end.
-    fn key(&mut self) -> Option<&'a [u8]> {
+    /// The next key of the innermost object, which it must be. `None` at its end.
+    pub(crate) fn key(&mut self) -> Option<Word> {
         if !self.another(b'}') {
             return None;
         }
@@ -140,14 +166,14 @@ impl<'a> Json<'a> {
         if self.peek() == Some(b':') {
             self.at += 1;
             self.owed = true;
-            return Some(key);
+            return Some(Word::of(key));
         }
         self.fail();
         None
     }
 
-    /// Whether the innermost array has another element; that is the next value.
-    fn element(&mut self) -> bool {
+    /// Whether the innermost container, which must be an array, has another element; that is the next value.
+    pub(crate) fn element(&mut self) -> bool {
         self.owed = self.another(b']');
         self.owed
     }
@@ -171,16 +197,6 @@ impl<'a> Json<'a> {
             Some(b'n') => self.literal(b"null"),
             _ => self.fail(),
         }
-    }
-
-    fn enter(&mut self, open: u8) -> bool {
-        if self.peek() != Some(open) {
-            self.skip();
-            return false;
-        }
-        self.owed = false;
-        self.open(open);
-        !self.failed
     }
 
     fn open(&mut self, open: u8) {
@@ -359,6 +375,12 @@ impl Decimal {
     }
 }
 
+/// The number as a count. `None` where it is not whole, or too large for a double to be exact.
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    let count = number as u64;
+    (count as f64 == number && count <= MAX_COUNT).then_some(count)
+}
+
 /// Bytes before the first that ends or breaks a string: a quote, a backslash, a control character.
 fn plain_len(bytes: &[u8]) -> usize {
     // Eight bytes at a time: strings are mostly too short for SIMD calls to pay off, and this is
@@ -379,33 +401,39 @@ fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// The text of a checked string, up to the cap and without control characters. `None` when that
-/// leaves nothing.
+/// The text of a checked string, up to the cap and without control characters. What is cut off in
+/// the middle of a character, or is no UTF-8, ends it. `None` when that leaves nothing.
 pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
-    let mut name = String::new();
-    let mut chars = raw.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
-    while let Some(char) = chars.next() {
-        let char = if char == '\\' { escaped(&mut chars) } else { char };
-        if name.len() + char.len_utf8() > MAX_NAME_BYTES {
+    let mut name = Vec::new();
+    let mut rest = raw.iter();
+    while let Some(&byte) = rest.next() {
+        let code = if byte == b'\\' { escaped(&mut rest) } else { Err(byte) };
+        match code {
+            Err(byte) if byte >= b' ' => name.push(byte),
+            Ok(char) if char >= ' ' => name.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+            _ => {}
+        }
+        if name.len() >= MAX_NAME_BYTES {
             break;
         }
-        if !char.is_control() {
-            name.push(char);
-        }
     }
-    (!name.is_empty()).then_some(name)
+    name.truncate(MAX_NAME_BYTES);
+    let valid = str::from_utf8(&name).map_or_else(|error| error.valid_up_to(), str::len);
+    name.truncate(valid);
+    String::from_utf8(name).ok().filter(|name| !name.is_empty())
 }
 
-/// The character behind a backslash. Half of a surrogate pair names nothing, as nothing in a name
-/// needs one.
-fn escaped(chars: &mut impl Iterator<Item = char>) -> char {
-    match chars.next() {
-        Some('u') => {
-            let code = chars.take(4).fold(0, |code, hex| code << 4 | hex.to_digit(16).unwrap_or(0));
-            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+/// What stands behind a backslash: a character by its number, or a byte. Half of a surrogate pair
+/// names nothing, as nothing in a name needs one.
+fn escaped(rest: &mut std::slice::Iter<u8>) -> Result<char, u8> {
+    match rest.next() {
+        Some(b'u') => {
+            let digit = |hex: &u8| (*hex as char).to_digit(16).unwrap_or(0);
+            let code = rest.take(4).fold(0, |code, hex| code << 4 | digit(hex));
+            char::from_u32(code).ok_or(0)
         }
-        Some(char @ ('"' | '\\' | '/')) => char,
-        _ => '\0',
+        Some(&byte @ (b'"' | b'\\' | b'/')) => Err(byte),
+        _ => Err(0),
     }
 }
 
@@ -445,11 +473,12 @@ mod tests {
         let text = br#" { "a" : [1, {"b":"}"}], "b" : -1.5e3 , "c":{"d":[[]]}, "n" : 7 } "#;
         let mut seen = None;
         let mut json = Json::new(text);
-        json.each_key(|json, key| {
-            if key == b"n" {
+        assert!(json.enter(b'{'));
+        while let Some(key) = json.key() {
+            if key == Word::of(b"n") {
                 seen = json.count();
             }
-        });
+        }
         assert_eq!((seen, json.finish()), (Some(7), true));
     }
 
@@ -458,7 +487,10 @@ mod tests {
         for text in [r#"{"n":7"#, r#"{"n":7,}"#, r#"{"n":7}}"#, r#"{"n":7 "m":8}"#, r#"{"n":7,"s":"\x"}"#] {
             let mut json = Json::new(text.as_bytes());
             let mut seen = None;
-            json.each_key(|json, _| seen = seen.or(json.count()));
+            assert!(json.enter(b'{'));
+            while json.key().is_some() {
+                seen = seen.or(json.count());
+            }
             assert_eq!((seen, json.finish()), (Some(7), false), "{text}");
         }
     }

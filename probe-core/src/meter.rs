@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use beacon::{Defect, Defects, Histogram, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, Text};
-use crate::framing::{Frame, Framing, essence};
+use crate::framing::{Frame, Framing, is_type};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps};
 use crate::time::{Timestamp, whole_micros};
 
@@ -186,10 +186,10 @@ impl Meter {
             events: self.events,
             deltas: self.deltas,
             bytes: self.bytes,
-            input_tokens: facts.usage.input,
+            input_tokens: facts.usage.input(),
             output_tokens: facts.usage.output(),
-            reasoning_tokens: facts.usage.reasoning,
-            cached_tokens: facts.usage.cached,
+            reasoning_tokens: facts.usage.reasoning(),
+            cached_tokens: facts.usage.cached(),
             tpot_ms: self.tpot_ms(),
             longest_gap_ms: self.longest_gap_ms,
             gaps,
@@ -212,7 +212,7 @@ impl Meter {
                     deltas += u32::from(brought.any());
                     text = text.and(brought);
                 }
-                Frame::Comment(comment) => facts.server.read_comment(comment),
+                Frame::Comment(comment) => facts.read_comment(comment),
                 Frame::Oversize => facts.defects.add(Defect::Oversize),
                 // One page has many such lines.
                 Frame::Html => facts.defects.set(Defect::HtmlInStream, 1),
@@ -298,7 +298,7 @@ impl Meter {
 
     /// The body is text under a type of its own, without a line that is SSE.
     fn is_plain_text(&self) -> bool {
-        let named = !self.content_type.is_empty() && !is_event_stream(&self.content_type);
+        let named = !self.content_type.is_empty() && !is_type(&self.content_type, "text/event-stream");
         let foreign = self.framing.as_ref().is_some_and(Framing::is_foreign);
         named && foreign && self.facts.defects.get(Defect::HtmlInStream) == 0
     }
@@ -332,6 +332,7 @@ impl Meter {
         Some(whole_micros(generation / (tokens - 1) as f64))
     }
 
+    #[inline(never)]
     fn after_request(&self, moment: Option<Timestamp>) -> Option<f64> {
         moment.map(|moment| moment.since(self.request))
     }
@@ -353,8 +354,4 @@ impl Meter {
             self.facts.defects.add(Defect::DeadAir);
         }
     }
-}
-
-fn is_event_stream(content_type: &str) -> bool {
-    essence(content_type).eq_ignore_ascii_case("text/event-stream")
 }

@@ -20,6 +20,7 @@ impl Timestamp {
     /// Milliseconds since `earlier`, rounded to a microsecond. Never negative and never NaN: a
     /// clock that steps back, or a time that is no number, counts as no time passed.
     #[must_use]
+    #[inline(never)]
     pub fn since(self, earlier: Self) -> f64 {
         let ms = self.0 - earlier.0;
         if ms > 0.0 && ms.is_finite() { whole_micros(ms) } else { 0.0 }

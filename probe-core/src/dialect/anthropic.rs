@@ -1,65 +1,75 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use super::{Clues, Dialect, Facts, Text, keep_first, keep_latest};
-use crate::json::Json;
+use super::shape::{Reading, Shape, Take, Tokens};
+use super::{Dialect, Facts, Text};
+use crate::json::words;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "anthropic", recognise, read, marks_end: true, gives_reason: true };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "anthropic",
+    recognise: |clues| {
+        let block = clues.kind.starts_with(b"content_block_");
+        block || matches!(clues.kind, b"message_start" | b"message_delta" | b"message_stop")
+    },
+    shape: EVENT,
+    settle,
+    marks_end: true,
+    gives_reason: true,
+};
 
-fn recognise(clues: &Clues) -> bool {
-    let block = clues.kind.starts_with(b"content_block_");
-    block || matches!(clues.kind, b"message_start" | b"message_delta" | b"message_stop")
-}
+const EVENT: &Shape = &[
+    (TYPE, Take::Kind),
+    (DELTA, Take::In(PART)),
+    (CONTENT_BLOCK, Take::In(PART)),
+    (MESSAGE, Take::In(MESSAGE_SHAPE)),
+    (USAGE, Take::In(USAGE_SHAPE)),
+    (ERROR, Take::Error),
+];
 
-fn read(facts: &mut Facts, json: &mut Json) -> Text {
-    let (mut kind, mut id, mut text) = (&b""[..], None, Text::NONE);
-    json.each_key(|json, key| match key {
-        b"type" => kind = json.word().unwrap_or_default(),
-        b"message" => id = read_message(facts, json),
-        b"content_block" | b"delta" => read_delta(facts, json, &mut text),
-        b"usage" => read_usage(facts, json, true),
-        b"error" => facts.failed |= json.is_something(),
-        _ => {}
-    });
-    match kind {
-        b"message_start" => facts.begin_answer(id),
-        b"message_stop" => facts.end_answer(),
+/// A part of a block, or of the message itself. A signature is not generated text.
+const PART: &Shape = &[
+    (TEXT, Take::Text(Text::ANSWER)),
+    (THINKING, Take::Text(Text::REASONING)),
+    (PARTIAL_JSON, Take::Text(Text::TOOL)),
+    (STOP_REASON, Take::Reason),
+];
+
+const MESSAGE_SHAPE: &Shape = &[(ID, Take::Id), (MODEL, Take::Model), (USAGE, Take::In(START_USAGE))];
+
+/// What a message starts with has a placeholder for the output.
+const START_USAGE: &Shape =
+    &[(INPUT_TOKENS, Take::Tokens(Tokens::Input)), (CACHE_READ_INPUT_TOKENS, Take::Tokens(Tokens::Cached))];
+
+const USAGE_SHAPE: &Shape = &[
+    (INPUT_TOKENS, Take::Tokens(Tokens::Input)),
+    (CACHE_READ_INPUT_TOKENS, Take::Tokens(Tokens::Cached)),
+    (OUTPUT_TOKENS, Take::Tokens(Tokens::Output)),
+];
+
+fn settle(facts: &mut Facts, event: &mut Reading) {
+    facts.finish(event.reason.take());
+    match event.kind {
+        b"message_start" => facts.begin_answer(event.id),
+        b"message_stop" => facts.end_answer(None),
         b"error" => facts.failed = true,
         _ => {}
     }
-    text
 }
 
-fn read_message<'a>(facts: &mut Facts, json: &mut Json<'a>) -> Option<&'a [u8]> {
-    let mut id = None;
-    json.each_key(|json, key| match key {
-        b"id" => id = json.word(),
-        b"model" => keep_first(&mut facts.model, json),
-        b"usage" => read_usage(facts, json, false),
-        _ => {}
-    });
-    id
-}
-
-/// A part of a block, or of the message itself. A signature is not generated text.
-fn read_delta(facts: &mut Facts, json: &mut Json, text: &mut Text) {
-    json.each_key(|json, key| match key {
-        b"text" => text.add(Text::ANSWER, json.is_text()),
-        b"thinking" => text.add(Text::REASONING, json.is_text()),
-        b"partial_json" => text.add(Text::TOOL, json.is_text()),
-        b"stop_reason" => facts.finish(json.name()),
-        _ => {}
-    });
-}
-
-/// The first usage, at the start of a message, has a placeholder for the output.
-fn read_usage(facts: &mut Facts, json: &mut Json, counts_output: bool) {
-    let usage = &mut facts.usage;
-    json.each_key(|json, key| match key {
-        b"input_tokens" => keep_latest(&mut usage.input, json),
-        b"cache_read_input_tokens" => keep_latest(&mut usage.cached, json),
-        b"output_tokens" if counts_output => keep_latest(&mut usage.output, json),
-        _ => {}
-    });
+words! {
+    CACHE_READ_INPUT_TOKENS = b"cache_read_input_tokens",
+    CONTENT_BLOCK = b"content_block",
+    DELTA = b"delta",
+    ERROR = b"error",
+    ID = b"id",
+    INPUT_TOKENS = b"input_tokens",
+    MESSAGE = b"message",
+    MODEL = b"model",
+    OUTPUT_TOKENS = b"output_tokens",
+    PARTIAL_JSON = b"partial_json",
+    STOP_REASON = b"stop_reason",
+    TEXT = b"text",
+    THINKING = b"thinking",
+    TYPE = b"type",
+    USAGE = b"usage",
 }

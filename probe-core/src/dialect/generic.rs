@@ -1,16 +1,27 @@
 //! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
-//! content only an error is understood.
+//! content only an error is understood. The same first look recognises the dialects.
 
-use super::Facts;
-use crate::json::Json;
+use super::Clues;
+use super::shape::{Shape, Take};
+use crate::json::words;
 
 /// The word in reports.
 pub(crate) const NAME: &str = "generic";
 
-pub(super) fn read(facts: &mut Facts, json: &mut Json) {
-    json.each_key(|json, key| match key {
-        b"error" => facts.failed |= json.is_something(),
-        b"type" => facts.failed |= json.word() == Some(b"error"),
-        _ => {}
-    });
+pub(super) const EVENT: &Shape = &[
+    (TYPE, Take::Kind),
+    (OBJECT, Take::Object),
+    (ERROR, Take::Error),
+    (CHOICES, Take::Clue(Clues::CHOICES)),
+    (DONE, Take::Clue(Clues::DONE)),
+    (CREATED_AT, Take::Clue(Clues::CREATED_AT)),
+];
+
+words! {
+    CHOICES = b"choices",
+    CREATED_AT = b"created_at",
+    DONE = b"done",
+    ERROR = b"error",
+    OBJECT = b"object",
+    TYPE = b"type",
 }

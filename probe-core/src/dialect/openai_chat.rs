@@ -1,11 +1,18 @@
 //! OpenAI chat completions, and the many servers that speak it: role-only frames first, deltas, a
 //! finish reason per choice, often a usage frame, then `[DONE]`.
 
-use super::{Clues, Dialect, Facts, Text, Usage, keep_first, keep_latest};
-use crate::json::Json;
+use super::shape::{Number, Reading, Shape, Take, Tokens};
+use super::{Clues, DETAILS, Dialect, Facts, TIMINGS_SHAPE, Text, settle_llama_cpp};
+use crate::json::{Word, words};
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "openai_chat", recognise, read, marks_end: true, gives_reason: true };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "openai_chat",
+    recognise: |clues| clues.has(Clues::CHOICES) && clues.object != Word::of(b"text_completion"),
+    shape: EVENT,
+    settle: |facts, event| facts.repeat_id(event.id),
+    marks_end: true,
+    gives_reason: true,
+};
 
 /// Which choices were seen, and which of them have finished; one bit each.
 #[derive(Default)]
@@ -14,102 +21,94 @@ pub(super) struct Choices {
     finished: u64,
 }
 
-fn recognise(clues: &Clues) -> bool {
-    clues.choices && clues.object != b"text_completion"
-}
+const EVENT: &Shape = &[
+    (CHOICES, Take::Then(CHOICE, settle_choice)),
+    (ID, Take::Id),
+    (MODEL, Take::Model),
+    (USAGE, Take::In(USAGE_SHAPE)),
+    (ERROR, Take::Error),
+    (TIMINGS, Take::Then(TIMINGS_SHAPE, settle_llama_cpp)),
+    (X_GROQ, Take::Then(GROQ, |facts, _| facts.provider = Some("groq"))),
+    (TIME_INFO, Take::Proves("cerebras")),
+];
 
-fn read(facts: &mut Facts, json: &mut Json) -> Text {
-    let mut text = Text::NONE;
-    json.each_key(|json, key| match key {
-        b"choices" => json.each_element(|json| read_choice(facts, json, &mut text)),
-        b"id" => facts.read_repeated_id(json),
-        b"model" => keep_first(&mut facts.model, json),
-        b"usage" => read_usage(&mut facts.usage, json),
-        b"error" => facts.failed |= json.is_something(),
-        b"timings" => facts.read_llama_cpp(json),
-        b"x_groq" => read_groq(facts, json),
-        b"time_info" => facts.provider = Some("cerebras"),
-        _ => {}
-    });
-    text
-}
+const CHOICE: &Shape =
+    &[(INDEX, Take::Number(Number::Index)), (DELTA, Take::In(DELTA_SHAPE)), (FINISH_REASON, Take::Reason)];
 
-fn read_choice(facts: &mut Facts, json: &mut Json, text: &mut Text) {
-    let (mut index, mut reason) = (0, None);
-    json.each_key(|json, key| match key {
-        b"index" => index = json.count().unwrap_or(0),
-        b"delta" => read_delta(json, text),
-        b"finish_reason" => reason = json.name(),
-        _ => {}
-    });
+const DELTA_SHAPE: &Shape = &[
+    (CONTENT, Take::TextOrParts(Text::ANSWER, PARTS)),
+    (REASONING_CONTENT, Take::Text(Text::REASONING)),
+    (REASONING, Take::Text(Text::REASONING)),
+    (REASONING_DETAILS, Take::In(THOUGHTS)),
+    (REFUSAL, Take::Text(Text::REFUSAL)),
+    (TOOL_CALLS, Take::In(&[(FUNCTION, Take::In(CALL))])),
+    (FUNCTION_CALL, Take::In(CALL)),
+];
+
+/// Mistral's answers come as a list of parts, where thinking has parts of its own.
+const PARTS: &Shape = &[(TEXT, Take::Text(Text::ANSWER)), (THINKING, Take::In(THOUGHTS))];
+
+/// Those, and OpenRouter's reasoning.
+const THOUGHTS: &Shape = &[(TEXT, Take::Text(Text::REASONING)), (SUMMARY, Take::Text(Text::REASONING))];
+
+const CALL: &Shape = &[(ARGUMENTS, Take::Text(Text::TOOL))];
+
+const USAGE_SHAPE: &Shape = &[
+    (PROMPT_TOKENS, Take::Tokens(Tokens::Input)),
+    (COMPLETION_TOKENS, Take::Tokens(Tokens::Output)),
+    (TOTAL_TOKENS, Take::Tokens(Tokens::Total)),
+    (PROMPT_TOKENS_DETAILS, Take::In(DETAILS)),
+    (COMPLETION_TOKENS_DETAILS, Take::In(DETAILS)),
+    // Azure puts it beside the others, and DeepSeek has a name of its own for cached tokens.
+    (REASONING_TOKENS, Take::Tokens(Tokens::Reasoning)),
+    (PROMPT_CACHE_HIT_TOKENS, Take::Tokens(Tokens::Cached)),
+];
+
+/// Older answers of Groq count tokens only here.
+const GROQ: &Shape = &[(USAGE, Take::In(USAGE_SHAPE))];
+
+fn settle_choice(facts: &mut Facts, choice: &mut Reading) {
+    let index = choice.take_count(Number::Index).unwrap_or(0);
     let bit = u32::try_from(index).ok().and_then(|index| 1u64.checked_shl(index)).unwrap_or(0);
     facts.choices.seen |= bit;
-    if reason.is_some() {
+    if choice.reason.is_some() {
         facts.choices.finished |= bit;
-        facts.finish(reason);
+        facts.finish(choice.reason.take());
     }
     if facts.choices.finished != 0 {
         facts.finished = facts.choices.finished == facts.choices.seen;
     }
 }
 
-fn read_delta(json: &mut Json, text: &mut Text) {
-    json.each_key(|json, key| match key {
-        b"content" if json.is_array() => read_parts(json, text, Text::ANSWER),
-        b"content" => text.add(Text::ANSWER, json.is_text()),
-        b"reasoning" | b"reasoning_content" => text.add(Text::REASONING, json.is_text()),
-        b"reasoning_details" => read_parts(json, text, Text::REASONING),
-        b"refusal" => text.add(Text::REFUSAL, json.is_text()),
-        b"tool_calls" => json.each_element(|json| {
-            json.each_key(|json, key| {
-                if key == b"function" {
-                    read_function(json, text);
-                }
-            });
-        }),
-        b"function_call" => read_function(json, text),
-        _ => {}
-    });
-}
-
-/// A list of parts in place of a string: Mistral's answers, where thinking has parts of its own,
-/// and OpenRouter's reasoning.
-fn read_parts(json: &mut Json, text: &mut Text, kind: Text) {
-    json.each_element(|json| {
-        json.each_key(|json, key| match key {
-            b"text" | b"summary" => text.add(kind, json.is_text()),
-            b"thinking" if kind == Text::ANSWER => read_parts(json, text, Text::REASONING),
-            _ => {}
-        });
-    });
-}
-
-fn read_function(json: &mut Json, text: &mut Text) {
-    json.each_key(|json, key| {
-        if key == b"arguments" {
-            text.add(Text::TOOL, json.is_text());
-        }
-    });
-}
-
-fn read_usage(usage: &mut Usage, json: &mut Json) {
-    json.each_key(|json, key| match key {
-        b"prompt_tokens" => keep_latest(&mut usage.input, json),
-        b"completion_tokens" => keep_latest(&mut usage.output, json),
-        b"total_tokens" => keep_latest(&mut usage.total, json),
-        b"reasoning_tokens" => keep_latest(&mut usage.reasoning, json),
-        b"prompt_cache_hit_tokens" => keep_latest(&mut usage.cached, json),
-        b"prompt_tokens_details" | b"completion_tokens_details" => usage.read_details(json),
-        _ => {}
-    });
-}
-
-/// Groq's own part. Older answers count tokens only here.
-fn read_groq(facts: &mut Facts, json: &mut Json) {
-    facts.provider = Some("groq");
-    json.each_key(|json, key| {
-        if key == b"usage" {
-            read_usage(&mut facts.usage, json);
-        }
-    });
+words! {
+    ARGUMENTS = b"arguments",
+    CHOICES = b"choices",
+    COMPLETION_TOKENS = b"completion_tokens",
+    COMPLETION_TOKENS_DETAILS = b"completion_tokens_details",
+    CONTENT = b"content",
+    DELTA = b"delta",
+    ERROR = b"error",
+    FINISH_REASON = b"finish_reason",
+    FUNCTION = b"function",
+    FUNCTION_CALL = b"function_call",
+    ID = b"id",
+    INDEX = b"index",
+    MODEL = b"model",
+    PROMPT_CACHE_HIT_TOKENS = b"prompt_cache_hit_tokens",
+    PROMPT_TOKENS = b"prompt_tokens",
+    PROMPT_TOKENS_DETAILS = b"prompt_tokens_details",
+    REASONING = b"reasoning",
+    REASONING_CONTENT = b"reasoning_content",
+    REASONING_DETAILS = b"reasoning_details",
+    REASONING_TOKENS = b"reasoning_tokens",
+    REFUSAL = b"refusal",
+    SUMMARY = b"summary",
+    TEXT = b"text",
+    THINKING = b"thinking",
+    TIME_INFO = b"time_info",
+    TIMINGS = b"timings",
+    TOOL_CALLS = b"tool_calls",
+    TOTAL_TOKENS = b"total_tokens",
+    USAGE = b"usage",
+    X_GROQ = b"x_groq",
 }

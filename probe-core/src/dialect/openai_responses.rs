@@ -1,85 +1,94 @@
 //! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
 //! carries the whole answer again.
 
-use super::{Clues, Dialect, Facts, Text, Usage, keep_first, keep_latest};
-use crate::json::Json;
+use super::shape::{Number, Reading, Shape, Take, Tokens};
+use super::{DETAILS, Dialect, Facts, TIMINGS_SHAPE, Text, settle_llama_cpp};
+use crate::json::words;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "openai_responses", recognise, read, marks_end: false, gives_reason: true };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "openai_responses",
+    recognise: |clues| clues.kind.starts_with(PREFIX),
+    shape: EVENT,
+    settle,
+    marks_end: false,
+    gives_reason: true,
+};
 
-/// What a `response` object said that matters only in some events.
-#[derive(Default)]
-struct Response<'a> {
-    id: Option<&'a [u8]>,
-    status: Option<String>,
-    incomplete: Option<String>,
-}
+const PREFIX: &[u8] = b"response.";
 
-fn recognise(clues: &Clues) -> bool {
-    clues.kind.starts_with(b"response.")
-}
+const EVENT: &Shape = &[
+    (TYPE, Take::Kind),
+    (SEQUENCE_NUMBER, Take::Number(Number::Sequence)),
+    // Which kind of text it is, the type tells.
+    (DELTA, Take::Text(Text::ANSWER)),
+    (RESPONSE, Take::In(RESPONSE_SHAPE)),
+    (ERROR, Take::Error),
+    (TIMINGS, Take::Then(TIMINGS_SHAPE, settle_llama_cpp)),
+];
 
-fn read(facts: &mut Facts, json: &mut Json) -> Text {
-    let (mut kind, mut number, mut delta) = (&b""[..], None, false);
-    let mut response = Response::default();
-    json.each_key(|json, key| match key {
-        b"type" => kind = json.word().unwrap_or_default(),
-        b"sequence_number" => number = json.count(),
-        b"delta" => delta = json.is_text(),
-        b"response" => read_response(facts, json, &mut response),
-        b"error" => facts.failed |= json.is_something(),
-        b"timings" => facts.read_llama_cpp(json),
-        _ => {}
-    });
-    match kind {
-        b"response.created" => {
+const RESPONSE_SHAPE: &Shape = &[
+    (ID, Take::Id),
+    (MODEL, Take::Model),
+    (USAGE, Take::In(USAGE_SHAPE)),
+    (INCOMPLETE_DETAILS, Take::In(&[(REASON, Take::Reason)])),
+];
+
+const USAGE_SHAPE: &Shape = &[
+    (INPUT_TOKENS, Take::Tokens(Tokens::Input)),
+    (OUTPUT_TOKENS, Take::Tokens(Tokens::Output)),
+    (TOTAL_TOKENS, Take::Tokens(Tokens::Total)),
+    (INPUT_TOKENS_DETAILS, Take::In(DETAILS)),
+    (OUTPUT_TOKENS_DETAILS, Take::In(DETAILS)),
+];
+
+fn settle(facts: &mut Facts, event: &mut Reading) {
+    let name = event.kind.strip_prefix(PREFIX).unwrap_or(event.kind);
+    match name {
+        b"created" => {
             facts.sequence.restart();
-            facts.begin_answer(response.id);
+            facts.begin_answer(event.id);
         }
-        b"response.completed" | b"response.incomplete" => {
-            facts.finish(response.incomplete.or(response.status));
-            facts.end_answer();
-        }
-        b"response.failed" | b"error" => facts.failed = true,
+        b"completed" => facts.end_answer(event.reason.take().or_else(|| Some("completed".to_owned()))),
+        b"incomplete" => facts.end_answer(event.reason.take().or_else(|| Some("incomplete".to_owned()))),
+        b"failed" | b"error" => facts.failed = true,
         _ => {}
     }
-    facts.sequence.observe(number, &mut facts.defects);
-    if delta { kind_of_delta(kind) } else { Text::NONE }
-}
-
-fn read_response<'a>(facts: &mut Facts, json: &mut Json<'a>, response: &mut Response<'a>) {
-    json.each_key(|json, key| match key {
-        b"id" => response.id = json.word(),
-        b"model" => keep_first(&mut facts.model, json),
-        b"status" => response.status = json.name(),
-        b"usage" => read_usage(&mut facts.usage, json),
-        b"incomplete_details" => json.each_key(|json, key| {
-            if key == b"reason" {
-                response.incomplete = json.name();
-            }
-        }),
-        _ => {}
-    });
-}
-
-fn read_usage(usage: &mut Usage, json: &mut Json) {
-    json.each_key(|json, key| match key {
-        b"input_tokens" => keep_latest(&mut usage.input, json),
-        b"output_tokens" => keep_latest(&mut usage.output, json),
-        b"total_tokens" => keep_latest(&mut usage.total, json),
-        b"input_tokens_details" | b"output_tokens_details" => usage.read_details(json),
-        _ => {}
-    });
+    facts.sequence.observe(event.take_count(Number::Sequence), &mut facts.defects);
+    if event.text.any() {
+        event.text = kind_of_delta(name);
+    }
 }
 
 /// Of the many `.delta` events those that carry text. Every tool has its own, with `_call_` in it.
-fn kind_of_delta(kind: &[u8]) -> Text {
-    let name = kind.strip_prefix(b"response.").unwrap_or_default();
-    match name {
-        _ if name.starts_with(b"output_text.") => Text::ANSWER,
-        _ if name.starts_with(b"reasoning") => Text::REASONING,
-        _ if name.starts_with(b"refusal.") => Text::REFUSAL,
-        _ if name.windows(6).any(|part| part == b"_call_") => Text::TOOL,
-        _ => Text::NONE,
+fn kind_of_delta(name: &[u8]) -> Text {
+    if name.starts_with(b"output_text.") {
+        Text::ANSWER
+    } else if name.starts_with(b"reasoning") {
+        Text::REASONING
+    } else if name.starts_with(b"refusal.") {
+        Text::REFUSAL
+    } else if name.windows(6).any(|part| part == b"_call_") {
+        Text::TOOL
+    } else {
+        Text::NONE
     }
+}
+
+words! {
+    DELTA = b"delta",
+    ERROR = b"error",
+    ID = b"id",
+    INCOMPLETE_DETAILS = b"incomplete_details",
+    INPUT_TOKENS = b"input_tokens",
+    INPUT_TOKENS_DETAILS = b"input_tokens_details",
+    MODEL = b"model",
+    OUTPUT_TOKENS = b"output_tokens",
+    OUTPUT_TOKENS_DETAILS = b"output_tokens_details",
+    REASON = b"reason",
+    RESPONSE = b"response",
+    SEQUENCE_NUMBER = b"sequence_number",
+    TIMINGS = b"timings",
+    TOTAL_TOKENS = b"total_tokens",
+    TYPE = b"type",
+    USAGE = b"usage",
 }
