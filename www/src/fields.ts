@@ -68,7 +68,7 @@ function rhythm(report: StreamReport): FieldGroup {
       timed("per output token", report.tpot_ms),
       timed("longest gap", report.longest_gap_ms),
       counted("stalls", report.stalls ?? 0),
-      ...defects.map(([name, held]) => counted(words(name), held)),
+      ...defects.map(([name, held]) => counted(`defect: ${words(name)}`, held)),
       timed("clock resolution", report.clock_resolution_ms),
     ],
   };

@@ -2,6 +2,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
+import { columns, LEAST, lonely } from "./columns";
 import { day } from "./format";
 import { linearTicks, logLimits, logTicks, timeTicks } from "./ticks";
 
@@ -62,7 +63,7 @@ export class Plot {
       spec.scale === this.spec.scale;
     this.spec = spec;
     if (sameShape) {
-      this.chart.setData(columns(spec));
+      this.chart.setData(columns(spec) as uPlot.AlignedData);
       return;
     }
     this.chart.destroy();
@@ -94,7 +95,7 @@ export class Plot {
 
   private draw(): uPlot {
     const options = this.options();
-    return new uPlot(options, columns(this.spec), this.host);
+    return new uPlot(options, columns(this.spec) as uPlot.AlignedData, this.host);
   }
 
   private fit(): void {
@@ -154,7 +155,7 @@ export class Plot {
     );
     const shown = [...values, ...this.spec.targets.map((target) => target.value)];
     if (this.spec.scale === "log") {
-      const [low, high] = logLimits(shown);
+      const [low, high] = logLimits(shown.map((value) => Math.max(value, LEAST)));
       // The lines keep off the bars: what is one fifth of the whole is a quarter of the rest.
       return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_SHARE - 1)) : low, high];
     }
@@ -319,35 +320,6 @@ const RING_ROOM = 18;
 
 /** Volume bars take one fifth of the height. */
 const VOLUME_SHARE = 5;
-
-/** uPlot's columns: times in seconds, then the volume, then each line as a solid and a thin one. */
-function columns(spec: PlotSpec): uPlot.AlignedData {
-  const lines = spec.lines.flatMap((line) => {
-    const values = line.values.map((value) => (value === null ? null : Math.max(value, LEAST)));
-    return [solidPart(values, spec.isThin), thinPart(values, spec.isThin)];
-  });
-  const volume = spec.volume ? [spec.volume.streams, spec.volume.errors] : [];
-  return [spec.times.map((time) => time / 1000), ...volume, ...lines] as uPlot.AlignedData;
-}
-
-// A log axis has no zero; a tenth of a millisecond is the finest step of any page's clock.
-const LEAST = 0.1;
-
-function solidPart(values: (number | null)[], isThin: boolean[]): (number | null)[] {
-  return values.map((value, i) => (isThin[i] ? null : value));
-}
-
-/** Thin points and their neighbours, so that the dashes meet the solid line. */
-function thinPart(values: (number | null)[], isThin: boolean[]): (number | null)[] {
-  return values.map((value, i) => (isThin[i] || isThin[i - 1] || isThin[i + 1] ? value : null));
-}
-
-/** Points without a neighbour: no line shows them. */
-function lonely(values: (number | null)[]): number[] {
-  return [...values.keys()].filter(
-    (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,
-  );
-}
 
 function timeLabel(unixMs: number, step: number): string {
   const at = new Date(unixMs);
