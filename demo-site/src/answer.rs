@@ -2,7 +2,7 @@
 //! token counts go out.
 
 use crate::api::Api;
-use crate::scenario::Scenario;
+use crate::scenario::{Kind, Scenario};
 
 /// What every API tells of an answer, each in its own words.
 #[derive(Debug, Clone)]
@@ -34,11 +34,10 @@ pub(crate) struct Asked {
 
 impl Answer {
     /// The answer that `scenario` gives to `asked`: the same for the same seed.
-    #[must_use]
     pub(crate) fn new(api: Api, scenario: &Scenario, asked: &Asked, rng: &mut Random) -> Self {
         let words: Vec<&str> = scenario.row.text.split_inclusive(' ').collect();
         let deltas = scenario.pace.deltas.unwrap_or(match scenario.row.kind {
-            crate::scenario::Kind::UserStops => 1_200,
+            Kind::UserStops => 1_200,
             _ => words.len(),
         });
         Self {
@@ -52,20 +51,17 @@ impl Answer {
     }
 
     /// The whole text up to a delta.
-    #[must_use]
     pub(crate) fn text(&self) -> String {
         self.words.concat()
     }
 
     /// How many tokens the whole answer is.
-    #[must_use]
     pub(crate) fn output_tokens(&self) -> u64 {
         self.words.iter().map(|word| u64::from(tokens_in(word))).sum()
     }
 }
 
 /// Tokens in one delta: long words are several, so that nobody takes deltas for tokens.
-#[must_use]
 pub(crate) fn tokens_in(word: &str) -> u32 {
     1 + (word.len() / 7) as u32
 }
@@ -76,7 +72,6 @@ pub(crate) struct Random(u64);
 
 impl Random {
     /// The same seed gives the same numbers.
-    #[must_use]
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }

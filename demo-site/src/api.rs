@@ -75,7 +75,6 @@ impl Api {
         [Self::OpenaiChat, Self::OpenaiResponses, Self::Anthropic, Self::Ollama];
 
     /// The dialect's name, and the value in the page's list.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
@@ -86,7 +85,6 @@ impl Api {
     }
 
     /// What the page's list shows.
-    #[must_use]
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::OpenaiChat => "OpenAI Chat",
@@ -97,7 +95,6 @@ impl Api {
     }
 
     /// The path below the base URL.
-    #[must_use]
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::OpenaiChat => "/v1/chat/completions",
@@ -108,7 +105,6 @@ impl Api {
     }
 
     /// Content type of a stream.
-    #[must_use]
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Ollama => "application/x-ndjson",
@@ -117,7 +113,6 @@ impl Api {
     }
 
     /// The response header that names the request, where the API has one.
-    #[must_use]
     pub(crate) const fn request_id_header(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat | Self::OpenaiResponses => Some("x-request-id"),
@@ -127,19 +122,16 @@ impl Api {
     }
 
     /// Whether a stream may carry SSE comments.
-    #[must_use]
     pub(crate) const fn has_comments(self) -> bool {
         !matches!(self, Self::Ollama)
     }
 
     /// Whether a request that does not say wants a stream.
-    #[must_use]
     pub(crate) const fn streams_by_default(self) -> bool {
         matches!(self, Self::Ollama)
     }
 
     /// The body of an answer with an error status.
-    #[must_use]
     pub(crate) fn refusal(self, status: u16, message: &str) -> String {
         self.spelling().refusal(status, message)
     }
@@ -198,7 +190,6 @@ impl Event {
     }
 
     /// What is written for it at that moment.
-    #[must_use]
     pub(crate) fn text(&self, moments: &Moments) -> String {
         match &self.content {
             Content::Fixed(text) => text.clone(),
@@ -217,7 +208,6 @@ impl fmt::Debug for Event {
 }
 
 /// The server's own time to first token, made right before that token.
-#[must_use]
 pub(crate) fn first_token_comment(queued: bool) -> Event {
     Event::timed(move |moments| {
         let queue = queued.then_some(moments.scheduled_ms);
@@ -229,7 +219,6 @@ pub(crate) fn first_token_comment(queued: bool) -> Event {
 }
 
 /// The server's own generation time, made after the last token.
-#[must_use]
 pub(crate) fn generation_comment(output_tokens: Option<u64>) -> Event {
     Event::timed(move |moments| {
         let generation_ms = moments.last_token_ms - moments.first_token_ms.unwrap_or(moments.last_token_ms);

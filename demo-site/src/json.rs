@@ -16,11 +16,10 @@ macro_rules! obj {
 }
 pub(crate) use obj;
 
-impl Json {
-    pub(crate) const fn null() -> Option<Self> {
-        None
-    }
+/// `null`, where a value could be.
+pub(crate) const NULL: Option<Json> = None;
 
+impl Json {
     pub(crate) fn object(pairs: &[(&str, Self)]) -> Self {
         let mut text = String::from("{");
         for (at, (key, value)) in pairs.iter().enumerate() {
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn keys_keep_their_order_and_text_is_escaped() {
-        let json = obj!("z": "a \"b\"\n", "a": [obj!("n": 1), obj!()], "none": Json::null(), "ms": 1.5);
+        let json = obj!("z": "a \"b\"\n", "a": [obj!("n": 1), obj!()], "none": NULL, "ms": 1.5);
         assert_eq!(json.to_string(), r#"{"z":"a \"b\"\n","a":[{"n":1},{}],"none":null,"ms":1.500}"#);
     }
 }

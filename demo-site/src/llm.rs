@@ -65,14 +65,17 @@ async fn answer(
         let recorder = site.log.open(api.name(), "upstream", arrived);
         return upstream.relay(api, &headers, body, recorder).await;
     }
-    if let Err(reason) = check(api, &scenario, &body) {
-        return refuse(api, StatusCode::BAD_REQUEST, reason);
+    match wanted(api, &scenario, &body) {
+        Ok(model) => {
+            let asked = Asked { model, body_bytes: body.len(), created: unix_seconds() };
+            scripted(&site, api, &scenario, &asked, site.log.open(api.name(), &segment, arrived))
+        }
+        Err(reason) => refuse(api, StatusCode::BAD_REQUEST, reason),
     }
-    let wanted: Wanted = serde_json::from_slice(&body).expect("the body was checked");
-    scripted(&site, api, &scenario, &wanted, body.len(), site.log.open(api.name(), &segment, arrived))
 }
 
-fn check(api: Api, scenario: &Scenario, body: &[u8]) -> Result<(), &'static str> {
+/// The model that a request names, if the scenario can answer it.
+fn wanted(api: Api, scenario: &Scenario, body: &[u8]) -> Result<String, &'static str> {
     let wanted: Wanted = serde_json::from_slice(body)
         .map_err(|_| "the request body is not a JSON object with a `model` string and a `stream` flag")?;
     if !wanted.stream.unwrap_or(api.streams_by_default()) {
@@ -81,21 +84,12 @@ fn check(api: Api, scenario: &Scenario, body: &[u8]) -> Result<(), &'static str>
     if scenario.row.only.is_some_and(|only| only != api) {
         return Err("this scenario is a recording of another API");
     }
-    Ok(())
+    Ok(wanted.model.chars().take(MODEL_LIMIT).collect())
 }
 
-fn scripted(
-    site: &Site,
-    api: Api,
-    scenario: &Scenario,
-    wanted: &Wanted,
-    body_bytes: usize,
-    recorder: Recorder,
-) -> Response {
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let model = wanted.model.chars().take(128).collect();
+fn scripted(site: &Site, api: Api, scenario: &Scenario, asked: &Asked, recorder: Recorder) -> Response {
     let seed = site.seed.wrapping_add(recorder.seq());
-    let plan = plan(scenario, api, &Asked { model, body_bytes, created }, seed);
+    let plan = plan(scenario, api, asked, seed);
     let mut headers = stream_headers(recorder.seq());
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(plan.content_type));
     if let Some(name) = api.request_id_header() {
@@ -122,6 +116,13 @@ pub(crate) fn refuse(api: Api, status: StatusCode, message: &str) -> Response {
     let body = api.refusal(status.as_u16(), message);
     (status, [(header::CONTENT_TYPE, "application/json")], Bytes::from(body)).into_response()
 }
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Characters of a model's name that are repeated in every event.
+const MODEL_LIMIT: usize = 128;
 
 /// A chat's prompt; nobody sends more to a demo.
 const BODY_LIMIT: usize = 1 << 20;

@@ -68,7 +68,7 @@ struct TrafficArgs {
     #[arg(long, default_value_t = 0)]
     over: u64,
     /// Most streams open at once.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 128)]
     concurrency: usize,
 }
 

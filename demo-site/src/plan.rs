@@ -53,7 +53,6 @@ pub(crate) enum Ending {
 }
 
 /// The plan of one answer: the same for the same seed.
-#[must_use]
 pub(crate) fn plan(scenario: &Scenario, api: Api, asked: &Asked, seed: u64) -> Plan {
     let mut rng = Random::new(seed);
     match scenario.row.kind {

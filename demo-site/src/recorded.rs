@@ -21,7 +21,6 @@ struct Row {
 }
 
 /// The recorded stream; an OpenAI chat completion.
-#[must_use]
 pub(crate) fn plan() -> Plan {
     let mut steps = Vec::new();
     let mut id = None;

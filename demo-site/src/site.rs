@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tower_http::cors::{AllowHeaders, AllowMethods, Any, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use tracing::warn;
 
 use crate::log::Log;
@@ -37,8 +37,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// Every route.
 pub fn app(site: Arc<Site>) -> Router {
-    let open_to_all = CorsLayer::new()
-        .allow_origin(Any)
+    // Nobody else's page may use a relay: see `upstream`.
+    let origins = if site.upstream.is_none() { AllowOrigin::any() } else { AllowOrigin::list([]) };
+    let cors = CorsLayer::new()
+        .allow_origin(origins)
         // A `*` does not cover `Authorization`, so each header is named back.
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods(AllowMethods::mirror_request())
@@ -47,7 +49,7 @@ pub fn app(site: Arc<Site>) -> Router {
         .merge(llm::routes())
         .route("/demo/log", get(entries))
         .route("/demo/log/wait", get(wait))
-        .layer(open_to_all)
+        .layer(cors)
         .route("/healthz", get(async || "ok"))
         .merge(page::routes())
         .with_state(site)

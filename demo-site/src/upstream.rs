@@ -1,7 +1,10 @@
 //! A real LLM server behind this one: a request comes in and is passed on; its stream goes out byte for byte
 //! with this server's own time to first token as comments between the events.
 
+use std::net::IpAddr;
+
 use axum::body::{Body, Bytes};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use beacon::StreamReport;
@@ -60,6 +63,11 @@ impl Upstream {
         body: Bytes,
         mut recorder: Recorder,
     ) -> Response {
+        if !is_own_page(headers) {
+            recorder.headers(403, None);
+            recorder.end(End::Complete);
+            return llm::refuse(api, StatusCode::FORBIDDEN, "a relay answers only to its own page");
+        }
         let url = format!("{}{}", self.base, api.path());
         let request = self.client.post(url).headers(self.request_headers(headers)).body(body);
         match request.send().await {
@@ -114,6 +122,17 @@ pub(crate) fn client() -> reqwest::Result<Client> {
     Client::builder().build()
 }
 
+/// Whether the request comes from this site's page, or from no page at all. Behind a relay lies somebody's
+/// key: any page that its owner visits could spend it, by a form or by a name that resolves to loopback.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let Some(host) = host.and_then(|host| host.parse::<Authority>().ok()) else { return false };
+    let name = host.host().trim_matches(['[', ']']);
+    let is_no_name = name == "localhost" || name.parse::<IpAddr>().is_ok();
+    is_no_name && origin.as_bytes() == format!("http://{host}").as_bytes()
+}
+
 fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Response {
     let status = response.status();
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
@@ -131,6 +150,7 @@ fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Respons
         meter,
         moments: Moments::default(),
         deltas: 0,
+        is_named: false,
         between: (api.has_comments() && is_sse).then(Between::new),
         over: false,
     };
@@ -144,6 +164,8 @@ struct Relayed {
     meter: Meter,
     moments: Moments,
     deltas: u32,
+    /// The log knows the answer's id.
+    is_named: bool,
     /// `None` where the format has no comments.
     between: Option<Between>,
     over: bool,
@@ -184,7 +206,10 @@ impl Relayed {
         let deltas = report.deltas - self.deltas;
         self.deltas = report.deltas;
         self.moments = moments(&report, now_ms);
-        if let (true, Some(id)) = (self.deltas == deltas, &report.response_id) {
+        if !self.is_named
+            && let Some(id) = &report.response_id
+        {
+            self.is_named = true;
             self.recorder.id(id);
         }
         let Some(between) = &mut self.between else {
@@ -219,3 +244,34 @@ const REQUEST_HEADERS: &[&str] = &["content-type", "accept", "anthropic-version"
 /// What a page may need from an upstream.
 const RESPONSE_HEADERS: &[&str] =
     &["content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_answered(host: &'static str, origin: Option<&'static str>) -> bool {
+        let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+        headers.extend(origin.map(|origin| (header::ORIGIN, HeaderValue::from_static(origin))));
+        is_own_page(&headers)
+    }
+
+    #[test]
+    fn a_relay_answers_its_own_page_and_no_page_and_nobody_elses() {
+        assert!(is_answered("127.0.0.1:8788", None));
+        assert!(is_answered("127.0.0.1:8788", Some("http://127.0.0.1:8788")));
+        assert!(is_answered("localhost:8788", Some("http://localhost:8788")));
+        assert!(is_answered("[::1]:8788", Some("http://[::1]:8788")));
+        assert!(!is_answered("127.0.0.1:8788", Some("http://evil.example")));
+        assert!(!is_answered("127.0.0.1:8788", Some("null")));
+        assert!(!is_answered("evil.example:8788", Some("http://evil.example:8788")));
+    }
+
+    #[test]
+    fn an_upstream_is_an_address_with_or_without_its_version() {
+        for base in ["http://127.0.0.1:8000", "http://127.0.0.1:8000/v1/"] {
+            assert_eq!(Upstream::new(base, None).unwrap().base, "http://127.0.0.1:8000");
+        }
+        assert!(matches!(Upstream::new("localhost:8000", None), Err(UpstreamError::Address(_))));
+        assert!(matches!(Upstream::new("http://x", Some("a\nb")), Err(UpstreamError::Key)));
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{Event, Spelling};
 use crate::answer::Answer;
-use crate::json::{Json, obj};
+use crate::json::{Json, NULL, obj};
 
 pub(super) struct Anthropic;
 
@@ -14,8 +14,8 @@ impl Spelling for Anthropic {
             "role": "assistant",
             "model": &answer.model,
             "content": [],
-            "stop_reason": Json::null(),
-            "stop_sequence": Json::null(),
+            "stop_reason": NULL,
+            "stop_sequence": NULL,
             "usage": obj!(
                 "input_tokens": answer.input_tokens,
                 "cache_creation_input_tokens": 0,
@@ -42,7 +42,7 @@ impl Spelling for Anthropic {
     }
 
     fn closing(&self, answer: &Answer) -> Vec<Event> {
-        let delta = obj!("stop_reason": "end_turn", "stop_sequence": Json::null());
+        let delta = obj!("stop_reason": "end_turn", "stop_sequence": NULL);
         let usage = obj!("output_tokens": answer.output_tokens());
         vec![
             event(&obj!("type": "content_block_stop", "index": 0), "content_block_stop"),

@@ -2,13 +2,13 @@
 
 use super::{Event, Spelling};
 use crate::answer::Answer;
-use crate::json::{Json, obj};
+use crate::json::{Json, NULL, obj};
 
 pub(super) struct OpenaiChat;
 
 impl Spelling for OpenaiChat {
     fn opening(&self, answer: &Answer) -> Vec<Event> {
-        let role = obj!("role": "assistant", "content": "", "refusal": Json::null());
+        let role = obj!("role": "assistant", "content": "", "refusal": NULL);
         vec![Event::data(&chunk(answer, [choice(role, None)], None))]
     }
 
@@ -38,7 +38,7 @@ impl Spelling for OpenaiChat {
         let error = obj!(
             "message": "The server had an error while processing your request",
             "type": "server_error",
-            "param": Json::null(),
+            "param": NULL,
             "code": "internal_error",
         );
         vec![Event::data(&obj!("error": error)), Event::fixed("data: [DONE]\n\n")]
@@ -60,7 +60,7 @@ pub(super) fn error(status: u16, message: &str) -> String {
         500.. => ("server_error", None),
         _ => ("invalid_request_error", None),
     };
-    let error = obj!("message": message, "type": kind, "param": Json::null(), "code": code);
+    let error = obj!("message": message, "type": kind, "param": NULL, "code": code);
     obj!("error": error).to_string()
 }
 
@@ -78,5 +78,5 @@ fn chunk<const N: usize>(answer: &Answer, choices: [Json; N], usage: Option<Json
 }
 
 fn choice(delta: Json, finish_reason: Option<&str>) -> Json {
-    obj!("index": 0, "delta": delta, "logprobs": Json::null(), "finish_reason": finish_reason)
+    obj!("index": 0, "delta": delta, "logprobs": NULL, "finish_reason": finish_reason)
 }

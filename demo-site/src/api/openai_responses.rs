@@ -2,7 +2,7 @@
 
 use super::{Event, Spelling};
 use crate::answer::Answer;
-use crate::json::{Json, obj};
+use crate::json::{Json, NULL, obj};
 
 pub(super) struct OpenaiResponses;
 
@@ -47,7 +47,7 @@ impl Spelling for OpenaiResponses {
             "sequence_number": next,
             "code": "server_error",
             "message": message,
-            "param": Json::null(),
+            "param": NULL,
         );
         let failed = obj!(
             "id": self.id(answer),
@@ -57,7 +57,7 @@ impl Spelling for OpenaiResponses {
             "error": obj!("code": "server_error", "message": message),
             "model": &answer.model,
             "output": [],
-            "usage": Json::null(),
+            "usage": NULL,
         );
         vec![Event::named("error", &error), event("response.failed", next + 1, ("response", failed))]
     }
@@ -129,8 +129,8 @@ fn response(answer: &Answer, status: &str, message: Option<Json>) -> Json {
         "object": "response",
         "created_at": answer.created,
         "status": status,
-        "error": Json::null(),
-        "incomplete_details": Json::null(),
+        "error": NULL,
+        "incomplete_details": NULL,
         "model": &answer.model,
         "output": output,
         "parallel_tool_calls": true,

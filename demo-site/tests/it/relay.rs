@@ -3,7 +3,7 @@
 use beacon::Outcome;
 use sha2::{Digest, Sha256};
 
-use crate::harness::{APIS, Demo, seq_of};
+use crate::harness::{APIS, Demo, path_of, question, seq_of};
 
 /// The relay's own comments tell no queue and stand before the upstream's.
 fn without_own_comments(body: &[u8]) -> String {
@@ -82,4 +82,16 @@ async fn an_upstream_that_is_not_there_is_a_bad_gateway() {
     let response = relay.open("normal", "openai_chat").await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("the upstream did not answer"));
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_cannot_use_a_relay() {
+    let upstream = Demo::start().await;
+    let relay = Demo::relaying(&format!("{}/llm/empty", upstream.url)).await;
+    let url = format!("{}/llm/normal{}", relay.url, path_of("openai_chat"));
+    let request = relay.client.post(url).header("origin", "http://elsewhere.example");
+    let response = request.body(question().to_string()).send().await.unwrap();
+    assert_eq!(response.status(), 403);
+    assert!(!response.headers().contains_key("access-control-allow-origin"));
+    assert_eq!(upstream.get("/demo/log").await["entries"], serde_json::json!([]));
 }
