@@ -1,6 +1,6 @@
 //! `demo-site`: arguments come in; a running demo site goes out.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,12 @@ struct TrafficArgs {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let is_terminal = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(is_terminal)
+        .init();
     match Cli::parse().command {
         Command::Serve(args) => run(args).await,
         Command::Traffic(args) => traffic(args).await,

@@ -1,6 +1,7 @@
 //! A real LLM server behind this one: a request comes in and is passed on; its stream goes out byte for byte
 //! with this server's own time to first token as comments between the events.
 
+use std::error::Error;
 use std::net::IpAddr;
 
 use axum::body::{Body, Bytes};
@@ -73,7 +74,7 @@ impl Upstream {
         match request.send().await {
             Ok(response) => relayed(api, response, recorder),
             Err(error) => {
-                warn!(upstream = %self.base, %error, "The upstream did not answer");
+                warn!(upstream = %self.base, error = &error as &dyn Error, "The upstream did not answer");
                 recorder.headers(502, None);
                 recorder.end(End::Complete);
                 llm::refuse(api, StatusCode::BAD_GATEWAY, "the upstream did not answer")
@@ -103,8 +104,8 @@ impl std::fmt::Display for UpstreamError {
     }
 }
 
-impl std::error::Error for UpstreamError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl Error for UpstreamError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Client(error) => Some(error),
             _ => None,
@@ -192,7 +193,7 @@ impl Relayed {
             }
             Err(error) => {
                 self.over = true;
-                warn!(%error, "The upstream broke off");
+                warn!(error = &error as &dyn Error, "The upstream broke off");
                 self.recorder.end(End::Cut);
                 Some(Err(Cut))
             }

@@ -1,6 +1,7 @@
 //! Delivers reports: one by one they come in, batches go out to the collector, again and again where it asks
 //! for patience, and every report is counted once.
 
+use std::error::Error;
 use std::time::Duration;
 
 use beacon::{Batch, StreamReport};
@@ -80,7 +81,7 @@ impl Delivery {
                 Tried::Refused
             }
             Err(error) => {
-                warn!(%error, "The collector did not answer");
+                warn!(error = &error as &dyn Error, "The collector did not answer");
                 Tried::Again(None)
             }
         }
