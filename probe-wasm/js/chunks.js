@@ -1,5 +1,5 @@
-// What is left where the page forbids Wasm: a session of the same shape that sees chunks and their
-// times, and does not judge what it cannot read.
+// What is left where the page forbids Wasm: a session of the same shape as the compiled one, which
+// sees chunks and their times, and does not judge what it cannot read.
 
 import { CANCELLED, FAILED, PAGE_GONE, TIMED_OUT, UNSEEN } from "./ends.js";
 
@@ -13,26 +13,24 @@ const MAX_REPORTS = 50;
 
 const ENDED = { [FAILED]: "network_error", [CANCELLED]: "aborted", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned" };
 
-/** `wake` is called, from the event loop, when `batch` has something to give. */
-export function createChunkSession({ useCase, provider, release }, wake) {
+export function createChunkSession({ useCase, provider, release }) {
   const streams = new Map();
-  /** Final reports that the collector has not answered for. */
+  /** Final reports that the collector has not answered for, and when they should go. */
   let waiting = [];
+  let due = Infinity;
   let underWay = [];
   let tries = 0;
   let early = 0;
-  let timer;
 
-  return { open, headers, read, chunk, end, forget, report, lost_early, set_visible, page_gone, hurry, batch, last_words, answered };
+  return { open, headers, read, chunk, end, forget, report, lost_early, set_visible, page_gone, hurry, due_in, batch, last_words, answered };
 
-  function open(key, id, request, submit, model) {
+  function open(key, id, request, submit, model, route) {
     if (streams.size >= MAX_OPEN) end(streams.keys().next().value, request, PAGE_GONE);
-    const report = { v: 1, id, rev: 0, open: true, use_case: useCase, observed: "chunks", provider, model, status: undefined };
-    const seen = { outcome: "abandoned", chunks: 0, events: 0, deltas: 0, bytes: 0 };
-    if (submit != null) seen.submit_delay_ms = request - submit;
-    if (release) seen.page = { release };
-    streams.set(key, { report: Object.assign(report, seen), request, interim: request + INTERIM_MS });
-    wakeIn(INTERIM_MS);
+    const submit_delay_ms = submit == null ? undefined : request - submit;
+    const about = { v: 1, id, rev: 0, open: true, use_case: useCase, observed: "chunks", provider, model };
+    const seen = { outcome: "abandoned", submit_delay_ms, chunks: 0, events: 0, deltas: 0, bytes: 0 };
+    const page = release && { release };
+    streams.set(key, { report: { ...about, ...seen, page }, request, interim: request + INTERIM_MS });
   }
 
   function headers(key, time, status) {
@@ -58,11 +56,10 @@ export function createChunkSession({ useCase, provider, release }, wake) {
     const stream = streams.get(key);
     if (!stream) return;
     streams.delete(key);
-    const { report } = stream;
-    Object.assign(report, { open: undefined, outcome: outcome(stream, how), close_ms: time - stream.request });
-    if (waiting.push(report) > MAX_WAITING) waiting.shift();
-    wakeIn(DELAY_MS);
-    return { ...report };
+    Object.assign(stream.report, { open: undefined, outcome: outcome(stream, how), close_ms: time - stream.request });
+    if (waiting.push(stream.report) > MAX_WAITING) waiting.shift();
+    due = Math.min(due, time + DELAY_MS);
+    return JSON.stringify(stream.report);
   }
 
   function outcome({ report, read }, how) {
@@ -77,8 +74,7 @@ export function createChunkSession({ useCase, provider, release }, wake) {
   }
 
   function report(key) {
-    const stream = streams.get(key);
-    return stream && { ...stream.report };
+    return JSON.stringify(streams.get(key)?.report);
   }
 
   function lost_early(count) {
@@ -92,54 +88,47 @@ export function createChunkSession({ useCase, provider, release }, wake) {
   }
 
   function hurry() {
+    due = 0;
     for (const stream of streams.values()) stream.interim = 0;
   }
 
-  function batch() {
+  function due_in() {
     if (underWay.length) return;
+    const first = Math.min(waiting.length ? due : Infinity, ...Array.from(streams.values(), ({ interim }) => interim));
+    return first < Infinity ? Math.max(first - performance.now(), 0) : undefined;
+  }
+
+  function batch() {
+    if (due_in() !== 0) return;
     underWay = waiting.splice(0, MAX_REPORTS);
-    return body();
+    return body(underWay);
   }
 
   function last_words() {
-    const kept = underWay;
-    underWay = waiting.splice(0, MAX_REPORTS);
-    const words = body();
-    underWay = kept;
-    return words;
+    return body(waiting.splice(0, MAX_REPORTS));
   }
 
-  function body() {
+  function body(finals) {
     const now = performance.now();
-    const reports = [...underWay];
+    const reports = [...finals];
     for (const stream of streams.values())
       if (stream.interim <= now && reports.length < MAX_REPORTS) {
         stream.interim = now + INTERIM_MS;
         reports.push({ ...stream.report });
         stream.report.rev++;
       }
-    if (streams.size) wakeIn(INTERIM_MS);
-    if (early && reports.length) reports[0] = { ...reports[0], dropped: { early: early } };
-    early = reports.length ? 0 : early;
-    return reports.length ? JSON.stringify({ reports }) : undefined;
+    if (!reports.length) return;
+    if (early) reports[0] = { ...reports[0], dropped: { early } };
+    early = 0;
+    return JSON.stringify({ reports });
   }
 
-  function answered(status) {
-    const again = !status || status == 429 || status >= 500;
-    if (again && ++tries < MAX_TRIES) waiting = underWay.concat(waiting);
-    else tries = 0;
+  function answered(status, retryAfterMs) {
+    const failed = !status || status == 429 || status >= 500;
+    const again = failed && ++tries < MAX_TRIES;
+    if (!again) tries = 0;
+    if (again) waiting = underWay.concat(waiting);
     underWay = [];
-    if (waiting.length) wakeIn(again ? RETRY_MS << tries : 0);
-  }
-
-  function wakeIn(ms) {
-    const due = performance.now() + ms;
-    if (timer && timer.due <= due) return;
-    clearTimeout(timer?.id);
-    const id = setTimeout(() => {
-      timer = undefined;
-      wake();
-    }, ms);
-    timer = { due, id };
+    due = performance.now() + (failed ? Math.max(RETRY_MS << tries, retryAfterMs) : 0);
   }
 }

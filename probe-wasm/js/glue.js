@@ -2,10 +2,9 @@
 
 import { initSync, Session } from "llm-rum-glue";
 
-/** A session in a compiled module. Throws where it cannot be made. */
-export function createSession(module, options, wake) {
+export function createSession(module, { useCase, provider, release }) {
   initSync({ module });
-  const session = Session.create(options, wake);
-  if (!session) throw new TypeError("the page has no clock, or an option is of the wrong type");
-  return session;
+  // A tablet may take itself for a desktop, but no desktop of its kind has a touch screen.
+  const touch = navigator.maxTouchPoints > 1;
+  return new Session(useCase, provider, release, navigator.userAgent, touch, !document.hidden);
 }

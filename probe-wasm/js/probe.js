@@ -36,7 +36,7 @@ function createProbe(options) {
   const cleanups = [];
   /** What the tap told before the session could listen. */
   const early = tap.sink;
-  let session, loading, pumping, submitted;
+  let session, loading, pumping, submitted, timer;
   let faults = 0;
   let keys = 0;
 
@@ -96,13 +96,14 @@ function createProbe(options) {
   }
 
   async function makeSession() {
+    // Where this fails, by a CSP above all, chunks are still seen.
     try {
       if (!wasmUrl) throw new TypeError("no wasm is wanted");
       const response = await tap.native.call(window, wasmUrl);
       const module = await WebAssembly.compile(await response.arrayBuffer());
-      return createSession(module, facts, wake);
+      return createSession(module, facts);
     } catch {
-      return createChunkSession(facts, wake);
+      return createChunkSession(facts);
     }
   }
 
@@ -115,6 +116,7 @@ function createProbe(options) {
       else take(stream, ...moment);
     if (lost.size) session.lost_early(lost.size);
     tap.sink = (...moment) => guard(() => take(...moment));
+    setTimer();
   }
 
   function take(stream, moment, value, time) {
@@ -127,8 +129,7 @@ function createProbe(options) {
       case READ:
         return session.read(key);
       case CHUNK:
-        if (session.chunk(key, time, value)) tell(callbacks.first, session.report(key));
-        return;
+        return session.chunk(key, time, bytesOf(value)) && firstToken(key);
       case CLOSED:
         return end(stream, time, BODY_ENDED);
       case CANCELLED:
@@ -147,7 +148,8 @@ function createProbe(options) {
     const { time, signal, model } = stream;
     const submit = time - submitted <= SUBMIT_MS && time >= submitted ? submitted : undefined;
     stream.key = ++keys;
-    session.open(stream.key, randomId(), time, submit, model);
+    session.open(stream.key, randomId(), time, submit, model, location.pathname, navigator.connection?.effectiveType);
+    setTimer();
     // An app that has stopped reading learns of an abort nowhere else.
     stream.abort = () => guard(() => stream.key && end(stream, performance.now(), whyFailed(signal)));
     signal?.addEventListener?.("abort", stream.abort);
@@ -161,22 +163,30 @@ function createProbe(options) {
   function end(stream, time, how) {
     const report = session.end(stream.key, time, how);
     forget(stream);
+    setTimer();
     if (report) tell(callbacks.end, report);
   }
 
+  function firstToken(key) {
+    setTimer();
+    tell(callbacks.first, session.report(key));
+  }
+
   function takeWhole(stream, time, whole) {
-    const bytes = typeof whole == "string" ? new TextEncoder().encode(whole) : asBytes(whole);
-    if (bytes) session.chunk(stream.key, time, bytes);
+    const bytes = typeof whole == "string" ? new TextEncoder().encode(whole) : bytesOf(whole);
+    if (bytes && session.chunk(stream.key, time, bytes)) firstToken(stream.key);
     end(stream, time, bytes ? BODY_ENDED : UNSEEN);
   }
 
   // Two microtasks later the app's own reaction to the read has run.
-  function tell(callbacks, report) {
-    for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(report)));
+  function tell(callbacks, json) {
+    for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
   }
 
-  function wake() {
-    queueMicrotask(pump);
+  function setTimer() {
+    const ms = session.due_in();
+    clearTimeout(timer);
+    timer = ms == null ? undefined : setTimeout(pump, ms);
   }
 
   /** Sends what is due, one batch after the other, until nothing is or the collector wants a rest. */
@@ -187,13 +197,14 @@ function createProbe(options) {
   async function sendAll() {
     for (let body; (body = guard(() => session?.batch())); ) {
       const { status, retryAfterMs } = await sender.post(body);
-      guard(() => session?.answered(status, retryAfterMs));
+      guard(() => session?.answered(status, retryAfterMs, Math.random()));
     }
+    guard(() => session && setTimer());
   }
 
   function leave(gone) {
     // Nothing will be loaded any more: what is held is told without being parsed.
-    if (gone && !session) guard(() => takeOver(createChunkSession(facts, wake)));
+    if (gone && !session) guard(() => takeOver(createChunkSession(facts)));
     guard(() => {
       if (gone) session?.page_gone();
       session?.hurry();
@@ -202,6 +213,7 @@ function createProbe(options) {
   }
 
   function silence() {
+    clearTimeout(timer);
     tap.sink = silent;
     tap.held.length = 0;
     session = undefined;
@@ -235,9 +247,11 @@ function whyFailed(signal, error) {
   return signal?.aborted || name == "AbortError" ? APP_ENDED : READ_FAILED;
 }
 
-function asBytes(value) {
+/** A reader that brings its own buffer may get other views than bytes. */
+function bytesOf(value) {
   if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
 function randomId() {

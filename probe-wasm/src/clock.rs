@@ -1,38 +1,29 @@
 //! The page's monotonic clock, read nowhere else in Rust: milliseconds since the page began.
 
-use web_sys::Performance;
+use wasm_bindgen::prelude::wasm_bindgen;
 
-/// `performance.now()` and the size of its steps.
-pub(crate) struct Clock(Performance);
+#[wasm_bindgen]
+extern "C" {
+    /// This moment.
+    #[wasm_bindgen(js_namespace = performance)]
+    pub(crate) fn now() -> f64;
+}
 
-impl Clock {
-    /// `None` where there is no window.
-    pub(crate) fn of_page() -> Option<Self> {
-        Some(Self(web_sys::window()?.performance()?))
-    }
-
-    pub(crate) fn now(&self) -> f64 {
-        self.0.now()
-    }
-
-    /// The smallest step seen while watching the clock for up to [`LOOK_MS`]. `None` where it did
-    /// not move: such a clock is coarser than anything worth measuring.
-    pub(crate) fn resolution(&self) -> Option<f64> {
-        let start = self.now();
-        let mut last = start;
-        let mut smallest: Option<f64> = None;
-        while last - start < LOOK_MS {
-            let now = self.now();
-            let step = ((now - last) * 1000.0).round() / 1000.0;
-            if step > 0.0 {
-                smallest = Some(smallest.map_or(step, |least| least.min(step)));
-                last = now;
-            }
-            if now - start >= LOOK_MS {
-                break;
-            }
+/// The smallest step seen while watching the clock for [`LOOK_MS`]. `None` where it did not move.
+pub(crate) fn resolution() -> Option<f64> {
+    let start = now();
+    let mut last = start;
+    let mut smallest = None;
+    loop {
+        let time = now();
+        let step = ((time - last) * 1000.0).round() / 1000.0;
+        if step > 0.0 {
+            smallest = Some(f64::min(smallest.unwrap_or(step), step));
+            last = time;
         }
-        smallest
+        if time - start >= LOOK_MS {
+            return smallest;
+        }
     }
 }
 

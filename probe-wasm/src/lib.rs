@@ -1,157 +1,133 @@
-//! The probe in the page, as the facade sees it: the tap's moments come in as numbers and bytes,
-//! reports come out as plain objects and batches as JSON.
+//! The probe in the page, as the facade sees it: the tap's moments come in, JSON of reports and of
+//! requests to the collector goes out.
 //!
-//! JavaScript calls Rust. The only call the other way is the wake-up of a timer, which comes back
-//! later. A panic ends in a trap, which the facade catches, and with it the probe.
+//! Only numbers, strings and bytes cross the boundary, and JavaScript always calls Rust. A panic ends
+//! in a trap, which the facade catches, and with it the probe.
 
 mod clock;
-mod options;
+mod json;
 mod page;
 mod send;
 mod session;
 
-use beacon::StreamReport;
-use gloo_timers::callback::Timeout;
-use js_sys::{Function, JSON};
-use serde::Serialize;
-use serde_wasm_bindgen::Serializer;
-use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::clock::Clock;
 use crate::send::Answer;
-use crate::session::{How, Opening};
+use crate::session::{How, Opening, Options};
+
+// SAFETY: the module has no shared memory, so only the page's own thread ever runs in it.
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static MEMORY: lol_alloc::AssumeSingleThreaded<lol_alloc::FreeListAllocator> =
+    unsafe { lol_alloc::AssumeSingleThreaded::new(lol_alloc::FreeListAllocator::new()) };
 
 /// All streams of a page, and what is to be sent of them.
 #[wasm_bindgen]
-pub struct Session {
-    inner: session::Session,
-    clock: Clock,
-    wake: Function,
-    /// The timer that is set, and for when.
-    timer: Option<(f64, Timeout)>,
-}
+pub struct Session(session::Session);
 
 #[wasm_bindgen]
 impl Session {
-    /// `wake` is called, from the event loop, when [`batch`](Self::batch) has something to give.
-    /// `None` where there is no window, or where the options are of the wrong types.
-    #[wasm_bindgen(js_name = create)]
+    /// `agent` and `touch` are the browser's words for itself and for a touch screen.
+    #[wasm_bindgen(constructor)]
     #[must_use]
-    pub fn new(options: JsValue, wake: Function) -> Option<Self> {
-        let options = serde_wasm_bindgen::from_value(options).ok()?;
-        let clock = Clock::of_page()?;
-        let inner =
-            session::Session::new(options, page::of_browser(), clock.resolution(), page::is_visible());
-        Some(Self { inner, clock, wake, timer: None })
+    pub fn new(
+        use_case: Option<String>,
+        provider: Option<String>,
+        release: Option<String>,
+        agent: &str,
+        touch: bool,
+        visible: bool,
+    ) -> Self {
+        let options = Options { use_case, provider, release };
+        Self(session::Session::new(options, page::of_browser(agent, touch), clock::resolution(), visible))
     }
 
     /// A request was made at `request`; `submit` is the gesture that led to it.
-    pub fn open(&mut self, key: u32, id: String, request: f64, submit: Option<f64>, model: Option<String>) {
-        self.inner.open(key, Opening { id, request, submit, model, page: page::of_moment() });
-        self.set_timer();
+    #[allow(clippy::too_many_arguments, reason = "an object would cost the page 2 kB of glue")]
+    pub fn open(
+        &mut self,
+        key: u32,
+        id: String,
+        request: f64,
+        submit: Option<f64>,
+        model: Option<String>,
+        path: &str,
+        connection: Option<String>,
+    ) {
+        self.0.open(key, Opening { id, request, submit, model, page: page::of_moment(path, connection) });
     }
 
     /// The response came.
     pub fn headers(&mut self, key: u32, time: f64, status: u16, content_type: &str) {
-        self.inner.headers(key, time, status, content_type);
+        self.0.headers(key, time, status, content_type);
     }
 
     /// The app asked for body bytes.
     pub fn read(&mut self, key: u32) {
-        self.inner.read(key);
+        self.0.read(key);
     }
 
     /// The app got bytes. Whether they brought the first token.
     pub fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> bool {
-        let first = self.inner.chunk(key, time, bytes);
-        if first {
-            self.set_timer();
-        }
-        first
+        self.0.chunk(key, time, bytes)
     }
 
     /// The stream ended. Its final report, or `undefined` when it was not open.
-    pub fn end(&mut self, key: u32, time: f64, how: u8) -> JsValue {
-        let report = self.inner.end(key, time, How::from_number(how));
-        self.set_timer();
-        report.as_ref().map_or(JsValue::UNDEFINED, object)
+    pub fn end(&mut self, key: u32, time: f64, how: u8) -> Option<String> {
+        self.0.end(key, time, How::from_number(how))
     }
 
     /// It was no stream.
     pub fn forget(&mut self, key: u32) {
-        self.inner.forget(key);
+        self.0.forget(key);
     }
 
     /// The stream's report as of now, or `undefined` when it is not open.
     #[must_use]
-    pub fn report(&self, key: u32) -> JsValue {
-        self.inner.report(key).as_ref().map_or(JsValue::UNDEFINED, object)
+    pub fn report(&self, key: u32) -> Option<String> {
+        self.0.report(key)
     }
 
     /// Streams that the queue before this session had to give up.
     pub fn lost_early(&mut self, streams: u32) {
-        self.inner.lost_early(streams);
+        self.0.lost_early(streams);
     }
 
     /// The page was shown or hidden.
     pub fn set_visible(&mut self, visible: bool) {
-        self.inner.set_visible(visible);
+        self.0.set_visible(visible);
     }
 
     /// The page goes away for good: what is open ends here.
     pub fn page_gone(&mut self) {
-        self.inner.page_gone(self.clock.now());
+        self.0.page_gone(clock::now());
     }
 
     /// Makes everything due.
     pub fn hurry(&mut self) {
-        self.inner.hurry(self.clock.now());
+        self.0.hurry(clock::now());
+    }
+
+    /// In how many milliseconds [`batch`](Self::batch) will have something; `undefined`: not before
+    /// something happens.
+    #[must_use]
+    pub fn due_in(&self) -> Option<f64> {
+        self.0.due().map(|due| (due - clock::now()).max(0.0))
     }
 
     /// The next body to send, for which [`answered`](Self::answered) is owed.
     pub fn batch(&mut self) -> Option<String> {
-        // The timer that led here, if one did, is spent.
-        self.timer = None;
-        let body = self.inner.batch(self.clock.now(), json);
-        self.set_timer();
-        body
+        self.0.batch(clock::now())
     }
 
     /// The next body to send when no answer can be awaited. Call until `undefined`.
     pub fn last_words(&mut self) -> Option<String> {
-        self.inner.last_words(self.clock.now(), json)
+        self.0.last_words(clock::now())
     }
 
-    /// The collector's answer: a status of 0 when none came, and `Retry-After` or 0.
-    pub fn answered(&mut self, status: u16, retry_after_ms: f64) {
-        let answer = Answer { status, retry_after_ms, spread: js_sys::Math::random() };
-        self.inner.answered(self.clock.now(), answer);
-        self.set_timer();
-    }
-
-    fn set_timer(&mut self) {
-        let due = self.inner.due();
-        let set = self.timer.as_ref().map(|(time, _)| *time);
-        if due == set {
-            return;
-        }
-        self.timer = due.map(|due| {
-            let delay = (due - self.clock.now()).clamp(0.0, MAX_DELAY_MS);
-            let wake = self.wake.clone();
-            // The wake-up has nobody to tell of an error, and the facade catches its own.
-            (due, Timeout::new(delay.ceil() as u32, move || drop(wake.call0(&JsValue::UNDEFINED))))
-        });
+    /// The collector's answer: a status of 0 when none came, and `Retry-After` or 0. `spread` is
+    /// anything from 0 to 1.
+    pub fn answered(&mut self, status: u16, retry_after_ms: f64, spread: f64) {
+        self.0.answered(clock::now(), Answer { status, retry_after_ms, spread });
     }
 }
-
-/// A report as callbacks get it: plain data, numbers and strings.
-fn object(report: &StreamReport) -> JsValue {
-    report.serialize(&Serializer::json_compatible()).unwrap_or(JsValue::UNDEFINED)
-}
-
-fn json(report: &StreamReport) -> String {
-    JSON::stringify(&object(report)).map_or_else(|_| String::new(), String::from)
-}
-
-const MAX_DELAY_MS: f64 = 600_000.0;

@@ -2,65 +2,32 @@
 //! that could tell one user from another.
 
 use beacon::Page;
-use js_sys::Reflect;
-use wasm_bindgen::JsValue;
-use web_sys::{Navigator, VisibilityState};
 
 /// What holds for the whole life of the page.
-pub(crate) fn of_browser() -> Page {
-    let Some(navigator) = web_sys::window().map(|window| window.navigator()) else {
-        return Page::default();
-    };
-    let agent = navigator.user_agent().unwrap_or_default();
-    let [browser, os, device] = families(&agent, touch_points(&navigator) > 1.0);
-    Page {
-        browser: browser.map(Into::into),
-        os: os.map(Into::into),
-        device: device.map(Into::into),
-        ..Page::default()
-    }
+pub(crate) fn of_browser(agent: &str, touch: bool) -> Page {
+    let [browser, os, device] = families(agent, touch).map(|family| family.map(Into::into));
+    Page { browser, os, device, ..Page::default() }
 }
 
 /// The route at this moment, and the browser's class of the connection where it has one.
-pub(crate) fn of_moment() -> Page {
-    let Some(window) = web_sys::window() else { return Page::default() };
-    let route = window.location().pathname().ok().map(|path| route(&path).into());
-    Page { route, connection: connection(&window.navigator()).map(Into::into), ..Page::default() }
-}
-
-/// Whether the page can be seen now.
-pub(crate) fn is_visible() -> bool {
-    web_sys::window()
-        .and_then(|window| window.document())
-        .is_some_and(|document| document.visibility_state() != VisibilityState::Hidden)
-}
-
-// Neither is in every browser, nor in web-sys without its unstable flag.
-fn connection(navigator: &Navigator) -> Option<String> {
-    let connection = Reflect::get(navigator, &JsValue::from_str("connection")).ok()?;
-    Reflect::get(&connection, &JsValue::from_str("effectiveType")).ok()?.as_string()
-}
-
-fn touch_points(navigator: &Navigator) -> f64 {
-    Reflect::get(navigator, &JsValue::from_str("maxTouchPoints"))
-        .ok()
-        .and_then(|points| points.as_f64())
-        .unwrap_or_default()
+pub(crate) fn of_moment(path: &str, connection: Option<String>) -> Page {
+    Page { route: Some(route(path).into()), connection: connection.map(Into::into), ..Page::default() }
 }
 
 /// Browser, operating system and device by the user agent string: the first word found decides, as
 /// each browser names those that it wants to be taken for after itself.
 fn families(agent: &str, touch: bool) -> [Option<&'static str>; 3] {
-    let first = |words: &[(&str, &'static str)]| {
-        words.iter().find(|(word, _)| agent.contains(word)).map(|&(_, family)| family)
-    };
+    // `str::contains` brings a search for long texts along, of 2 kB.
+    let has = |word: &str| agent.as_bytes().windows(word.len()).any(|part| part == word.as_bytes());
+    let first =
+        |words: &[(&str, &'static str)]| words.iter().find(|(word, _)| has(word)).map(|&(_, family)| family);
     let browser = first(BROWSERS);
     // An iPad takes itself for a Mac, but no Mac has a touch screen.
-    let pad = agent.contains("iPad") || (touch && agent.contains("Macintosh"));
+    let pad = has("iPad") || (touch && has("Macintosh"));
     let os = if pad { Some("ios") } else { first(SYSTEMS) };
-    let device = if pad || (agent.contains("Android") && !agent.contains("Mobi")) {
+    let device = if pad || (has("Android") && !has("Mobi")) {
         "tablet"
-    } else if agent.contains("Mobi") {
+    } else if has("Mobi") {
         "mobile"
     } else {
         "desktop"

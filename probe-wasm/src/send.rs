@@ -1,20 +1,19 @@
-//! What goes out when: reports of ended streams and the collector's answers come in, batches go
-//! out. Time is an argument, and so is the encoder; the facade makes the requests.
+//! What goes out when: JSON of ended streams and the collector's answers come in, bodies go out.
+//! Time is an argument; the facade makes the requests.
 
-use std::collections::VecDeque;
 use std::mem;
 
-use beacon::{Dropped, StreamReport};
+use beacon::Dropped;
 
-/// Makes a report's JSON.
-pub(crate) type Encode = fn(&StreamReport) -> String;
+use crate::json::to_json;
 
-/// Final reports until the collector has answered for them. One batch is under way at a time.
+/// Final reports until the collector has answered for them. One body is under way at a time.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    waiting: VecDeque<StreamReport>,
-    under_way: Option<Vec<StreamReport>>,
-    /// When the next batch may go; `None` while nothing waits.
+    /// The oldest first.
+    waiting: Vec<String>,
+    under_way: Option<Vec<String>>,
+    /// When the next body may go; `None` while nothing waits.
     due: Option<f64>,
     /// After a failure nothing goes before this.
     not_before: f64,
@@ -22,11 +21,11 @@ pub(crate) struct Outbox {
     /// How many of the next reports go alone: a refusal of many does not say which one it means.
     alone: usize,
     dropped: Dropped,
-    /// The part of `dropped` that the batch under way tells.
+    /// The part of `dropped` that the body under way tells.
     told: Dropped,
 }
 
-/// What the collector said to a batch.
+/// What the collector said to a body.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Answer {
     /// 0 when none came.
@@ -37,22 +36,20 @@ pub(crate) struct Answer {
     pub(crate) spread: f64,
 }
 
-/// JSON of one request's body as it fills.
+/// One request's body as it fills.
 pub(crate) struct Batch {
-    json: String,
-    encode: Encode,
-    reports: usize,
+    body: String,
     told: Dropped,
 }
 
 impl Outbox {
     /// Queues a final report. The oldest gives way when too many wait.
-    pub(crate) fn push(&mut self, now: f64, report: StreamReport) {
-        self.waiting.push_back(report);
-        if self.waiting.len() > MAX_WAITING {
-            self.waiting.pop_front();
+    pub(crate) fn push(&mut self, now: f64, report: String) {
+        if self.waiting.len() >= MAX_WAITING {
+            self.waiting.remove(0);
             self.dropped.queue_full += 1;
         }
+        self.waiting.push(report);
         self.hurry(now + DELAY_MS);
     }
 
@@ -64,98 +61,90 @@ impl Outbox {
     /// Lets what waits go at `time` at the latest.
     pub(crate) fn hurry(&mut self, time: f64) {
         if !self.waiting.is_empty() {
-            self.due = Some(self.due.map_or(time, |due| due.min(time)));
+            self.due = earlier(self.due, Some(time));
         }
     }
 
-    /// When the next batch may go, if what waits or something else of that time is to be in it.
+    /// When the next body may go, if what waits or something else of that time is to be in it.
     /// `None` while there is nothing, or an answer is awaited.
     pub(crate) fn due_with(&self, other: Option<f64>) -> Option<f64> {
         if self.under_way.is_some() {
             return None;
         }
-        let due = self.due.into_iter().chain(other).reduce(f64::min)?;
-        Some(due.max(self.not_before))
+        Some(earlier(self.due, other)?.max(self.not_before))
     }
 
-    /// A batch to fill, which tells what was dropped.
-    pub(crate) fn begin(&self, encode: Encode) -> Batch {
-        let told = self.dropped;
-        Batch { json: String::new(), encode, reports: 0, told }
+    /// A body to fill, which tells what was dropped.
+    pub(crate) fn begin(&self) -> Batch {
+        Batch { body: String::new(), told: self.dropped }
     }
 
-    /// Puts what waits into `batch`, as far as it fits.
-    pub(crate) fn fill(&mut self, batch: &mut Batch) -> Vec<StreamReport> {
-        let mut taken = Vec::new();
-        while let Some(report) = self.waiting.front() {
-            if (self.alone > 0 && !taken.is_empty()) || !batch.add(report.clone()) {
-                break;
-            }
-            taken.extend(self.waiting.pop_front());
-        }
-        self.due = if self.waiting.is_empty() { None } else { Some(0.0) };
-        taken
+    /// Puts what waits into `batch`, as far as it fits, and gives it out of its hands.
+    pub(crate) fn fill(&mut self, batch: &mut Batch) -> Vec<String> {
+        let limit = if self.alone > 0 { 1 } else { usize::MAX };
+        let fitting = self.waiting.iter().take(limit).take_while(|report| batch.add(report)).count();
+        let rest = self.waiting.split_off(fitting);
+        self.due = if rest.is_empty() { None } else { Some(0.0) };
+        mem::replace(&mut self.waiting, rest)
     }
 
-    /// `taken` is on its way with `batch`, and an answer will come.
-    pub(crate) fn sent(&mut self, taken: Vec<StreamReport>, batch: &Batch) {
-        self.told = batch.told;
+    /// `taken` is on its way, and an answer will come.
+    pub(crate) fn sent(&mut self, taken: Vec<String>, told: Dropped) {
+        self.told = told;
         self.under_way = Some(taken);
     }
 
-    /// `batch` went out as the page was left: no answer will come.
-    pub(crate) fn sent_blindly(&mut self, batch: &Batch) {
-        self.forget_told(batch.told);
+    /// It went out as the page was left: no answer will come.
+    pub(crate) fn sent_blindly(&mut self, told: Dropped) {
+        self.forget(told);
     }
 
-    /// The collector's answer to the batch under way.
+    /// The collector's answer to the body under way.
     pub(crate) fn answered(&mut self, now: f64, answer: Answer) {
         let Some(taken) = self.under_way.take() else { return };
         let told = mem::take(&mut self.told);
+        let count = taken.len();
         match answer.status {
             200..=299 => {
                 self.failures = 0;
-                self.alone = self.alone.saturating_sub(taken.len());
-                self.forget_told(told);
+                self.alone = self.alone.saturating_sub(count);
+                self.forget(told);
             }
             429 | 503 => self.retry(now, taken, answer),
             0 | 408 | 500..=599 if self.failures < MAX_RETRIES => self.retry(now, taken, answer),
             0 | 408 | 500..=599 => {
                 self.failures = 0;
-                self.dropped.send_failed += count(&taken);
+                self.dropped.send_failed += count as u32;
             }
-            _ if taken.len() > 1 => {
-                self.alone = taken.len();
-                self.put_back(taken);
-                self.hurry(now);
+            _ if count > 1 => {
+                self.alone = count;
+                self.put_back(now, taken);
             }
             _ => {
                 self.alone = self.alone.saturating_sub(1);
-                self.dropped.refused += count(&taken);
+                self.dropped.refused += count as u32;
             }
         }
     }
 
-    fn retry(&mut self, now: f64, taken: Vec<StreamReport>, answer: Answer) {
+    fn retry(&mut self, now: f64, taken: Vec<String>, answer: Answer) {
         let doublings = self.failures.min(MAX_DOUBLINGS);
         let backoff = FIRST_RETRY_MS * f64::from(1_u32 << doublings) * (0.75 + answer.spread / 2.0);
         self.failures += 1;
         self.not_before = now + backoff.max(answer.retry_after_ms.min(MAX_RETRY_AFTER_MS));
-        self.put_back(taken);
+        self.put_back(now, taken);
+    }
+
+    /// Before what has come since; the oldest give way when too many wait.
+    fn put_back(&mut self, now: f64, mut taken: Vec<String>) {
+        taken.append(&mut self.waiting);
+        let excess = taken.len().saturating_sub(MAX_WAITING);
+        self.dropped.queue_full += excess as u32;
+        self.waiting = taken.split_off(excess);
         self.hurry(now);
     }
 
-    fn put_back(&mut self, taken: Vec<StreamReport>) {
-        for report in taken.into_iter().rev() {
-            if self.waiting.len() < MAX_WAITING {
-                self.waiting.push_front(report);
-            } else {
-                self.dropped.queue_full += 1;
-            }
-        }
-    }
-
-    fn forget_told(&mut self, told: Dropped) {
+    fn forget(&mut self, told: Dropped) {
         self.dropped.queue_full -= told.queue_full;
         self.dropped.send_failed -= told.send_failed;
         self.dropped.refused -= told.refused;
@@ -164,34 +153,40 @@ impl Outbox {
 }
 
 impl Batch {
-    /// Adds one report, unless the body would grow too long for a keepalive request.
-    pub(crate) fn add(&mut self, mut report: StreamReport) -> bool {
-        if self.reports == 0 && self.told != Dropped::default() {
-            report.dropped = Some(self.told);
-        }
-        let json = (self.encode)(&report);
-        if self.reports > 0 && self.json.len() + json.len() > MAX_BODY_BYTES {
+    /// Adds one report, unless the body would grow too long for a keepalive request. The first one
+    /// always fits, and tells what was dropped.
+    pub(crate) fn add(&mut self, report: &str) -> bool {
+        let first = self.body.is_empty();
+        if !first && self.body.len() + report.len() > MAX_BODY_BYTES {
             return false;
         }
-        self.json.push_str(if self.reports == 0 { "{\"reports\":[" } else { "," });
-        self.json.push_str(&json);
-        self.reports += 1;
+        self.body.push_str(if first { "{\"reports\":[" } else { "," });
+        self.body.push_str(report);
+        if first && self.told != Dropped::default() {
+            // Reports carry no `dropped` of their own: it goes before the closing brace.
+            self.body.pop();
+            self.body.push_str(",\"dropped\":");
+            self.body.push_str(&to_json(&self.told));
+            self.body.push('}');
+        }
         true
     }
 
-    /// The body. `None` when nothing was added.
-    pub(crate) fn body(&self) -> Option<String> {
-        if self.reports == 0 {
+    /// The body and what it tells of drops. `None` when nothing was added.
+    pub(crate) fn finish(mut self) -> Option<(String, Dropped)> {
+        if self.body.is_empty() {
             return None;
         }
-        let mut body = self.json.clone();
-        body.push_str("]}");
-        Some(body)
+        self.body.push_str("]}");
+        Some((self.body, self.told))
     }
 }
 
-fn count(reports: &[StreamReport]) -> u32 {
-    reports.len() as u32
+fn earlier(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
 }
 
 /// Reports of streams that end together share a request.
@@ -206,14 +201,12 @@ const MAX_RETRY_AFTER_MS: f64 = 600_000.0;
 
 #[cfg(test)]
 mod tests {
+    use beacon::StreamReport;
+
     use super::*;
 
-    fn report(id: u32) -> StreamReport {
-        StreamReport::new(id.to_string())
-    }
-
-    fn encode(report: &StreamReport) -> String {
-        serde_json::to_string(report).unwrap()
+    fn report(id: u32) -> String {
+        to_json(&StreamReport::new(id.to_string()))
     }
 
     fn answer(status: u16) -> Answer {
@@ -225,10 +218,10 @@ mod tests {
         if outbox.due_with(None).is_none_or(|due| due > now) {
             return (Vec::new(), None);
         }
-        let mut batch = outbox.begin(encode);
+        let mut batch = outbox.begin();
         let taken = outbox.fill(&mut batch);
-        outbox.sent(taken, &batch);
-        let body = batch.body().unwrap();
+        let (body, told) = batch.finish().unwrap();
+        outbox.sent(taken, told);
         assert!(body.len() <= MAX_BODY_BYTES + 2);
         let reports = serde_json::from_str::<beacon::Batch>(&body).unwrap().reports;
         let dropped = reports.first().and_then(|report| report.dropped);
@@ -255,9 +248,9 @@ mod tests {
     fn a_body_stays_below_the_keepalive_budget_and_the_rest_follows_at_once() {
         let mut outbox = Outbox::default();
         for id in 0..MAX_WAITING as u32 {
-            let mut report = report(id);
+            let mut report = StreamReport::new(id.to_string());
             report.finish_reason = Some("x".repeat(400).into());
-            outbox.push(0.0, report);
+            outbox.push(0.0, to_json(&report));
         }
         let mut seen = 0;
         while seen < MAX_WAITING {

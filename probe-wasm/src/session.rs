@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use beacon::{Outcome, Page, StreamReport};
 use probe_core::{End, Meter, Timestamp};
 
-use crate::options::Options;
-use crate::send::{Answer, Batch, DELAY_MS, Encode, Outbox};
+use crate::json::to_json;
+use crate::send::{Answer, Batch, DELAY_MS, Outbox};
 
 /// The open streams, and the reports of those that ended until they are delivered.
 pub(crate) struct Session {
@@ -18,6 +18,17 @@ pub(crate) struct Session {
     visible: bool,
     streams: Vec<Stream>,
     outbox: Outbox,
+}
+
+/// What the page said to `start()`, the same for every report.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// What the app uses the model for.
+    pub(crate) use_case: Option<String>,
+    /// Who serves the model; what the content proves goes before it.
+    pub(crate) provider: Option<String>,
+    /// Release of the app.
+    pub(crate) release: Option<String>,
 }
 
 /// What is known when a request is made.
@@ -121,11 +132,11 @@ impl Session {
         first
     }
 
-    /// The final report, which is also queued. `None` for a stream that is not open.
-    pub(crate) fn end(&mut self, key: u32, time: f64, how: How) -> Option<StreamReport> {
+    /// The JSON of the final report, which is also queued. `None` for a stream that is not open.
+    pub(crate) fn end(&mut self, key: u32, time: f64, how: How) -> Option<String> {
         let at = self.streams.iter().position(|stream| stream.key == key)?;
         let mut stream = self.streams.remove(at);
-        let report = self.last_report(&mut stream, time, how);
+        let report = to_json(&self.last_report(&mut stream, time, how));
         self.outbox.push(time, report.clone());
         Some(report)
     }
@@ -140,9 +151,10 @@ impl Session {
         self.outbox.lost_early(streams);
     }
 
-    /// The stream as it is now.
-    pub(crate) fn report(&self, key: u32) -> Option<StreamReport> {
-        self.streams.iter().find(|stream| stream.key == key).map(|stream| self.report_of(stream))
+    /// The JSON of the stream as it is now.
+    pub(crate) fn report(&self, key: u32) -> Option<String> {
+        let stream = self.streams.iter().find(|stream| stream.key == key)?;
+        Some(to_json(&self.report_of(stream)))
     }
 
     /// The page was shown or hidden.
@@ -158,9 +170,8 @@ impl Session {
 
     /// The page goes away for good.
     pub(crate) fn page_gone(&mut self, time: f64) {
-        for mut stream in std::mem::take(&mut self.streams) {
-            let report = self.last_report(&mut stream, time, How::Meter(End::PageGone));
-            self.outbox.push(time, report);
+        while let Some(key) = self.streams.last().map(|stream| stream.key) {
+            self.end(key, time, How::Meter(End::PageGone));
         }
     }
 
@@ -171,16 +182,16 @@ impl Session {
     }
 
     /// The next body to send, for which [`answered`](Self::answered) will be called.
-    pub(crate) fn batch(&mut self, now: f64, encode: Encode) -> Option<String> {
+    pub(crate) fn batch(&mut self, now: f64) -> Option<String> {
         self.give_up_unread(now);
         if self.due().is_none_or(|due| due > now) {
             return None;
         }
-        let mut batch = self.outbox.begin(encode);
+        let mut batch = self.outbox.begin();
         let taken = self.outbox.fill(&mut batch);
         self.add_interims(&mut batch, now);
-        let body = batch.body()?;
-        self.outbox.sent(taken, &batch);
+        let (body, told) = batch.finish()?;
+        self.outbox.sent(taken, told);
         Some(body)
     }
 
@@ -193,12 +204,12 @@ impl Session {
     }
 
     /// The next body to send when no answer can be awaited any more. Call until `None`.
-    pub(crate) fn last_words(&mut self, now: f64, encode: Encode) -> Option<String> {
-        let mut batch = self.outbox.begin(encode);
+    pub(crate) fn last_words(&mut self, now: f64) -> Option<String> {
+        let mut batch = self.outbox.begin();
         self.outbox.fill(&mut batch);
         self.add_interims(&mut batch, now);
-        let body = batch.body()?;
-        self.outbox.sent_blindly(&batch);
+        let (body, told) = batch.finish()?;
+        self.outbox.sent_blindly(told);
         Some(body)
     }
 
@@ -213,7 +224,7 @@ impl Session {
 
     fn add_interims(&mut self, batch: &mut Batch, now: f64) {
         for at in 0..self.streams.len() {
-            if self.streams[at].interim <= now && batch.add(self.report_of(&self.streams[at])) {
+            if self.streams[at].interim <= now && batch.add(&to_json(&self.report_of(&self.streams[at]))) {
                 self.streams[at].interim = now + INTERIM_MS;
                 self.streams[at].rev += 1;
             }

@@ -10,12 +10,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
+use crate::run::run;
+
 /// Builds everything in `probe-wasm/dist`.
 pub fn build(root: &Path) -> Result<()> {
     let package = root.join("probe-wasm");
     let dist = package.join("dist");
     let made = target_dir(root).join("probe");
-    install(&package)?;
     fs::create_dir_all(&dist)?;
     fs::create_dir_all(&made)?;
     compile(root, &made)?;
@@ -27,28 +28,44 @@ pub fn build(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What [`size`] measured, in bytes.
-pub struct Sizes {
+/// Bytes of what pages download.
+struct Sizes {
     /// The parts, then the files that pages load.
-    pub files: Vec<FileSize>,
+    files: Vec<FileSize>,
     /// Script and Wasm together: what a page downloads.
-    pub total: FileSize,
+    total: FileSize,
 }
 
 /// One file as it is, and as servers send it.
-pub struct FileSize {
+struct FileSize {
     /// What it is.
-    pub name: String,
+    name: &'static str,
     /// As it lies on disk.
-    pub raw: u64,
+    raw: u64,
     /// With `gzip -9`.
-    pub gzip: u64,
+    gzip: u64,
     /// With brotli, quality 11.
-    pub brotli: u64,
+    brotli: u64,
 }
 
-/// Measures what [`build`] made.
-pub fn size(root: &Path) -> Result<Sizes> {
+/// Prints what [`build`] made, as a table or as one JSON object.
+pub fn size(root: &Path, json: bool) -> Result<()> {
+    let sizes = sizes(root)?;
+    if json { println!("{}", sizes.to_json()) } else { print!("{sizes}") }
+    Ok(())
+}
+
+/// Fails when a page would download more than was promised.
+pub fn hold_budgets(root: &Path) -> Result<()> {
+    let sizes = sizes(root)?;
+    let stub = sizes.of("stub.js")?;
+    ensure!(stub.gzip <= MAX_STUB_GZIP, "the stub is {} bytes by gzip, {MAX_STUB_GZIP} are allowed", stub.gzip);
+    let total = sizes.total.brotli;
+    ensure!(total <= MAX_TOTAL_BROTLI, "the probe is {total} bytes by brotli, {MAX_TOTAL_BROTLI} are allowed");
+    Ok(())
+}
+
+fn sizes(root: &Path) -> Result<Sizes> {
     let package = root.join("probe-wasm");
     let made = target_dir(root).join("probe");
     for (entry, file) in PARTS {
@@ -61,15 +78,32 @@ pub fn size(root: &Path) -> Result<Sizes> {
         .chain(dist.map(|name| (name, package.join("dist").join(name))))
         .map(|(name, path)| measure(name, &path))
         .collect::<Result<Vec<_>>>()?;
-    let of = |name: &str| files.iter().find(|file| file.name == name).context("a file was not measured");
-    let (script, wasm) = (of("llm-rum.js")?, of("llm-rum.wasm")?);
-    let total = FileSize {
-        name: "llm-rum.js + llm-rum.wasm".into(),
-        raw: script.raw + wasm.raw,
-        gzip: script.gzip + wasm.gzip,
-        brotli: script.brotli + wasm.brotli,
-    };
-    Ok(Sizes { files, total })
+    let mut sizes = Sizes { files, total: FileSize { name: TOTAL, raw: 0, gzip: 0, brotli: 0 } };
+    for name in ["llm-rum.js", "llm-rum.wasm"] {
+        let FileSize { raw, gzip, brotli, .. } = *sizes.of(name)?;
+        sizes.total.raw += raw;
+        sizes.total.gzip += gzip;
+        sizes.total.brotli += brotli;
+    }
+    Ok(sizes)
+}
+
+impl Sizes {
+    fn of(&self, name: &str) -> Result<&FileSize> {
+        self.files.iter().find(|file| file.name == name).with_context(|| format!("{name} was not measured"))
+    }
+
+    fn to_json(&self) -> String {
+        let files = self.files.iter().map(FileSize::to_json).collect::<Vec<_>>().join(",");
+        format!("{{\"files\":[{files}],\"total\":{}}}", self.total.to_json())
+    }
+}
+
+impl FileSize {
+    fn to_json(&self) -> String {
+        let Self { name, raw, gzip, brotli } = self;
+        format!("{{\"name\":\"{name}\",\"raw\":{raw},\"gzip\":{gzip},\"brotli\":{brotli}}}")
+    }
 }
 
 impl fmt::Display for Sizes {
@@ -87,22 +121,13 @@ fn target_dir(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-fn install(package: &Path) -> Result<()> {
-    let lock = fs::metadata(package.join("package-lock.json"))?.modified()?;
-    let installed = fs::metadata(package.join("node_modules/.package-lock.json")).and_then(|file| file.modified());
-    if installed.is_ok_and(|installed| installed >= lock) {
-        return Ok(());
-    }
-    run(Command::new("npm").arg("ci").current_dir(package))
-}
-
 fn compile(root: &Path, made: &Path) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
     run(Command::new(cargo)
         .args(["build", "--quiet", "--package", "probe-wasm", "--profile", "wasm", "--target", target])
         // `trap_instead_of_panicking` goes by the names; wasm-opt drops them.
-        .args(["--config", "profile.wasm.strip=false"])
+        .args(["--config", "profile.wasm.strip=false", "--config", "profile.wasm.opt-level=\"z\""])
         .current_dir(root))?;
     let mut output = Bindgen::new()
         .input_path(target_dir(root).join(target).join("wasm/probe_wasm.wasm"))
@@ -136,7 +161,6 @@ fn only_makes_messages(name: &str) -> bool {
     MESSAGES.iter().any(|part| name.contains(part))
 }
 
-
 fn optimise(package: &Path, input: &Path, output: &Path) -> Result<()> {
     run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, input]))
 }
@@ -153,7 +177,7 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
         .args([glue, outfile]))
 }
 
-fn measure(name: &str, path: &Path) -> Result<FileSize> {
+fn measure(name: &'static str, path: &Path) -> Result<FileSize> {
     let output = Command::new("node")
         .args([OsStr::new("-e"), OsStr::new(MEASURE), path.as_os_str()])
         .stderr(Stdio::inherit())
@@ -162,7 +186,7 @@ fn measure(name: &str, path: &Path) -> Result<FileSize> {
     let figures = String::from_utf8(output.stdout)?;
     let figures = figures.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
     let [raw, gzip, brotli] = figures[..] else { anyhow::bail!("{} cannot be measured", path.display()) };
-    Ok(FileSize { name: name.into(), raw, gzip, brotli })
+    Ok(FileSize { name, raw, gzip, brotli })
 }
 
 fn tool(package: &Path, name: &str) -> Command {
@@ -171,15 +195,16 @@ fn tool(package: &Path, name: &str) -> Command {
     command
 }
 
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{:?} cannot be run", command.get_program()))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
-    Ok(())
-}
+const MAX_STUB_GZIP: u64 = 1_200;
+const MAX_TOTAL_BROTLI: u64 = 24_000;
+const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
 /// What pages load: entry, file, format.
-const BUNDLES: [(&str, &str, &str); 3] =
-    [("script.js", "llm-rum.js", "iife"), ("module.js", "llm-rum.mjs", "esm"), ("stub.js", "stub.js", "iife")];
+const BUNDLES: [(&str, &str, &str); 3] = [
+    ("script.js", "llm-rum.js", "iife"),
+    ("module.js", "llm-rum.mjs", "esm"),
+    ("stub.js", "stub.js", "iife"),
+];
 
 /// Parts of them that [`size`] shows alone.
 const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
