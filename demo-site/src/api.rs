@@ -45,8 +45,8 @@ pub(crate) struct Moments {
     pub wall: Duration,
     /// Now.
     pub now_ms: f64,
-    /// When the request left the queue.
-    pub scheduled_ms: f64,
+    /// When the request left the queue. `None` where nobody can say.
+    pub scheduled_ms: Option<f64>,
     /// First generated text; `None` until then.
     pub first_token_ms: Option<f64>,
     /// Latest generated text.
@@ -208,13 +208,10 @@ impl fmt::Debug for Event {
 }
 
 /// The server's own time to first token, made right before that token.
-pub(crate) fn first_token_comment(queued: bool) -> Event {
-    Event::timed(move |moments| {
-        let queue = queued.then_some(moments.scheduled_ms);
-        match queue {
-            Some(queue_ms) => comment(&obj!("ttft_ms": moments.now_ms, "queue_ms": queue_ms)),
-            None => comment(&obj!("ttft_ms": moments.now_ms)),
-        }
+pub(crate) fn first_token_comment() -> Event {
+    Event::timed(|moments| match moments.scheduled_ms {
+        Some(queue_ms) => comment(&obj!("ttft_ms": moments.now_ms, "queue_ms": queue_ms)),
+        None => comment(&obj!("ttft_ms": moments.now_ms)),
     })
 }
 

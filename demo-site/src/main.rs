@@ -112,7 +112,7 @@ async fn traffic(args: TrafficArgs) -> anyhow::Result<()> {
             eprintln!("{ended} of {streams} streams have ended");
         }
     };
-    let sent = traffic.send(progress).await.context("cannot make an HTTP client")?;
+    let sent = traffic.send(progress).await.context("the demo site does not answer")?;
     println!("{sent}");
     anyhow::ensure!(sent.delivered.accepted == streams, "not every report was accepted");
     Ok(())

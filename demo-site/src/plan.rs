@@ -94,43 +94,59 @@ struct Script<'a> {
 
 impl Script<'_> {
     fn steps(mut self) -> (Vec<Step>, Ending) {
-        let spelling = self.answer.api.spelling();
-        let comments = self.answer.api.has_comments();
-        let first = self.first_token();
         let mut line = Timeline::new(self.kind == Kind::Buffered);
+        self.begin(&mut line);
+        match self.go_on(&mut line) {
+            Some(early) => (line.steps, early),
+            None => {
+                self.finish(&mut line);
+                (line.release(), Ending::Close)
+            }
+        }
+    }
+
+    /// The queue, the opening, and the first token with the server's time to it.
+    fn begin(&mut self, line: &mut Timeline) {
+        let spelling = self.answer.api.spelling();
+        let first = self.first_token();
         line.now = first.mul_f64(self.rng.share() * 0.2);
         line.push(Act::Schedule);
         line.send(spelling.opening(self.answer));
-
         line.now = first;
-        line.send(
-            comments.then(|| first_token_comment(true)).into_iter().chain([spelling.delta(self.answer, 0)]),
-        );
+        let told = self.answer.api.has_comments().then(first_token_comment);
+        line.send(told.into_iter().chain([spelling.delta(self.answer, 0)]));
+    }
+
+    /// The other deltas, and in their middle what goes wrong. The ending, when that is the end.
+    fn go_on(&mut self, line: &mut Timeline) -> Option<Ending> {
+        let spelling = self.answer.api.spelling();
         let total = self.answer.words.len();
         for at in 1..total {
             line.now += self.gap();
-            if at == (total / 2).max(1) {
+            let mut delta = spelling.delta(self.answer, at);
+            if at == total / 2 {
                 match self.kind {
                     Kind::Stall => line.now += STALL,
-                    Kind::CutSocket => return (line.steps, Ending::Cut),
-                    Kind::CutClean => return (line.steps, Ending::Close),
+                    Kind::CutSocket => return Some(Ending::Cut),
+                    Kind::CutClean => return Some(Ending::Close),
                     Kind::ProviderError => {
                         line.send(spelling.failure(self.answer, at));
-                        return (line.steps, Ending::Close);
+                        return Some(Ending::Close);
                     }
-                    Kind::Malformed => {
-                        line.send([spelling.delta(self.answer, at).torn()]);
-                        continue;
-                    }
+                    Kind::Malformed => delta = delta.torn(),
                     _ => {}
                 }
             }
-            line.send([spelling.delta(self.answer, at)]);
+            line.send([delta]);
         }
+        None
+    }
+
+    fn finish(&mut self, line: &mut Timeline) {
         line.now += Duration::from_millis(self.rng.between(1, 5));
-        let told = comments.then(|| generation_comment(Some(self.answer.output_tokens())));
-        line.send(told.into_iter().chain(spelling.closing(self.answer)));
-        (line.release(), Ending::Close)
+        let output_tokens = Some(self.answer.output_tokens());
+        let told = self.answer.api.has_comments().then(|| generation_comment(output_tokens));
+        line.send(told.into_iter().chain(self.answer.api.spelling().closing(self.answer)));
     }
 
     fn first_token(&mut self) -> Duration {

@@ -61,7 +61,7 @@ impl Player {
         while let Some(step) = self.steps.next() {
             sleep_until(self.recorder.arrived() + step.at).await;
             match step.act {
-                Act::Schedule => self.moments.scheduled_ms = self.recorder.now_ms(),
+                Act::Schedule => self.moments.scheduled_ms = Some(self.recorder.now_ms()),
                 Act::Make(event) => {
                     self.mark(event.tokens);
                     made.push_str(&event.text(&self.moments));

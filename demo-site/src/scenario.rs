@@ -103,7 +103,8 @@ impl Pace {
         match key {
             "first" => self.first = Some(Duration::from_millis(value)),
             "gap" => self.gap = Some(Duration::from_millis(value)),
-            "deltas" if (1..=2_000).contains(&value) => self.deltas = Some(value as usize),
+            // A fault in the middle needs a delta on either side.
+            "deltas" if (2..=2_000).contains(&value) => self.deltas = Some(value as usize),
             _ => return None,
         }
         Some(())
@@ -118,7 +119,7 @@ impl std::fmt::Display for ScenarioError {
                 write!(f, "no scenario `{name}`; there are {}", names.join(", "))
             }
             Self::Parameter(part) => {
-                write!(f, "`{part}` is none of first=MS, gap=MS (at most 60000) and deltas=N (1 to 2000)")
+                write!(f, "`{part}` is none of first=MS, gap=MS (at most 60000) and deltas=N (2 to 2000)")
             }
         }
     }
@@ -239,7 +240,7 @@ mod tests {
             refused("nonsense").starts_with("no scenario `nonsense`; there are normal, slow_first_token")
         );
         for segment in
-            ["normal;first", "normal;first=-1", "normal;gap=60001", "normal;deltas=0", "normal;x=1"]
+            ["normal;first", "normal;first=-1", "normal;gap=60001", "normal;deltas=1", "normal;x=1"]
         {
             assert!(refused(segment).contains("is none of first=MS"), "{segment}");
         }

@@ -53,14 +53,15 @@ impl Traffic {
     /// Makes the traffic; `progress` hears how many streams have ended.
     ///
     /// # Errors
-    /// When no HTTP client can be made.
+    /// When no demo site answers: its absence is no user's network error.
     pub async fn send(self, progress: impl Fn(u32)) -> reqwest::Result<Sent> {
         let client = client()?;
+        let demo: Arc<str> = self.demo.trim_end_matches('/').into();
+        client.get(format!("{demo}/healthz")).send().await?.error_for_status()?;
         let (reports, to_deliver) = mpsc::channel(1_024);
         let delivery = Delivery::new(client.clone(), &self.collector, &self.site);
         let delivery = tokio::spawn(delivery.run(to_deliver));
         let permits = Arc::new(Semaphore::new(self.concurrency.max(1)));
-        let demo: Arc<str> = self.demo.trim_end_matches('/').into();
         let mut random = Random::new(self.seed);
         let mut sent = Sent::default();
         let mut open = JoinSet::new();

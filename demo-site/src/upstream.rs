@@ -149,7 +149,6 @@ fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Respons
         response,
         recorder,
         meter,
-        moments: Moments::default(),
         deltas: 0,
         is_named: false,
         between: (api.has_comments() && is_sse).then(Between::new),
@@ -163,7 +162,6 @@ struct Relayed {
     response: reqwest::Response,
     recorder: Recorder,
     meter: Meter,
-    moments: Moments,
     deltas: u32,
     /// The log knows the answer's id.
     is_named: bool,
@@ -206,7 +204,6 @@ impl Relayed {
         let report = self.meter.report();
         let deltas = report.deltas - self.deltas;
         self.deltas = report.deltas;
-        self.moments = moments(&report, now_ms);
         if !self.is_named
             && let Some(id) = &report.response_id
         {
@@ -217,11 +214,12 @@ impl Relayed {
             self.recorder.write(&chunk, deltas);
             return chunk;
         };
+        let moments = moments(&report, now_ms);
         if seen.first_token {
-            between.insert(&first_token_comment(false).text(&self.moments));
+            between.insert(&first_token_comment().text(&moments));
         }
-        if seen.ended && self.moments.first_token_ms.is_some() {
-            between.insert(&generation_comment(report.output_tokens).text(&self.moments));
+        if seen.ended && moments.first_token_ms.is_some() {
+            between.insert(&generation_comment(report.output_tokens).text(&moments));
         }
         let chunk = between.pass(chunk);
         self.recorder.write(&chunk, deltas);

@@ -29,6 +29,7 @@ impl Spelling for Ollama {
         let (model, input, output) = (answer.model.clone(), answer.input_tokens, answer.output_tokens());
         let spell = move |moments: &Moments| {
             let first_ms = moments.first_token_ms.unwrap_or(moments.now_ms);
+            let scheduled_ms = moments.scheduled_ms.unwrap_or_default();
             line(&obj!(
                 "model": &model,
                 "created_at": &date(moments.wall),
@@ -36,9 +37,9 @@ impl Spelling for Ollama {
                 "done": true,
                 "done_reason": "stop",
                 "total_duration": nanoseconds(moments.now_ms),
-                "load_duration": nanoseconds(moments.scheduled_ms),
+                "load_duration": nanoseconds(scheduled_ms),
                 "prompt_eval_count": input,
-                "prompt_eval_duration": nanoseconds(first_ms - moments.scheduled_ms),
+                "prompt_eval_duration": nanoseconds(first_ms - scheduled_ms),
                 "eval_count": output,
                 "eval_duration": nanoseconds(moments.last_token_ms - first_ms),
             ))
