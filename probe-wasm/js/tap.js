@@ -144,7 +144,7 @@ export function createTap(sink) {
           () => (cancelled = false),
         );
 
-      const watchReads = (target, name) =>
+      const watchReads = (target, name, closed) =>
         watch(
           target,
           name,
@@ -161,14 +161,14 @@ export function createTap(sink) {
           },
           read,
           // A released lock or a bad view rejects a read, but not the stream.
-          (error) => (target.closed ?? Promise.reject(error)).catch((reason) => reason == error && fail(error)),
+          (error) => (closed ?? Promise.reject(error)).catch((reason) => reason == error && fail(error)),
         );
 
-      const release = () => reader.releaseLock();
+      const release = () => reader?.releaseLock();
 
       watchCancel(body, "cancel");
       watch(body, "getReader", (reader) => {
-        watchReads(reader, "read");
+        watchReads(reader, "read", reader.closed);
         watchCancel(reader, "cancel");
       });
       for (const name of ["values", Symbol.asyncIterator])
