@@ -21,18 +21,23 @@ pub(crate) struct Word(u32);
 
 impl Word {
     pub(crate) const fn of(text: &[u8]) -> Self {
-        let mut hash = text.len() as u64;
-        let mut at = 0;
-        while at < text.len() {
-            let (mut eight, mut byte) = (0, 0);
-            while byte < 8 && at + byte < text.len() {
-                eight |= (text[at + byte] as u64) << (8 * byte);
-                byte += 1;
-            }
-            hash = Self::mix(hash, eight);
-            at += 8;
+        let (mut hash, mut rest) = (0, text);
+        while let Some((eight, more)) = rest.split_first_chunk() {
+            hash = Self::mix(hash, u64::from_le_bytes(*eight));
+            rest = more;
         }
-        Self((hash >> 32) as u32)
+        let mut last = 0;
+        let mut at = 0;
+        while at < rest.len() {
+            last |= (rest[at] as u64) << (8 * at);
+            at += 1;
+        }
+        Self::end(hash, last, rest.len())
+    }
+
+    /// Takes in the last bytes, of which there are at most seven.
+    const fn end(hash: u64, last: u64, len: usize) -> Self {
+        Self((Self::mix(hash, last | (len as u64) << 56) >> 32) as u32)
     }
 
     const fn mix(hash: u64, eight: u64) -> u64 {
@@ -162,11 +167,14 @@ impl<'a> Json<'a> {
         if !self.another(b'}') {
             return None;
         }
-        let key = self.quoted()?;
+        let key = match self.plain_key() {
+            Some(key) => key,
+            None => Word::of(self.quoted()?),
+        };
         if self.peek() == Some(b':') {
             self.at += 1;
             self.owed = true;
-            return Some(Word::of(key));
+            return Some(key);
         }
         self.fail();
         None
@@ -247,6 +255,30 @@ impl<'a> Json<'a> {
             self.at += 1;
         }
         None
+    }
+
+    /// Takes a key in one pass, eight bytes at a time. `None` if it has escapes, or lies too near the
+    /// end of the text for that.
+    fn plain_key(&mut self) -> Option<Word> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let (mut hash, mut at) = (0, self.at + 1);
+        loop {
+            let eight = u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+            let hits = special_bytes(eight);
+            if hits != 0 {
+                let bits = hits.trailing_zeros() & !7;
+                if eight >> bits & 0xff != u64::from(b'"') {
+                    return None;
+                }
+                let len = bits as usize / 8;
+                self.at = at + len + 1;
+                return Some(Word::end(hash, eight & !(u64::MAX << bits), len));
+            }
+            hash = Word::mix(hash, eight);
+            at += 8;
+        }
     }
 
     /// What stands between the quotes of a string.
@@ -381,24 +413,30 @@ pub(crate) fn whole(number: f64) -> Option<u64> {
     (count as f64 == number && count <= MAX_COUNT).then_some(count)
 }
 
-/// Bytes before the first that ends or breaks a string: a quote, a backslash, a control character.
+/// Bytes before the first that ends or breaks a string.
 fn plain_len(bytes: &[u8]) -> usize {
-    // Eight bytes at a time: strings are mostly too short for SIMD calls to pay off, and this is
-    // as fast in WebAssembly. A false hit of the subtraction lies always above a true one.
+    // Strings are mostly too short for calls of SIMD searches to pay off, and this is as fast in
+    // WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * b'"' as u64);
-        let escape = word ^ (ONES * b'\\' as u64);
-        let hits = (quote.wrapping_sub(ONES) & !quote)
-            | (escape.wrapping_sub(ONES) & !escape)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        if hits & HIGHS != 0 {
-            return index * 8 + (hits & HIGHS).trailing_zeros() as usize / 8;
+        let hits = special_bytes(u64::from_le_bytes(*word));
+        if hits != 0 {
+            return index * 8 + hits.trailing_zeros() as usize / 8;
         }
     }
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the
+/// lowest is to be trusted: the subtraction may borrow from bytes above a true hit.
+fn special_bytes(eight: u64) -> u64 {
+    let quote = eight ^ (ONES * b'"' as u64);
+    let escape = eight ^ (ONES * b'\\' as u64);
+    let hits = (quote.wrapping_sub(ONES) & !quote)
+        | (escape.wrapping_sub(ONES) & !escape)
+        | (eight.wrapping_sub(ONES * 0x20) & !eight);
+    hits & HIGHS
 }
 
 /// The text of a checked string, up to the cap and without control characters. What is cut off in
@@ -492,6 +530,20 @@ mod tests {
                 seen = seen.or(json.count());
             }
             assert_eq!((seen, json.finish()), (Some(7), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_word_wherever_it_stands() {
+        for len in 0..40 {
+            let key = "abcdefghijklmnopqrstuvwxyz0123456789_-+*"[..len].to_owned();
+            for rest in ["", " ", "              "] {
+                let text = format!("{{\"{key}\"{rest}:0{rest}}}");
+                let mut json = Json::new(text.as_bytes());
+                assert!(json.enter(b'{'));
+                assert_eq!(json.key(), Some(Word::of(key.as_bytes())), "{text}");
+                assert!(json.finish());
+            }
         }
     }
 

@@ -169,11 +169,11 @@ impl Meter {
             open: self.end.is_none(),
             dialect: self.dialect().map(Cow::Borrowed),
             provider: facts.provider.map(Cow::Borrowed),
-            response_model: facts.model.clone().map(Cow::Owned),
-            response_id: facts.response_id.clone().map(Cow::Owned),
+            response_model: owned(&facts.model),
+            response_id: owned(&facts.response_id),
             status: self.status,
             outcome: self.outcome(),
-            finish_reason: facts.finish_reason.clone().map(Cow::Owned),
+            finish_reason: owned(&facts.finish_reason),
             submit_delay_ms: self.submit.map(|submit| self.request.since(submit)),
             headers_ms: self.after_request(self.headers),
             first_byte_ms: self.after_request(self.first_byte),
@@ -354,4 +354,8 @@ impl Meter {
             self.facts.defects.add(Defect::DeadAir);
         }
     }
+}
+
+fn owned(name: &Option<String>) -> Option<Cow<'static, str>> {
+    name.clone().map(Cow::Owned)
 }

@@ -52,7 +52,12 @@ fn check(report: &StreamReport) {
     assert!(report.ttft_ms <= report.e2e_ms && report.deltas <= report.events);
     let names = [&report.response_model, &report.response_id, &report.finish_reason];
     for name in names.into_iter().flatten() {
-        assert!(!name.is_empty() && name.len() <= 128 && !name.contains(|char: char| char.is_ascii_control() && char != '\x7f'), "{name:?}");
+        assert!(
+            !name.is_empty()
+                && name.len() <= 128
+                && !name.contains(|char: char| char.is_ascii_control() && char != '\x7f'),
+            "{name:?}"
+        );
     }
 }
 

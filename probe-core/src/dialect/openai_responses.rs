@@ -3,7 +3,7 @@
 
 use super::shape::{Number, Reading, Shape, Take, Tokens};
 use super::{DETAILS, Dialect, Facts, TIMINGS_SHAPE, Text, settle_llama_cpp};
-use crate::json::words;
+use crate::json::{unescaped, words};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_responses",
@@ -48,8 +48,8 @@ fn settle(facts: &mut Facts, event: &mut Reading) {
             facts.sequence.restart();
             facts.begin_answer(event.id);
         }
-        b"completed" => facts.end_answer(event.reason.take().or_else(|| Some("completed".to_owned()))),
-        b"incomplete" => facts.end_answer(event.reason.take().or_else(|| Some("incomplete".to_owned()))),
+        // The status that the answer ends with is the same word.
+        b"completed" | b"incomplete" => facts.end_answer(event.reason.take().or_else(|| unescaped(name))),
         b"failed" | b"error" => facts.failed = true,
         _ => {}
     }

@@ -104,6 +104,10 @@ impl Sse {
 
     /// Follows an event that begins in this chunk.
     fn next_in_chunk<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
+        if let Some((name, data)) = usual_event(input) {
+            self.block.familiar = true;
+            return Some(Frame::Event(Event { name, data, id: &self.block.id, retry: self.block.retry }));
+        }
         let mut event = *input;
         let mut at = 0;
         loop {
@@ -315,6 +319,31 @@ impl Block {
         self.data_lines = 0;
         self.size = 0;
     }
+}
+
+/// Name and data of the event that `input` begins with, if it is of the usual kind: perhaps an
+/// `event` line, one `data` line and the blank one, all ended by LF. Nearly all are, and without
+/// bookkeeping they take half the time.
+fn usual_event<'b>(input: &mut &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let (mut rest, mut name) = (*input, &b""[..]);
+    if let Some(value) = value_of(rest, b"event:") {
+        let len = line_len(value)?;
+        (name, rest) = (&value[..len], value[len..].strip_prefix(b"\n")?);
+    }
+    let value = value_of(rest, b"data:")?;
+    let len = line_len(value)?;
+    let after = value[len..].strip_prefix(b"\n\n")?;
+    if input.len() - after.len() > MAX_EVENT_BYTES {
+        return None;
+    }
+    *input = after;
+    Some((name, &value[..len]))
+}
+
+/// What stands behind `field` and one space.
+fn value_of<'b>(line: &'b [u8], field: &[u8]) -> Option<&'b [u8]> {
+    let value = line.strip_prefix(field)?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
 /// Bytes up to the next line end.
