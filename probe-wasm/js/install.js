@@ -4,19 +4,20 @@ import { holdIn } from "./queue.js";
 import { createTap } from "./tap.js";
 
 /** The page's tap. What it tells waits in `held` until somebody gives it another sink. */
-export function installTap(page, patch = true) {
-  if (page.__llmRum) return page.__llmRum;
+export function installTap(page) {
+  return (page.__llmRum ??= tapFetchOf(page));
+}
+
+function tapFetchOf(page) {
   const held = [];
+  const native = page.fetch;
   const tap = createTap(holdIn(held));
-  tap.held = held;
-  tap.native = page.fetch;
-  tap.installed = tap.wrap(tap.native);
-  if (patch) page.fetch = tap.installed;
-  return (page.__llmRum = tap);
+  page.fetch = tap.wrap(native);
+  return Object.assign(tap, { held, native, ours: page.fetch });
 }
 
 /** Gives the page its fetch back, unless somebody has wrapped ours since. */
 export function uninstallTap(page, tap) {
-  if (page.fetch == tap.installed) page.fetch = tap.native;
+  if (page.fetch == tap.ours) page.fetch = tap.native;
   page.__llmRum = undefined;
 }

@@ -6,6 +6,7 @@ import { CLOSED as BODY_ENDED, CANCELLED as APP_ENDED, FAILED as READ_FAILED, TI
 import { createSession } from "./glue.js";
 import { installTap, uninstallTap } from "./install.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
+import { requestExaminer } from "./request.js";
 import { createSender } from "./send.js";
 
 /** A gesture counts as the cause of a request for this long. */
@@ -29,7 +30,9 @@ function createProbe(options) {
   for (const name of ["collector", "site"])
     if (typeof options[name] != "string") throw new TypeError(`llm-rum: option \`${name}\` is missing`);
 
-  const tap = installTap(window, patchFetch);
+  // A stub has patched the page already, and is to be listened to.
+  const page = patchFetch || window.__llmRum ? window : { fetch: window.fetch };
+  const tap = installTap(page);
   const sender = createSender(collector, site, tap.native);
   const callbacks = { first: new Set(), end: new Set() };
   const facts = { useCase, provider, release };
@@ -40,7 +43,7 @@ function createProbe(options) {
   let faults = 0;
   let keys = 0;
 
-  if (isStream) tap.matches = (input, init) => !!attempt(() => isStream(input, init));
+  tap.examine = requestExaminer(isStream && ((input, init) => attempt(() => isStream(input, init))));
   tap.sink = (...moment) => {
     early(...moment);
     load();
@@ -63,7 +66,7 @@ function createProbe(options) {
     },
     onFirstToken: (callback) => subscribe(callbacks.first, callback),
     onStreamEnd: (callback) => subscribe(callbacks.end, callback),
-    wrapFetch: (fetch) => (fetch == tap.installed ? fetch : tap.wrap(fetch)),
+    wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
     async flush() {
       if (tap.held.length) await load();
       guard(() => session?.hurry());
@@ -221,7 +224,7 @@ function createProbe(options) {
 
   function stop() {
     for (const cleanup of cleanups.splice(0)) cleanup();
-    uninstallTap(window, tap);
+    uninstallTap(page, tap);
     guard(() => session?.hurry());
     pump().then(silence);
     tap.sink = silent;

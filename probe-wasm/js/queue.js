@@ -3,18 +3,14 @@
 
 import { CHUNK } from "./moments.js";
 
-// Together at most 1 MiB of chunks and 2,048 moments.
-const ROOM = 1 << 20;
-const MOMENT = 512;
-
 /** A sink that keeps its calls in `held`; a stream that it gives up is marked `early`. */
 export function holdIn(held) {
-  let room = ROOM;
+  // A moment counts as 512 bytes: together at most 1 MiB of chunks, and 2,048 moments.
+  let room = 1048576;
   return (stream, moment, value, time) => {
     // The page may transfer the buffer before the probe sees it.
     if (moment == CHUNK) value = value.slice();
-    room -= MOMENT + (value?.length | 0);
-    if (room < 0) stream.early = true;
+    stream.early ||= (room -= 512 + (value?.length | 0)) < 0;
     if (!stream.early) held.push([stream, moment, value, time]);
   };
 }

@@ -7,13 +7,13 @@
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 
 const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
-// In JSON a quote inside a string is escaped: these match keys of the request, never its text.
+// In JSON a quote inside a string is escaped: this matches a key of the request, never its text.
 const ASKS = /"stream"\s*:\s*true/;
-const MODEL = /"model"\s*:\s*"([^"\\]{1,128})"/;
-// Both are looked for at the head and at the tail, however long the prompt between them is.
-const EDGE_CHARS = 2000;
 
-/** A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. */
+/**
+ * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. Once it has
+ * loaded, the probe sets `examine` to look at requests more closely (`request.js`).
+ */
 export function createTap(sink) {
   const tap = {
     sink,
@@ -37,7 +37,8 @@ export function createTap(sink) {
     const stream = { time: performance.now() };
     /** The latest moment told; nothing follows one that ends a stream. */
     let last;
-    let chosen, asked;
+    /** Whether a stream was asked for; over 1: by an app that told us to take any answer for one. */
+    let asked;
     /** How many bytes were told. */
     let bytes = 0;
 
@@ -45,17 +46,14 @@ export function createTap(sink) {
     return follow(Reflect.apply(fetch, self, args), answered, fail);
 
     function ask([input, init]) {
-      const { body, headers = input?.headers, signal = input?.signal } = init ?? {};
-      const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + body.slice(-EDGE_CHARS) : "";
-      stream.model = MODEL.exec(text)?.[1];
-      stream.signal = signal;
-      chosen = tap.matches?.(input, init);
-      asked = chosen || ASKS.test(text) || STREAMS.test(headers?.get?.("accept") ?? JSON.stringify(headers));
+      stream.signal = init?.signal ?? input?.signal;
+      // Until then the end of the body has to do, where apps put what differs from call to call.
+      asked = tap.examine ? tap.examine(stream, input, init) : ASKS.test(init?.body?.slice?.(-9000));
       if (asked) tell(OPEN);
     }
 
     function tell(moment, value) {
-      if (moment ? last <= moment && last < CLOSED : last == null)
+      if (!moment || (last <= moment && last < CLOSED))
         tap.sink(stream, (last = moment), value, performance.now());
     }
 
@@ -73,10 +71,10 @@ export function createTap(sink) {
       const failed = asked && response.status >= 400;
       // A web page in place of the stream that was asked for is worth telling; JSON is a server
       // that does not stream.
-      const streams = failed || chosen || STREAMS.test(type) || (asked && !/\/json/.test(type));
+      const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
       // One with a `clone` of its own is watched already, by a wrapper inside this one.
       if (!streams || !response.body || Object.hasOwn(response, "clone")) return tell(FORGET);
-      tell(OPEN);
+      if (!asked) tell(OPEN);
       tell(HEADERS, response);
       if (failed) tell(CLOSED);
       watchResponse(response);
@@ -120,17 +118,17 @@ export function createTap(sink) {
     }
 
     function watchResponse(response) {
-      watchBody(response.body, 0);
+      watchBody(response.body);
       // Cloning gives a new body to both.
       watch(response, "clone", (copy) => {
-        watchBody(response.body, 0);
+        watchBody(response.body);
         watchResponse(copy);
       });
-      for (const name of ["text", "json", "arrayBuffer", "blob", "formData", "bytes"])
+      for (const name of ["text", "json", "arrayBuffer", "blob", "bytes"])
         watch(response, name, (whole) => bytes || tell(WHOLE, whole), read);
     }
 
-    function watchBody(body, at) {
+    function watchBody(body, at = 0) {
       let cancelled, reader;
 
       // The promise is kept when nobody can read the source any more: of two branches, the one that
@@ -144,37 +142,36 @@ export function createTap(sink) {
           () => (cancelled = false),
         );
 
-      const watchReads = (target, name, closed) =>
+      const watchReads = (target, name) => {
+        // Releasing the lock gives the reader another promise.
+        const { closed } = target;
         watch(
           target,
           name,
           ({ done, value }) => {
-            at += value?.length ?? 0;
+            if (value) at += value.length;
             // Branches of one body carry the same bytes: each counts when the first of them is there.
-            const fresh = at - bytes;
-            if (fresh > 0) {
-              bytes = at;
-              tell(CHUNK, value.subarray(-fresh));
-            }
+            if (at > bytes) tell(CHUNK, value.subarray(bytes - at));
+            bytes = Math.max(bytes, at);
             // A read that was pending when the app cancelled ends with `done` as well.
             if (done && !cancelled) tell(CLOSED);
           },
           read,
           // A released lock or a bad view rejects a read, but not the stream.
-          (error) => (closed ?? Promise.reject(error)).catch((reason) => reason == error && fail(error)),
+          (error) => (closed ? closed.catch((reason) => reason == error && fail(error)) : fail(error)),
         );
+      };
 
       const release = () => reader?.releaseLock();
 
       watchCancel(body, "cancel");
-      watch(body, "getReader", (reader) => {
-        watchReads(reader, "read", reader.closed);
-        watchCancel(reader, "cancel");
-      });
-      for (const name of ["values", Symbol.asyncIterator])
-        watch(body, name, (iterator) => {
-          watchReads(iterator, "next");
-          watchCancel(iterator, "return");
+      // A reader has the first of each two methods, an iterator the second.
+      for (const name of ["getReader", "values", Symbol.asyncIterator])
+        watch(body, name, (reader) => {
+          watchReads(reader, "read");
+          watchReads(reader, "next");
+          watchCancel(reader, "cancel");
+          watchCancel(reader, "return");
         });
       watch(body, "tee", (branches) => branches.map((branch) => watchBody(branch, at)));
       // Native pipes read behind the back of a replaced reader, so they start from a stream that is

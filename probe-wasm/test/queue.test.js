@@ -38,7 +38,7 @@ test("many moments and many bytes are bounded, and the stream that does not fit 
     for (let count = 0; count < 5000; count++) push(large, moment, value);
     assert.ok(held.length <= 2048);
     assert.ok(held.reduce((sum, [, , value]) => sum + (value?.length ?? 0), 0) <= 1 << 20);
-    assert.deepEqual([small.early, large.early], [undefined, true]);
+    assert.deepEqual([small.early, large.early], [false, true]);
   }
 });
 
@@ -57,7 +57,7 @@ test("a second installation finds the first", () => {
 test("a fetch that somebody has wrapped since is left to them", () => {
   const page = { fetch: async () => {} };
   const tap = installTap(page);
-  const theirs = (...args) => tap.installed(...args);
+  const theirs = (...args) => tap.ours(...args);
   page.fetch = theirs;
   uninstallTap(page, tap);
   assert.equal(page.fetch, theirs);

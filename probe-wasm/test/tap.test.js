@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
 import * as moments from "../js/moments.js";
+import { requestExaminer } from "../js/request.js";
 import { createTap } from "../js/tap.js";
 
 const { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } = moments;
@@ -55,6 +56,7 @@ function watched() {
     if (moment != told.at(-1)) told.push(moment);
     seen.values.push(value);
   });
+  tap.examine = requestExaminer();
   const fetch = tap.wrap(globalThis.fetch);
   return { tap, seen, fetch: (path, init) => fetch(origin + path, init) };
 }
@@ -239,6 +241,22 @@ test("a request asks for a stream by its body or by what it accepts, and names i
     await fetch("/json", init);
     assert.deepEqual(seen.told, []);
   }
+});
+
+test("before the probe has loaded, a request asks for a stream by its body", async () => {
+  const { tap, fetch, seen } = watched();
+  tap.examine = undefined;
+  await (await fetch("/429", ASK)).text();
+  await (await fetch("/429", { headers: { accept: "text/event-stream" } })).text();
+  await (await fetch("/429", { method: "POST", body: new Blob(["{}"]) })).text();
+  assert.deepEqual(seen.told, [OPEN, HEADERS, CLOSED]);
+});
+
+test("what the app takes for a stream is watched, whatever it is", async () => {
+  const { tap, fetch, seen } = watched();
+  tap.examine = requestExaminer((input) => `${input}`.endsWith("/json"));
+  assert.equal(await readAll((await fetch("/json")).body.getReader()), "{}");
+  assert.deepEqual(seen.told, [OPEN, HEADERS, READ, CHUNK, CLOSED]);
 });
 
 test("a cut body fails for the app as it does natively, and is told as a failure", async () => {

@@ -1,0 +1,29 @@
+// Whether a request asks for a stream, and which model it names. Nothing of it is kept.
+
+/** A stream was asked for; JSON in its place is a server that does not stream. */
+const ASKED = 1;
+/** The app says so: whatever the answer is, it is watched. */
+const CHOSEN = 2;
+
+// In JSON a quote inside a string is escaped: these match keys of the request, never its text.
+const ASKS = /"stream"\s*:\s*true/;
+const MODEL = /"model"\s*:\s*"([^"\\]{1,128})"/;
+const ACCEPTS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
+// Both are looked for at the head and at the tail, however long the prompt between them is.
+const EDGE_CHARS = 4096;
+
+/** The tap's `examine`, with the app's own test where it has one. */
+export function requestExaminer(isStream) {
+  return (stream, input, init) => {
+    const { body, headers = input?.headers } = init ?? {};
+    const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + "\n" + body.slice(-EDGE_CHARS) : "";
+    stream.model = MODEL.exec(text)?.[1];
+    if (isStream?.(input, init)) return CHOSEN;
+    return ASKS.test(text) || ACCEPTS.test(accepted(headers)) ? ASKED : 0;
+  };
+}
+
+// Without iterating it: what may be read only once is the app's.
+function accepted(headers) {
+  return headers?.get?.("accept") ?? JSON.stringify(headers);
+}
