@@ -32,7 +32,7 @@ defects! {
     SentinelOnly = "sentinel_only",
     /// An event that is neither JSON nor a known sentinel.
     Malformed = "malformed",
-    /// A read with bytes that are not UTF-8.
+    /// An event with bytes that are not UTF-8.
     InvalidUtf8 = "invalid_utf8",
     /// Numbered events with a hole.
     SequenceGap = "sequence_gap",

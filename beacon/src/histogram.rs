@@ -215,7 +215,10 @@ impl Histogram {
         }
         if index < self.offset {
             let missing = (self.offset - index) as usize;
-            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            let held = self.counts.len();
+            self.counts.resize(held + missing, 0);
+            self.counts.copy_within(..held, missing);
+            self.counts[..missing].fill(0);
             self.offset = index;
         }
         let at = (index - self.offset) as usize;

@@ -121,7 +121,7 @@ pub struct StreamReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
     /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`. `None` below
-    /// two tokens, or without the provider's count.
+    /// two tokens, without the provider's count, or when all text came in one read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
 

@@ -125,6 +125,9 @@ impl Facts {
         if !event.is_utf8() {
             self.defects.add(Defect::InvalidUtf8);
         }
+        if event.name == b"error" {
+            self.failed = true;
+        }
         let data = event.data.trim_ascii();
         if data.is_empty() {
             return Text::NONE;
@@ -132,9 +135,6 @@ impl Facts {
         if is_sentinel(data) {
             self.ended = true;
             return Text::NONE;
-        }
-        if event.name == b"error" {
-            self.failed = true;
         }
         let Some(dialect) = self.dialect.or_else(|| self.recognise(data)) else {
             return Text::NONE;
@@ -153,9 +153,11 @@ impl Facts {
     /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
     pub(crate) fn read_comment(&mut self, comment: &[u8]) {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
-            let mut reading = Reading::default();
-            walk(self, &mut reading, &mut Json::new(fields), COMMENT);
-            self.server.settle_comment(&mut reading);
+            let (mut reading, mut json) = (Reading::default(), Json::new(fields));
+            walk(self, &mut reading, &mut json, COMMENT);
+            if json.finish() && reading.has_numbers() {
+                self.server.settle_comment(&mut reading);
+            }
         }
     }
 

@@ -84,6 +84,10 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    pub(super) fn has_numbers(&self) -> bool {
+        self.numbers.iter().any(Option::is_some)
+    }
+
     /// Gives the number away, so that the next object starts without it.
     pub(crate) fn take(&mut self, number: Number) -> Option<f64> {
         self.numbers[number as usize].take()
