@@ -4,12 +4,14 @@
 #[path = "replay/recording.rs"]
 mod recording;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io::{Read, Write, stdin, stdout};
 use std::process::ExitCode;
 
 use probe_core::framing::{Event, Frame, Framing};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use recording::{Recorded, Recording};
 
@@ -114,22 +116,32 @@ fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<d
         let mut input = &read.bytes[..];
         while let Some(frame) = framing.next(&mut input) {
             if let Frame::Event(event) = frame {
-                writeln!(out, "{}", line(&event))?;
+                serde_json::to_writer(&mut *out, &Line::of(event))?;
+                writeln!(out)?;
             }
         }
     }
     Ok(())
 }
 
-fn line(event: &Event<'_>) -> Value {
-    let name = if event.name.is_empty() { b"message" } else { event.name };
-    let mut line = json!({
-        "event": String::from_utf8_lossy(name),
-        "data": String::from_utf8_lossy(event.data),
-        "id": String::from_utf8_lossy(event.id),
-    });
-    if let Some(retry) = event.retry {
-        line["retry"] = retry.into();
+/// One dispatched event as `--events` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    event: Cow<'a, str>,
+    data: Cow<'a, str>,
+    id: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<u64>,
+}
+
+impl<'a> Line<'a> {
+    fn of(event: Event<'a>) -> Self {
+        let name = if event.name.is_empty() { b"message" } else { event.name };
+        Self {
+            event: String::from_utf8_lossy(name),
+            data: String::from_utf8_lossy(event.data),
+            id: String::from_utf8_lossy(event.id),
+            retry: event.retry,
+        }
     }
-    line
 }
