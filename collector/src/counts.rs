@@ -27,6 +27,9 @@ pub(crate) enum Handled {
 }
 
 impl Handled {
+    const ALL: [Self; 6] =
+        [Self::New, Self::Revised, Self::Duplicate, Self::Stale, Self::Late, Self::Unreadable];
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -84,12 +87,14 @@ pub(crate) struct CountKey {
 pub(crate) struct Counts {
     all: BTreeMap<CountKey, u64>,
     stored: BTreeMap<CountKey, u64>,
+    /// Counted since `all` was last brought up to date: what every single report counts in.
+    handled: [u64; Handled::ALL.len()],
 }
 
 impl Counts {
     /// The counts that the store has.
     pub(crate) fn new(stored: BTreeMap<CountKey, u64>) -> Self {
-        Self { all: stored.clone(), stored }
+        Self { all: stored.clone(), stored, handled: Default::default() }
     }
 
     pub(crate) fn accepted_beacons(&mut self, count: u64) {
@@ -101,7 +106,7 @@ impl Counts {
     }
 
     pub(crate) fn handled(&mut self, handled: Handled) {
-        self.add(Kind::Report, "", handled.as_str(), 1);
+        self.handled[handled as usize] += 1;
     }
 
     pub(crate) fn overflow(&mut self, site: &str, overflow: Overflow) {
@@ -127,7 +132,11 @@ impl Counts {
     }
 
     /// Counts that the store has otherwise or not at all.
-    pub(crate) fn unstored(&self) -> Vec<(&CountKey, u64)> {
+    pub(crate) fn unstored(&mut self) -> Vec<(&CountKey, u64)> {
+        for handled in Handled::ALL {
+            let count = std::mem::take(&mut self.handled[handled as usize]);
+            self.add(Kind::Report, "", handled.as_str(), count);
+        }
         let changed = |(key, count): &(&CountKey, &u64)| self.stored.get(key) != Some(*count);
         self.all.iter().filter(changed).map(|(key, count)| (key, *count)).collect()
     }

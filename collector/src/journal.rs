@@ -155,7 +155,7 @@ struct Keeper {
     /// The journal entry that is being written.
     lines: Vec<u8>,
     group: Vec<(Batch, oneshot::Sender<Result<(), Reason>>)>,
-    /// Flushes since the store was last trimmed.
+    /// Flushes since old windows were last dropped.
     untrimmed: u32,
 }
 
@@ -259,8 +259,8 @@ impl Keeper {
         self.untrimmed += 1;
         if self.untrimmed >= TRIM_EVERY_FLUSHES {
             self.untrimmed = 0;
-            if let Err(error) = self.store.trim(now_ms) {
-                warn!(%error, "Old windows and streams could not be dropped");
+            if let Err(error) = self.store.trim_windows(now_ms) {
+                warn!(%error, "Old windows could not be dropped");
             }
         }
     }
@@ -288,7 +288,7 @@ fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), St
     rollup.counts.accepted_beacons(batches);
     store.apply(&rollup.changes())?;
     rollup.stored(now_ms);
-    store.trim(now_ms)
+    store.trim_windows(now_ms)
 }
 
 /// A batch in the journal: time of arrival, a space, a JSON array of reports, a line feed.

@@ -15,6 +15,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Collects what users saw of streaming LLM answers.
 #[derive(Parser)]
 #[command(name = "llm-rum", version)]

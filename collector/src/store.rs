@@ -1,6 +1,7 @@
 //! What the collector keeps on disk, in terms of the pipeline: rows, changes and what is loaded at
 //! the start. `store/sqlite.rs` writes it, `store/read.rs` answers queries from it.
 
+mod checkpoint;
 pub(crate) mod read;
 mod sqlite;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use super::checkpoint::Checkpointer;
 use super::{Changes, Counted, Loaded, StoreError, StreamRow};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
@@ -19,6 +20,7 @@ use crate::totals::Total;
 
 /// Writes to the store.
 pub(crate) struct Writer {
+    checkpointer: Checkpointer,
     connection: Connection,
     limits: config::Store,
     /// Held for as long as this process works on the folder.
@@ -34,12 +36,12 @@ impl Writer {
         if lock.try_lock().is_err() {
             return Err(StoreError::InUse(folder.into()));
         }
-        let mut connection = Connection::open(folder.join(FILE))?;
+        let file = folder.join(FILE);
+        let mut connection = Connection::open(&file)?;
         // Whoever else locks the file for longer than this makes beacons wait: they are refused, and
         // come again.
         connection.busy_timeout(Duration::from_millis(250))?;
         connection.set_prepared_statement_cache_capacity(64);
-        connection.pragma_update(None, "page_size", 8192)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(
             None,
@@ -50,8 +52,10 @@ impl Writer {
             },
         )?;
         connection.pragma_update(None, "cache_size", -32_768)?;
+        connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         migrate(&mut connection)?;
-        Ok(Self { connection, limits, _lock: lock })
+        let checkpointer = Checkpointer::start(file)?;
+        Ok(Self { checkpointer, connection, limits, _lock: lock })
     }
 
     /// Keeps accepted batches; they are safe when this returns.
@@ -82,23 +86,17 @@ impl Writer {
         write_series(&transaction, &changes.series)?;
         write_counted(&transaction, changes)?;
         write_rows(&transaction, changes.rows)?;
+        trim_streams(&transaction, self.limits.streams_kept, changes.rows.len())?;
         transaction.execute("DELETE FROM journal", [])?;
         transaction.commit()?;
+        self.checkpointer.wake();
         Ok(())
     }
 
-    /// Drops windows and streams beyond what is to be kept. A stream that still waits to be counted
-    /// stays.
-    pub(crate) fn trim(&mut self, now_ms: i64) -> Result<(), StoreError> {
+    /// Drops windows beyond what is to be kept.
+    pub(crate) fn trim_windows(&self, now_ms: i64) -> Result<(), StoreError> {
         let oldest = now_ms.div_euclid(MINUTE_MS) - i64::from(self.limits.windows_hours) * 60;
-        let transaction = self.connection.transaction()?;
-        transaction.execute("DELETE FROM windows WHERE minute < ?1", [oldest])?;
-        transaction.execute(
-            "DELETE FROM streams WHERE minute IS NOT NULL
-               AND seq <= (SELECT coalesce(max(seq), 0) FROM streams) - ?1",
-            [self.limits.streams_kept],
-        )?;
-        transaction.commit()?;
+        self.connection.execute("DELETE FROM windows WHERE minute < ?1", [oldest])?;
         Ok(())
     }
 
@@ -234,6 +232,18 @@ fn write_rows(transaction: &Transaction<'_>, rows: &[StreamRow]) -> rusqlite::Re
     Ok(())
 }
 
+/// Drops the oldest streams beyond what is to be kept: some more than were written, so that it keeps
+/// up, and not all at once, so that it never takes long. A stream that waits to be counted stays.
+fn trim_streams(transaction: &Transaction<'_>, kept: u32, written: usize) -> rusqlite::Result<()> {
+    let mut delete = transaction.prepare_cached(
+        "DELETE FROM streams WHERE seq IN
+           (SELECT seq FROM streams
+            WHERE minute IS NOT NULL AND seq <= (SELECT max(seq) FROM streams) - ?1 ORDER BY seq LIMIT ?2)",
+    )?;
+    delete.execute(params![kept, written as i64 * 2 + 100])?;
+    Ok(())
+}
+
 fn stream_row(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
     let minute: Option<i64> = row.get(4)?;
     let good: Option<bool> = row.get(5)?;
@@ -272,6 +282,10 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+/// From this length of the write-ahead log on, about 64 MB, a commit moves it by itself: the thread for
+/// that cannot start the log anew while commits keep coming.
+const WAL_PAGES: u32 = 16_000;
 
 /// Name of the file in the data folder.
 pub(super) const FILE: &str = "llm-rum.sqlite";

@@ -1,0 +1,58 @@
+//! Moves what was committed from SQLite's write-ahead log into its file, on a thread of its own: this
+//! waits for the disk for up to some hundred milliseconds, and beacons must not wait with it.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+
+use super::StoreError;
+
+/// A running thread; ends when dropped.
+pub(super) struct Checkpointer {
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(file: PathBuf) -> Result<Self, StoreError> {
+        let connection = Connection::open(&file)?;
+        // Of all steps only these wait for the disk: once per run, however many commits there were.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        let (wake, woken) = mpsc::sync_channel(1);
+        let thread = thread::Builder::new()
+            .name("checkpoint".into())
+            .spawn(move || run(&connection, &woken))
+            .map_err(|source| StoreError::Folder { path: file, source })?;
+        Ok(Self { wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// There is something to move. Does not wait.
+    pub(super) fn wake(&self) {
+        if let Some(wake) = &self.wake {
+            // Full: it has yet to begin, and will see this too.
+            let _full = wake.try_send(());
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn run(connection: &Connection, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        // `passive` stands in nobody's way. While the disk is full it fails, and the writer says so.
+        let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = moved {
+            tracing::debug!(%error, "The write-ahead log could not be moved");
+        }
+    }
+}
