@@ -2,11 +2,12 @@
 //! and whether a string is empty. Text is stepped over and never copied.
 //!
 //! Objects are read with [`Json::enter`] and [`Json::key`], arrays with [`Json::enter`] and
-//! [`Json::element`]; a value that is not taken is skipped. After the first fault everything answers "nothing", and [`Json::finish`]
-//! is false. A key with escapes in it is taken for an unknown one.
+//! [`Json::element`]; a value that is not taken is skipped. After the first fault everything
+//! answers "nothing", and [`Json::finish`] is false. A key with escapes in it is taken for an
+//! unknown one.
 //!
-//! Keys and tags are compared as [`Word`]s, numbers made of their bytes: comparing bytes with each
-//! of the hundred words that the dialects know was half of the probe's size.
+//! Keys and tags are compared as [`Word`]s, numbers made of their bytes: code that compares bytes
+//! with each of the words that the dialects know takes the page kilobytes to load.
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;

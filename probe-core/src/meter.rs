@@ -332,6 +332,7 @@ impl Meter {
         Some(whole_micros(generation / (tokens - 1) as f64))
     }
 
+    // As with `Timestamp::since`: a report has eight of these.
     #[inline(never)]
     fn after_request(&self, moment: Option<Timestamp>) -> Option<f64> {
         moment.map(|moment| moment.since(self.request))

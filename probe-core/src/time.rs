@@ -20,6 +20,7 @@ impl Timestamp {
     /// Milliseconds since `earlier`, rounded to a microsecond. Never negative and never NaN: a
     /// clock that steps back, or a time that is no number, counts as no time passed.
     #[must_use]
+    // Inlined into every duration of a report it makes the probe 1.4 kB larger.
     #[inline(never)]
     pub fn since(self, earlier: Self) -> f64 {
         let ms = self.0 - earlier.0;
