@@ -51,7 +51,11 @@ struct FileSize {
 /// Prints what [`build`] made, as a table or as one JSON object.
 pub fn size(root: &Path, json: bool) -> Result<()> {
     let sizes = sizes(root)?;
-    if json { println!("{}", sizes.to_json()) } else { print!("{sizes}") }
+    if json {
+        println!("{}", sizes.to_json());
+    } else {
+        print!("{sizes}")
+    }
     Ok(())
 }
 
@@ -59,9 +63,16 @@ pub fn size(root: &Path, json: bool) -> Result<()> {
 pub fn hold_budgets(root: &Path) -> Result<()> {
     let sizes = sizes(root)?;
     let stub = sizes.of("stub.js")?;
-    ensure!(stub.gzip <= MAX_STUB_GZIP, "the stub is {} bytes by gzip, {MAX_STUB_GZIP} are allowed", stub.gzip);
+    ensure!(
+        stub.gzip <= MAX_STUB_GZIP,
+        "the stub is {} bytes by gzip, {MAX_STUB_GZIP} are allowed",
+        stub.gzip
+    );
     let total = sizes.total.brotli;
-    ensure!(total <= MAX_TOTAL_BROTLI, "the probe is {total} bytes by brotli, {MAX_TOTAL_BROTLI} are allowed");
+    ensure!(
+        total <= MAX_TOTAL_BROTLI,
+        "the probe is {total} bytes by brotli, {MAX_TOTAL_BROTLI} are allowed"
+    );
     Ok(())
 }
 
