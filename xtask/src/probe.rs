@@ -13,7 +13,7 @@ use wasm_bindgen_cli_support::{Bindgen, Output};
 use crate::run::run;
 
 /// Builds everything in `probe-wasm/dist`.
-pub fn build(root: &Path) -> Result<()> {
+pub(crate) fn build(root: &Path) -> Result<()> {
     let package = root.join("probe-wasm");
     let dist = package.join("dist");
     let made = target_dir(root).join("probe");
@@ -29,54 +29,27 @@ pub fn build(root: &Path) -> Result<()> {
 }
 
 /// Bytes of what pages download.
-struct Sizes {
+pub(crate) struct Sizes {
     /// The parts, then the files that pages load.
-    files: Vec<FileSize>,
+    pub(crate) files: Vec<FileSize>,
     /// Script and Wasm together: what a page downloads.
-    total: FileSize,
+    pub(crate) total: FileSize,
 }
 
 /// One file as it is, and as servers send it.
-struct FileSize {
+pub(crate) struct FileSize {
     /// What it is.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// As it lies on disk.
-    raw: u64,
+    pub(crate) raw: u64,
     /// With `gzip -9`.
-    gzip: u64,
+    pub(crate) gzip: u64,
     /// With brotli, quality 11.
-    brotli: u64,
+    pub(crate) brotli: u64,
 }
 
-/// Prints what [`build`] made, as a table or as one JSON object.
-pub fn size(root: &Path, json: bool) -> Result<()> {
-    let sizes = sizes(root)?;
-    if json {
-        println!("{}", sizes.to_json());
-    } else {
-        print!("{sizes}")
-    }
-    Ok(())
-}
-
-/// Fails when a page would download more than was promised.
-pub fn hold_budgets(root: &Path) -> Result<()> {
-    let sizes = sizes(root)?;
-    let stub = sizes.of("stub.js")?;
-    ensure!(
-        stub.gzip <= MAX_STUB_GZIP,
-        "the stub is {} bytes by gzip, {MAX_STUB_GZIP} are allowed",
-        stub.gzip
-    );
-    let total = sizes.total.brotli;
-    ensure!(
-        total <= MAX_TOTAL_BROTLI,
-        "the probe is {total} bytes by brotli, {MAX_TOTAL_BROTLI} are allowed"
-    );
-    Ok(())
-}
-
-fn sizes(root: &Path) -> Result<Sizes> {
+/// Measures what [`build`] made.
+pub(crate) fn size(root: &Path) -> Result<Sizes> {
     let package = root.join("probe-wasm");
     let made = target_dir(root).join("probe");
     for (entry, file) in PARTS {
@@ -102,18 +75,6 @@ fn sizes(root: &Path) -> Result<Sizes> {
 impl Sizes {
     fn of(&self, name: &str) -> Result<&FileSize> {
         self.files.iter().find(|file| file.name == name).with_context(|| format!("{name} was not measured"))
-    }
-
-    fn to_json(&self) -> String {
-        let files = self.files.iter().map(FileSize::to_json).collect::<Vec<_>>().join(",");
-        format!("{{\"files\":[{files}],\"total\":{}}}", self.total.to_json())
-    }
-}
-
-impl FileSize {
-    fn to_json(&self) -> String {
-        let Self { name, raw, gzip, brotli } = self;
-        format!("{{\"name\":\"{name}\",\"raw\":{raw},\"gzip\":{gzip},\"brotli\":{brotli}}}")
     }
 }
 
@@ -206,8 +167,6 @@ fn tool(package: &Path, name: &str) -> Command {
     command
 }
 
-const MAX_STUB_GZIP: u64 = 1_200;
-const MAX_TOTAL_BROTLI: u64 = 24_000;
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
 /// What pages load: entry, file, format.
