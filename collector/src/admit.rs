@@ -35,15 +35,11 @@ pub(crate) fn admit(body: &[u8], site: &Site) -> Result<Vec<Accepted>, ApiError>
     Ok(accepted)
 }
 
-/// A batch back from the journal, where only what was accepted stands.
-pub(crate) fn replay(json: &str) -> Result<Vec<Accepted>, serde_json::Error> {
-    let raw: Vec<&serde_json::value::RawValue> = serde_json::from_str(json)?;
-    let again = |raw: &serde_json::value::RawValue| {
-        let report: StreamReport = serde_json::from_str(raw.get())?;
-        let id = u128::from_str_radix(&report.id, 16).map_err(serde::de::Error::custom)?;
-        Ok(Accepted { id, report, json: raw.get().to_owned() })
-    };
-    raw.into_iter().map(again).collect()
+/// A report back from the journal, where only what was accepted stands.
+pub(crate) fn replay(json: String) -> Result<Accepted, serde_json::Error> {
+    let report: StreamReport = serde_json::from_str(&json)?;
+    let id = u128::from_str_radix(&report.id, 16).map_err(serde::de::Error::custom)?;
+    Ok(Accepted { id, report, json })
 }
 
 fn accept(mut report: StreamReport, site: &Site) -> Result<Accepted, Refused> {

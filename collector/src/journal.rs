@@ -13,10 +13,10 @@ use tracing::{error, info, warn};
 use crate::admit::{self, Accepted};
 use crate::clock;
 use crate::config::Config;
-use crate::counts::{Handled, Refusals};
+use crate::counts::Refusals;
 use crate::error::{ApiError, Reason};
 use crate::rollup::{MINUTE_MS, Rollup};
-use crate::store::{StoreError, Writer};
+use crate::store::{JournalEntry, JournalSeq, StoreError, Writer};
 
 /// The way in for accepted batches.
 #[derive(Clone)]
@@ -74,7 +74,6 @@ impl Journal {
             refusals,
             health,
             waiting_bytes: waiting_bytes.clone(),
-            lines: Vec::new(),
             group: Vec::new(),
             untrimmed: 0,
         };
@@ -123,14 +122,14 @@ impl Health {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    fn store_answered(&self, result: &Result<(), StoreError>) {
+    fn store_answered<T>(&self, result: &Result<T, StoreError>) {
         let failed = result.is_err();
         let before = self.storage_failed.swap(failed, Ordering::Relaxed);
         match result {
             Err(error) if !before => {
                 error!(%error, "The store cannot be written: refusing beacons until it can");
             }
-            Ok(()) if before => info!("The store can be written again"),
+            Ok(_) if before => info!("The store can be written again"),
             _ => {}
         }
     }
@@ -152,8 +151,7 @@ struct Keeper {
     refusals: Arc<Refusals>,
     health: Arc<Health>,
     waiting_bytes: Arc<AtomicUsize>,
-    /// The journal entry that is being written.
-    lines: Vec<u8>,
+    /// What is being committed.
     group: Vec<(Batch, oneshot::Sender<Result<(), Reason>>)>,
     /// Flushes since old windows were last dropped.
     untrimmed: u32,
@@ -172,7 +170,7 @@ impl Keeper {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => stop = true,
             }
-            if stop || Instant::now() >= flush_at || self.rollup.unstored_rows() >= FLUSH_ROWS {
+            if stop || Instant::now() >= flush_at || self.store.unapplied() >= FLUSH_REPORTS {
                 self.flush()?;
                 flush_at = Instant::now() + FLUSH_EVERY;
             }
@@ -183,12 +181,12 @@ impl Keeper {
     /// Puts everything that waits into one group. `true` when told to stop.
     fn gather(&mut self, first: Job, waiting: &Receiver<Job>) -> bool {
         let mut job = Some(first);
-        self.lines.clear();
+        let mut gathered = 0;
         while let Some(Job::Keep { batch, bytes, answer }) = job {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            write_line(&mut self.lines, &batch);
             self.group.push((batch, answer));
-            if self.lines.len() >= GROUP_BYTES {
+            gathered += bytes;
+            if gathered >= GROUP_BYTES {
                 return false;
             }
             job = waiting.try_recv().ok();
@@ -201,12 +199,12 @@ impl Keeper {
         if self.group.is_empty() {
             return Ok(());
         }
-        // While flushing fails, rows stay in memory: there is room for so many.
-        if self.rollup.unstored_rows() < MOST_UNSTORED_ROWS {
-            let kept = self.store.append_journal(&self.lines);
+        // While flushing fails, what was counted stays in memory: there is room for so much.
+        if self.store.unapplied() < MOST_UNAPPLIED {
+            let kept = self.store.append_journal(self.group.iter().map(|(batch, _)| batch));
             self.health.store_answered(&kept);
-            if kept.is_ok() {
-                return self.count_group();
+            if let Ok(first) = kept {
+                return self.count_group(first);
             }
         }
         for (_, answer) in self.group.drain(..) {
@@ -216,20 +214,22 @@ impl Keeper {
         Ok(())
     }
 
-    fn count_group(&mut self) -> Result<(), StoreError> {
+    /// The journal holds the group from `seq` on.
+    fn count_group(&mut self, mut seq: JournalSeq) -> Result<(), StoreError> {
         self.rollup.counts.accepted_beacons(self.group.len() as u64);
         for (Batch { received_ms, reports }, answer) in self.group.drain(..) {
             // Whoever waited for it may be gone; it is kept all the same.
             let _gone = answer.send(Ok(()));
             for report in reports {
-                self.rollup.apply(report, received_ms, &self.store)?;
+                self.rollup.apply(report, seq, received_ms, &self.store)?;
+                seq += 1;
             }
         }
         Ok(())
     }
 
     /// Moves everything that was counted into the store. When the store cannot be written, all stays
-    /// in memory and in the journal.
+    /// in memory, and the journal as it is.
     fn flush(&mut self) -> Result<(), StoreError> {
         let now_ms = clock::now_ms();
         self.rollup.settle(now_ms, &self.store)?;
@@ -269,16 +269,13 @@ impl Keeper {
 /// Counts what was kept and not counted when the last process ended.
 fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), StoreError> {
     let mut batches = 0;
-    for entry in store.journal()? {
-        for line in entry.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let Some(Batch { received_ms, reports }) = read_line(line) else {
-                error!("The journal holds bytes that are no reports: they are skipped and counted");
-                rollup.counts.handled(Handled::Unreadable);
-                continue;
-            };
-            batches += 1;
-            for report in reports {
-                rollup.apply(report, received_ms, store)?;
+    for JournalEntry { seq, received_ms, ends_batch, json } in store.unapplied_journal()? {
+        batches += u64::from(ends_batch);
+        match admit::replay(json) {
+            Ok(report) => rollup.apply(report, seq, received_ms, store)?,
+            Err(error) => {
+                error!(%error, "The journal holds bytes that are no report: they are skipped and counted");
+                rollup.skip_unreadable(seq);
             }
         }
     }
@@ -291,23 +288,6 @@ fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), St
     store.trim_windows(now_ms)
 }
 
-/// A batch in the journal: time of arrival, a space, a JSON array of reports, a line feed.
-fn write_line(lines: &mut Vec<u8>, batch: &Batch) {
-    lines.extend_from_slice(batch.received_ms.to_string().as_bytes());
-    let mut before = b" [".as_slice();
-    for report in &batch.reports {
-        lines.extend_from_slice(before);
-        lines.extend_from_slice(report.json.as_bytes());
-        before = b",";
-    }
-    lines.extend_from_slice(b"]\n");
-}
-
-fn read_line(line: &[u8]) -> Option<Batch> {
-    let (received_ms, reports) = str::from_utf8(line).ok()?.split_once(' ')?;
-    Some(Batch { received_ms: received_ms.parse().ok()?, reports: admit::replay(reports).ok()? })
-}
-
 fn refusal(reason: Reason) -> ApiError {
     let message = match reason {
         Reason::Overloaded => "more beacons wait than can be kept",
@@ -318,13 +298,13 @@ fn refusal(reason: Reason) -> ApiError {
 
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// A flush holds up those who wait: about ten milliseconds for so many rows.
-const FLUSH_ROWS: usize = 1_000;
+/// A flush holds up those who wait: some milliseconds for so many reports.
+const FLUSH_REPORTS: i64 = 1_000;
 
-const MOST_UNSTORED_ROWS: usize = 50_000;
+const MOST_UNAPPLIED: i64 = 50_000;
 
-/// Enough to make a commit worth its while, and little enough to be read back at once.
-const GROUP_BYTES: usize = 512 * 1024;
+/// Enough to make a commit worth its while.
+const GROUP_BYTES: usize = 2 * 1024 * 1024;
 
 const TRIM_EVERY_FLUSHES: u32 = 60;
 

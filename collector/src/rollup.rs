@@ -12,7 +12,7 @@ use crate::counts::{Counts, Handled};
 use crate::seen::{Known, Seen, StreamId};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
-use crate::store::{Changes, Counted, Loaded, StoreError, StreamRow};
+use crate::store::{Changes, Counted, JournalSeq, Loaded, StoreError, StreamRow};
 use crate::tally::Tally;
 use crate::totals::Total;
 
@@ -22,6 +22,8 @@ pub(crate) trait Earlier {
     fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError>;
     /// A stream as it was last stored.
     fn stream(&self, id: StreamId) -> Result<Option<StreamRow>, StoreError>;
+    /// A report from the journal.
+    fn report(&self, seq: JournalSeq) -> Result<Option<StreamReport>, StoreError>;
 }
 
 /// One minute of one series.
@@ -58,6 +60,8 @@ struct Dirty<T> {
 struct Rows {
     in_order: Vec<StreamRow>,
     by_id: HashMap<StreamId, usize>,
+    /// Reports in the journal that no row is about.
+    superseded: Vec<JournalSeq>,
 }
 
 impl Rollup {
@@ -82,14 +86,15 @@ impl Rollup {
         }
     }
 
-    /// Counts one report that arrived at `received_ms`, or finds that it is known.
+    /// Counts one report that arrived at `received_ms`, or finds that it is known. The journal holds it
+    /// at `seq`.
     pub(crate) fn apply(
         &mut self,
-        accepted: Accepted,
+        Accepted { id, report, .. }: Accepted,
+        seq: JournalSeq,
         received_ms: i64,
         earlier: &impl Earlier,
     ) -> Result<(), StoreError> {
-        let Accepted { id, report, json } = accepted;
         let known = self.seen.get(id);
         let handled = match known {
             None => Handled::New,
@@ -100,6 +105,7 @@ impl Rollup {
         };
         self.counts.handled(handled);
         if !handled.changes_state() {
+            self.rows.superseded.push(seq);
             return Ok(());
         }
         self.counts.dropped(report.dropped.as_ref());
@@ -117,7 +123,7 @@ impl Rollup {
             counted: None,
             totalled,
             received_ms,
-            json,
+            report: seq,
         };
         if !report.open {
             self.count(&mut row, &report, earlier)?;
@@ -140,9 +146,10 @@ impl Rollup {
         Ok(())
     }
 
-    /// How many stream rows the store does not have yet.
-    pub(crate) const fn unstored_rows(&self) -> usize {
-        self.rows.in_order.len()
+    /// The journal held bytes at `seq` that are no report.
+    pub(crate) fn skip_unreadable(&mut self, seq: JournalSeq) {
+        self.counts.handled(Handled::Unreadable);
+        self.rows.superseded.push(seq);
     }
 
     /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
@@ -155,6 +162,7 @@ impl Rollup {
             totals: totals.map(|(id, total)| (id as SeriesId, total.value.encode())).collect(),
             counts: self.counts.unstored(),
             rows: &self.rows.in_order,
+            superseded: &self.rows.superseded,
         }
     }
 
@@ -177,7 +185,7 @@ impl Rollup {
     fn take_back(&mut self, id: StreamId, earlier: &impl Earlier) -> Result<Handled, StoreError> {
         let Some(row) = self.rows.get(id, earlier)? else { return Ok(Handled::Late) };
         let Some(counted) = row.counted else { return Ok(Handled::Late) };
-        let report: StreamReport = row.report()?;
+        let Some(report) = earlier.report(row.report)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: counted.minute, series: row.series };
         Ok(match self.window(at, earlier)?.take_back(&report, counted.good) {
             true => Handled::Revised,
@@ -186,8 +194,9 @@ impl Rollup {
     }
 
     fn settle_one(&mut self, id: StreamId, earlier: &impl Earlier) -> Result<(), StoreError> {
-        if let Some(mut row) = self.rows.get(id, earlier)? {
-            let report = row.report()?;
+        if let Some(mut row) = self.rows.get(id, earlier)?
+            && let Some(report) = earlier.report(row.report)?
+        {
             self.count(&mut row, &report, earlier)?;
             self.rows.put(row);
         }
@@ -249,7 +258,12 @@ impl Rollup {
 impl Rows {
     fn put(&mut self, row: StreamRow) {
         match self.by_id.get(&row.id) {
-            Some(&at) => self.in_order[at] = row,
+            Some(&at) => {
+                let before = mem::replace(&mut self.in_order[at], row);
+                if before.report != self.in_order[at].report {
+                    self.superseded.push(before.report);
+                }
+            }
             None => {
                 self.by_id.insert(row.id, self.in_order.len());
                 self.in_order.push(row);

@@ -8,7 +8,7 @@ mod sqlite;
 use std::io;
 use std::path::PathBuf;
 
-use beacon::{Outcome, StreamReport};
+use beacon::Outcome;
 
 use crate::codec::UnreadableBlob;
 use crate::counts::{CountKey, Counts};
@@ -33,14 +33,20 @@ pub(crate) struct StreamRow {
     pub(crate) totalled: bool,
     /// When this revision arrived.
     pub(crate) received_ms: i64,
-    /// The report.
-    pub(crate) json: String,
+    /// Where the report stands in the journal.
+    pub(crate) report: JournalSeq,
 }
 
-impl StreamRow {
-    pub(crate) fn report(&self) -> Result<StreamReport, StoreError> {
-        Ok(serde_json::from_str(&self.json)?)
-    }
+/// Number of a report in the journal, in order of arrival.
+pub(crate) type JournalSeq = i64;
+
+/// A report in the journal that is in no window yet.
+pub(crate) struct JournalEntry {
+    pub(crate) seq: JournalSeq,
+    pub(crate) received_ms: i64,
+    /// The last of its batch.
+    pub(crate) ends_batch: bool,
+    pub(crate) json: String,
 }
 
 /// Where and how a stream is counted.
@@ -51,13 +57,15 @@ pub(crate) struct Counted {
     pub(crate) good: bool,
 }
 
-/// Everything that goes into the store in one transaction, after which the journal is empty.
+/// Everything that goes into the store in one transaction, after which all of the journal is applied.
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     pub(crate) windows: Vec<(WindowKey, Vec<u8>)>,
     pub(crate) totals: Vec<(SeriesId, Vec<u8>)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) rows: &'a [StreamRow],
+    /// Reports in the journal that no stream row is about.
+    pub(crate) superseded: &'a [JournalSeq],
 }
 
 /// What the pipeline needs to go on where it stopped.

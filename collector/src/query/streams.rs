@@ -39,7 +39,7 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
     };
     let page = state.reader().run(move |store| read::streams(store, &asked)).await?;
     let streams: Vec<_> = page.streams.iter().map(object).collect();
-    let next = page.next.map_or("null".to_owned(), |seq| format!("\"{seq}\""));
+    let next = page.next.map_or("null".to_owned(), |place| format!("\"{place}\""));
     Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
 }
 

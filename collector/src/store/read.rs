@@ -147,10 +147,12 @@ pub(crate) fn open_streams(connection: &Connection, filter: &Filter) -> Result<u
 pub(crate) fn streams(connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
     let StreamsAsked { filter, outcome, received_ms, before, limit } = asked;
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT report, received_ms, seq FROM streams CROSS JOIN series ON series.id = streams.series
-         WHERE seq < :before AND received_ms >= :from AND received_ms < :to
+        "SELECT reports.report, streams.received_ms, place
+         FROM streams CROSS JOIN series ON series.id = streams.series
+           CROSS JOIN reports ON reports.seq = streams.report
+         WHERE place < :before AND streams.received_ms >= :from AND streams.received_ms < :to
            AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
-         ORDER BY seq DESC LIMIT :limit"
+         ORDER BY place DESC LIMIT :limit"
     ))?;
     let rows = statement.query_map(
         named_params! {
@@ -163,13 +165,16 @@ pub(crate) fn streams(connection: &Connection, asked: &StreamsAsked) -> Result<P
     let mut found = rows.collect::<Result<Vec<_>, _>>()?;
     let more = found.len() > *limit;
     found.truncate(*limit);
-    let next = found.last().filter(|_| more).map(|(_, seq)| *seq);
+    let next = found.last().filter(|_| more).map(|(_, place)| *place);
     Ok(Page { streams: found.into_iter().map(|(stream, _)| stream).collect(), next })
 }
 
 /// One stored report.
 pub(crate) fn stream(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT report, received_ms FROM streams WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT reports.report, streams.received_ms FROM streams JOIN reports ON reports.seq = streams.report
+         WHERE streams.id = ?1",
+    )?;
     Ok(statement.query_row([id.to_be_bytes()], stored_stream).optional()?)
 }
 

@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
-use beacon::Outcome;
+use beacon::{Outcome, StreamReport};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::checkpoint::Checkpointer;
-use super::{Changes, Counted, Loaded, StoreError, StreamRow};
+use super::{Changes, Counted, JournalEntry, JournalSeq, Loaded, StoreError, StreamRow};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
+use crate::journal::Batch;
 use crate::rollup::{Earlier, MINUTE_MS, WindowKey};
 use crate::seen::{Known, StreamId};
 use crate::series::{Series, SeriesId};
@@ -23,6 +24,10 @@ pub(crate) struct Writer {
     checkpointer: Checkpointer,
     connection: Connection,
     limits: config::Store,
+    /// Of the next report in the journal.
+    next_seq: JournalSeq,
+    /// Up to and with this one, the journal is in windows.
+    applied_seq: JournalSeq,
     /// Held for as long as this process works on the folder.
     _lock: File,
 }
@@ -55,19 +60,56 @@ impl Writer {
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         migrate(&mut connection)?;
         let checkpointer = Checkpointer::start(file)?;
-        Ok(Self { checkpointer, connection, limits, _lock: lock })
+        let applied_seq = connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
+        let newest: Option<JournalSeq> =
+            connection.query_row("SELECT max(seq) FROM reports", [], |row| row.get(0))?;
+        let next_seq = newest.unwrap_or(0).max(applied_seq) + 1;
+        Ok(Self { checkpointer, connection, limits, next_seq, applied_seq, _lock: lock })
     }
 
-    /// Keeps accepted batches; they are safe when this returns.
-    pub(crate) fn append_journal(&self, batches: &[u8]) -> Result<(), StoreError> {
-        self.connection.prepare_cached("INSERT INTO journal (batches) VALUES (?1)")?.execute([batches])?;
-        Ok(())
+    /// Keeps batches, which are safe when this returns, and gives the number of their first report; the
+    /// others follow it in order.
+    pub(crate) fn append_journal<'a>(
+        &mut self,
+        batches: impl Iterator<Item = &'a Batch>,
+    ) -> Result<JournalSeq, StoreError> {
+        let first = self.next_seq;
+        let mut next = first;
+        let transaction = self.connection.transaction()?;
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO reports (seq, received_ms, ends_batch, report) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for batch in batches {
+            let last = batch.reports.len() - 1;
+            for (at, report) in batch.reports.iter().enumerate() {
+                insert.execute(params![next, batch.received_ms, at == last, report.json])?;
+                next += 1;
+            }
+        }
+        drop(insert);
+        transaction.commit()?;
+        self.next_seq = next;
+        Ok(first)
     }
 
-    /// What was kept and is in no window yet, in order of arrival.
-    pub(crate) fn journal(&self) -> Result<Vec<Vec<u8>>, StoreError> {
-        let mut statement = self.connection.prepare("SELECT batches FROM journal ORDER BY seq")?;
-        let entries = statement.query_map([], |row| row.get(0))?;
+    /// How many reports in the journal are in no window yet.
+    pub(crate) const fn unapplied(&self) -> i64 {
+        self.next_seq - 1 - self.applied_seq
+    }
+
+    /// The reports in the journal that are in no window yet, in order of arrival.
+    pub(crate) fn unapplied_journal(&self) -> Result<Vec<JournalEntry>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT seq, received_ms, ends_batch, report FROM reports WHERE seq > ?1 ORDER BY seq",
+        )?;
+        let entries = statement.query_map([self.applied_seq], |row| {
+            Ok(JournalEntry {
+                seq: row.get(0)?,
+                received_ms: row.get(1)?,
+                ends_batch: row.get(2)?,
+                json: row.get(3)?,
+            })
+        })?;
         Ok(entries.collect::<Result<_, _>>()?)
     }
 
@@ -80,15 +122,17 @@ impl Writer {
         Ok(Loaded { series, totals, counts: load_counts(&self.connection)?, known })
     }
 
-    /// Writes all changes and empties the journal, or does nothing.
+    /// Writes all changes and marks all of the journal as applied, or does nothing.
     pub(crate) fn apply(&mut self, changes: &Changes<'_>) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         write_series(&transaction, &changes.series)?;
         write_counted(&transaction, changes)?;
         write_rows(&transaction, changes.rows)?;
+        drop_reports(&transaction, changes.superseded)?;
         trim_streams(&transaction, self.limits.streams_kept, changes.rows.len())?;
-        transaction.execute("DELETE FROM journal", [])?;
+        transaction.prepare_cached("UPDATE journal SET applied = ?1")?.execute([self.next_seq - 1])?;
         transaction.commit()?;
+        self.applied_seq = self.next_seq - 1;
         self.checkpointer.wake();
         Ok(())
     }
@@ -160,6 +204,12 @@ impl Earlier for Writer {
         )?;
         Ok(statement.query_row([id.to_be_bytes()], stream_row).optional()?)
     }
+
+    fn report(&self, seq: JournalSeq) -> Result<Option<StreamReport>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT report FROM reports WHERE seq = ?1")?;
+        let json: Option<String> = statement.query_row([seq], |row| row.get(0)).optional()?;
+        Ok(json.map(|json| serde_json::from_str(&json)).transpose()?)
+    }
 }
 
 pub(super) fn load_counts(connection: &Connection) -> Result<Counts, StoreError> {
@@ -226,7 +276,7 @@ fn write_rows(transaction: &Transaction<'_>, rows: &[StreamRow]) -> rusqlite::Re
             row.counted.map(|counted| counted.good),
             row.totalled,
             row.received_ms,
-            row.json,
+            row.report,
         ])?;
     }
     Ok(())
@@ -236,11 +286,20 @@ fn write_rows(transaction: &Transaction<'_>, rows: &[StreamRow]) -> rusqlite::Re
 /// up, and not all at once, so that it never takes long. A stream that waits to be counted stays.
 fn trim_streams(transaction: &Transaction<'_>, kept: u32, written: usize) -> rusqlite::Result<()> {
     let mut delete = transaction.prepare_cached(
-        "DELETE FROM streams WHERE seq IN
-           (SELECT seq FROM streams
-            WHERE minute IS NOT NULL AND seq <= (SELECT max(seq) FROM streams) - ?1 ORDER BY seq LIMIT ?2)",
+        "DELETE FROM streams WHERE place IN
+           (SELECT place FROM streams
+            WHERE minute IS NOT NULL AND place <= (SELECT max(place) FROM streams) - ?1
+            ORDER BY place LIMIT ?2)",
     )?;
     delete.execute(params![kept, written as i64 * 2 + 100])?;
+    Ok(())
+}
+
+fn drop_reports(transaction: &Transaction<'_>, superseded: &[JournalSeq]) -> rusqlite::Result<()> {
+    let mut delete = transaction.prepare_cached("DELETE FROM reports WHERE seq = ?1")?;
+    for seq in superseded {
+        delete.execute([seq])?;
+    }
     Ok(())
 }
 
@@ -255,7 +314,7 @@ fn stream_row(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
         counted: minute.map(|minute| Counted { minute, good: good.unwrap_or(false) }),
         totalled: row.get(6)?,
         received_ms: row.get(7)?,
-        json: row.get(8)?,
+        report: row.get(8)?,
     })
 }
 
@@ -292,7 +351,11 @@ pub(super) const FILE: &str = "llm-rum.sqlite";
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
 const LAYOUTS: [&str; 1] = ["
-    CREATE TABLE journal (seq INTEGER PRIMARY KEY, batches BLOB NOT NULL);
+    CREATE TABLE reports (
+        seq INTEGER PRIMARY KEY, received_ms INTEGER NOT NULL, ends_batch INTEGER NOT NULL,
+        report TEXT NOT NULL);
+    CREATE TABLE journal (applied INTEGER NOT NULL);
+    INSERT INTO journal VALUES (0);
     CREATE TABLE series (
         id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
         model TEXT NOT NULL, UNIQUE (site, use_case, provider, model));
@@ -304,8 +367,12 @@ const LAYOUTS: [&str; 1] = ["
         kind TEXT NOT NULL, site TEXT NOT NULL, word TEXT NOT NULL, n INTEGER NOT NULL,
         PRIMARY KEY (kind, site, word)) WITHOUT ROWID;
     CREATE TABLE streams (
-        seq INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, rev INTEGER NOT NULL, outcome TEXT NOT NULL,
+        place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, rev INTEGER NOT NULL, outcome TEXT NOT NULL,
         series INTEGER NOT NULL, minute INTEGER, good INTEGER, totalled INTEGER NOT NULL,
-        received_ms INTEGER NOT NULL, report TEXT NOT NULL);
+        received_ms INTEGER NOT NULL, report INTEGER NOT NULL);
     CREATE INDEX streams_open ON streams (received_ms) WHERE minute IS NULL;
+    CREATE TRIGGER stream_revised AFTER UPDATE OF report ON streams WHEN old.report <> new.report
+        BEGIN DELETE FROM reports WHERE seq = old.report; END;
+    CREATE TRIGGER stream_dropped AFTER DELETE ON streams
+        BEGIN DELETE FROM reports WHERE seq = old.report; END;
 "];
