@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
 use crate::run::run;
@@ -109,6 +109,10 @@ fn compile(root: &Path, made: &Path) -> Result<()> {
         .typescript(false)
         .generate_output()?;
     trap_instead_of_panicking(&mut output);
+    let data = &mut output.wasm_mut().data;
+    for id in data.iter().map(|segment| segment.id()).collect::<Vec<_>>() {
+        blank_locations(&mut data.get_mut(id).value);
+    }
     output.emit(made)
 }
 
@@ -126,6 +130,25 @@ fn trap_instead_of_panicking(output: &mut Output) {
         let mut body = function.builder_mut().func_body();
         body.instrs_mut().clear();
         body.unreachable();
+    }
+}
+
+/// Blanks what panics said of their place in the source: records of pointer, length, line and column,
+/// and the paths they point to. A record is known by a path that ends in `.rs` where it points.
+fn blank_locations(data: &mut [u8]) {
+    let word =
+        |data: &[u8], at: usize| u32::from_le_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+    let mut paths = Vec::new();
+    for at in (0..data.len().saturating_sub(LOCATION_BYTES)).step_by(4) {
+        let start = (word(data, at) as usize).wrapping_sub(DATA_START);
+        let path = start..start.saturating_add(word(data, at + 4) as usize);
+        if data.get(path.clone()).is_some_and(|path| path.ends_with(b".rs") && path.is_ascii()) {
+            data[at..at + LOCATION_BYTES].fill(0);
+            paths.push(path);
+        }
+    }
+    for path in paths {
+        data[path].fill(0);
     }
 }
 
@@ -194,6 +217,11 @@ const WASM_OPT: [&str; 9] = [
 
 /// Functions with one of these in their names only make the text of panics and errors.
 const MESSAGES: [&str; 3] = ["::fmt::", "::panicking::", "slice_error_fail"];
+
+const LOCATION_BYTES: usize = 16;
+
+/// Where rustc's linker puts constant data in memory: after a stack of 1 MiB.
+const DATA_START: usize = 1 << 20;
 
 const MEASURE: &str = "const zlib = require('node:zlib');
 const bytes = require('node:fs').readFileSync(process.argv[1]);
