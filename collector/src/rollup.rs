@@ -21,7 +21,7 @@ pub(crate) trait Earlier {
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError>;
     /// A stream as it was last stored.
-    fn stream(&self, id: StreamId) -> Result<Option<StreamRow>, StoreError>;
+    fn stream(&self, place: i64) -> Result<Option<StreamRow>, StoreError>;
     /// A report from the journal.
     fn report(&self, seq: JournalSeq) -> Result<Option<StreamReport>, StoreError>;
 }
@@ -45,6 +45,7 @@ pub(crate) struct Rollup {
     windows: HashMap<WindowKey, Dirty<Tally>>,
     totals: Vec<Dirty<Total>>,
     rows: Rows,
+    next_place: i64,
     pub(crate) counts: Counts,
 }
 
@@ -59,7 +60,7 @@ struct Dirty<T> {
 #[derive(Default)]
 struct Rows {
     in_order: Vec<StreamRow>,
-    by_id: HashMap<StreamId, usize>,
+    by_place: HashMap<i64, usize>,
     /// Reports in the journal that no row is about.
     superseded: Vec<JournalSeq>,
 }
@@ -81,6 +82,7 @@ impl Rollup {
             windows: HashMap::new(),
             totals: loaded.totals.into_iter().map(stored).collect(),
             rows: Rows::default(),
+            next_place: loaded.next_place,
             counts: loaded.counts,
             config,
         }
@@ -100,7 +102,7 @@ impl Rollup {
             None => Handled::New,
             Some(known) if report.rev == known.rev => Handled::Duplicate,
             Some(known) if report.rev < known.rev => Handled::Stale,
-            Some(known) if known.counted => self.take_back(id, earlier)?,
+            Some(known) if known.counted => self.take_back(known, earlier)?,
             Some(_) => Handled::Revised,
         };
         self.counts.handled(handled);
@@ -115,7 +117,10 @@ impl Rollup {
             move |kind| counts.overflow(site, kind)
         });
         let totalled = known.is_some_and(|known| known.totalled);
+        let place = known.map_or(self.next_place, |known| known.place);
+        self.next_place = self.next_place.max(place + 1);
         let mut row = StreamRow {
+            place,
             id,
             rev: report.rev,
             outcome: report.outcome,
@@ -129,7 +134,7 @@ impl Rollup {
             self.count(&mut row, &report, earlier)?;
         }
         let counted = row.counted.is_some();
-        self.seen.put(id, Known { rev: row.rev, received_ms, counted, totalled: row.totalled });
+        self.seen.put(id, Known { rev: row.rev, place, received_ms, counted, totalled: row.totalled });
         self.rows.put(row);
         Ok(())
     }
@@ -182,8 +187,8 @@ impl Rollup {
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back(&mut self, id: StreamId, earlier: &impl Earlier) -> Result<Handled, StoreError> {
-        let Some(row) = self.rows.get(id, earlier)? else { return Ok(Handled::Late) };
+    fn take_back(&mut self, known: Known, earlier: &impl Earlier) -> Result<Handled, StoreError> {
+        let Some(row) = self.rows.get(known.place, earlier)? else { return Ok(Handled::Late) };
         let Some(counted) = row.counted else { return Ok(Handled::Late) };
         let Some(report) = earlier.report(row.report)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: counted.minute, series: row.series };
@@ -194,7 +199,8 @@ impl Rollup {
     }
 
     fn settle_one(&mut self, id: StreamId, earlier: &impl Earlier) -> Result<(), StoreError> {
-        if let Some(mut row) = self.rows.get(id, earlier)?
+        if let Some(known) = self.seen.get(id)
+            && let Some(mut row) = self.rows.get(known.place, earlier)?
             && let Some(report) = earlier.report(row.report)?
         {
             self.count(&mut row, &report, earlier)?;
@@ -257,7 +263,7 @@ impl Rollup {
 
 impl Rows {
     fn put(&mut self, row: StreamRow) {
-        match self.by_id.get(&row.id) {
+        match self.by_place.get(&row.place) {
             Some(&at) => {
                 let before = mem::replace(&mut self.in_order[at], row);
                 if before.report != self.in_order[at].report {
@@ -265,16 +271,16 @@ impl Rows {
                 }
             }
             None => {
-                self.by_id.insert(row.id, self.in_order.len());
+                self.by_place.insert(row.place, self.in_order.len());
                 self.in_order.push(row);
             }
         }
     }
 
-    fn get(&self, id: StreamId, earlier: &impl Earlier) -> Result<Option<StreamRow>, StoreError> {
-        match self.by_id.get(&id) {
+    fn get(&self, place: i64, earlier: &impl Earlier) -> Result<Option<StreamRow>, StoreError> {
+        match self.by_place.get(&place) {
             Some(&at) => Ok(Some(self.in_order[at].clone())),
-            None => earlier.stream(id),
+            None => earlier.stream(place),
         }
     }
 }

@@ -10,6 +10,8 @@ pub(crate) type StreamId = u128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) rev: u32,
+    /// Of its row in the store.
+    pub(crate) place: i64,
     pub(crate) received_ms: i64,
     /// In a window; otherwise open, and waiting for its end or for being settled.
     pub(crate) counted: bool,
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     fn open(received_ms: i64) -> Known {
-        Known { rev: 0, received_ms, counted: false, totalled: false }
+        Known { rev: 0, place: 0, received_ms, counted: false, totalled: false }
     }
 
     fn counted(received_ms: i64) -> Known {

@@ -23,6 +23,8 @@ pub(crate) use sqlite::Writer;
 /// One stream as it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamRow {
+    /// Number of the row, in order of the streams' first arrival.
+    pub(crate) place: i64,
     pub(crate) id: StreamId,
     pub(crate) rev: u32,
     pub(crate) outcome: Outcome,
@@ -77,6 +79,8 @@ pub(crate) struct Loaded {
     pub(crate) counts: Counts,
     /// Streams to be remembered, by arrival.
     pub(crate) known: Vec<(StreamId, Known)>,
+    /// Of the next stream.
+    pub(crate) next_place: i64,
 }
 
 /// Why the store fails.

@@ -169,11 +169,12 @@ pub(crate) fn streams(connection: &Connection, asked: &StreamsAsked) -> Result<P
     Ok(Page { streams: found.into_iter().map(|(stream, _)| stream).collect(), next })
 }
 
-/// One stored report.
+/// One stored report. Rows are narrow and few: looking through them takes milliseconds, and an index over
+/// random ids would cost every flush more than all else it writes.
 pub(crate) fn stream(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT reports.report, streams.received_ms FROM streams JOIN reports ON reports.seq = streams.report
-         WHERE streams.id = ?1",
+         WHERE streams.id = ?1 ORDER BY place DESC LIMIT 1",
     )?;
     Ok(statement.query_row([id.to_be_bytes()], stored_stream).optional()?)
 }

@@ -119,7 +119,10 @@ impl Writer {
         let series = self.load_series()?;
         let totals = self.load_totals(series.len())?;
         let known = self.load_known(remember_from_ms, most)?;
-        Ok(Loaded { series, totals, counts: load_counts(&self.connection)?, known })
+        let newest: Option<i64> =
+            self.connection.query_row("SELECT max(place) FROM streams", [], |row| row.get(0))?;
+        let next_place = newest.unwrap_or(0) + 1;
+        Ok(Loaded { series, totals, counts: load_counts(&self.connection)?, known, next_place })
     }
 
     /// Writes all changes and marks all of the journal as applied, or does nothing.
@@ -168,9 +171,9 @@ impl Writer {
 
     fn load_known(&self, from_ms: i64, most: usize) -> Result<Vec<(StreamId, Known)>, StoreError> {
         let mut statement = self.connection.prepare(
-            "SELECT id, rev, received_ms, minute, totalled FROM streams WHERE minute IS NULL
+            "SELECT id, rev, received_ms, minute, totalled, place FROM streams WHERE minute IS NULL
              UNION ALL
-             SELECT * FROM (SELECT id, rev, received_ms, minute, totalled FROM streams
+             SELECT * FROM (SELECT id, rev, received_ms, minute, totalled, place FROM streams
                             WHERE minute IS NOT NULL AND received_ms > ?1
                             ORDER BY received_ms DESC LIMIT ?2)
              ORDER BY received_ms",
@@ -181,6 +184,7 @@ impl Writer {
                 received_ms: row.get(2)?,
                 counted: row.get::<_, Option<i64>>(3)?.is_some(),
                 totalled: row.get(4)?,
+                place: row.get(5)?,
             };
             Ok((stream_id(row)?, known))
         })?;
@@ -197,12 +201,12 @@ impl Earlier for Writer {
         Ok(found.map(|bytes| Tally::decode(&bytes)).transpose()?)
     }
 
-    fn stream(&self, id: StreamId) -> Result<Option<StreamRow>, StoreError> {
+    fn stream(&self, place: i64) -> Result<Option<StreamRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT id, rev, outcome, series, minute, good, totalled, received_ms, report
-             FROM streams WHERE id = ?1",
+            "SELECT id, rev, outcome, series, minute, good, totalled, received_ms, report, place
+             FROM streams WHERE place = ?1",
         )?;
-        Ok(statement.query_row([id.to_be_bytes()], stream_row).optional()?)
+        Ok(statement.query_row([place], stream_row).optional()?)
     }
 
     fn report(&self, seq: JournalSeq) -> Result<Option<StreamReport>, StoreError> {
@@ -261,9 +265,9 @@ fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqli
 
 fn write_rows(transaction: &Transaction<'_>, rows: &[StreamRow]) -> rusqlite::Result<()> {
     let mut upsert = transaction.prepare_cached(
-        "INSERT INTO streams (id, rev, outcome, series, minute, good, totalled, received_ms, report)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-         ON CONFLICT (id) DO UPDATE SET rev = ?2, outcome = ?3, series = ?4, minute = ?5, good = ?6,
+        "INSERT INTO streams (id, rev, outcome, series, minute, good, totalled, received_ms, report, place)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT (place) DO UPDATE SET rev = ?2, outcome = ?3, series = ?4, minute = ?5, good = ?6,
            totalled = ?7, received_ms = ?8, report = ?9",
     )?;
     for row in rows {
@@ -277,6 +281,7 @@ fn write_rows(transaction: &Transaction<'_>, rows: &[StreamRow]) -> rusqlite::Re
             row.totalled,
             row.received_ms,
             row.report,
+            row.place,
         ])?;
     }
     Ok(())
@@ -315,6 +320,7 @@ fn stream_row(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
         totalled: row.get(6)?,
         received_ms: row.get(7)?,
         report: row.get(8)?,
+        place: row.get(9)?,
     })
 }
 
@@ -367,7 +373,7 @@ const LAYOUTS: [&str; 1] = ["
         kind TEXT NOT NULL, site TEXT NOT NULL, word TEXT NOT NULL, n INTEGER NOT NULL,
         PRIMARY KEY (kind, site, word)) WITHOUT ROWID;
     CREATE TABLE streams (
-        place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, rev INTEGER NOT NULL, outcome TEXT NOT NULL,
+        place INTEGER PRIMARY KEY, id BLOB NOT NULL, rev INTEGER NOT NULL, outcome TEXT NOT NULL,
         series INTEGER NOT NULL, minute INTEGER, good INTEGER, totalled INTEGER NOT NULL,
         received_ms INTEGER NOT NULL, report INTEGER NOT NULL);
     CREATE INDEX streams_open ON streams (received_ms) WHERE minute IS NULL;
