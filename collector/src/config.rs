@@ -233,8 +233,11 @@ impl Config {
         let (mut names, mut keys) = (HashSet::new(), HashSet::new());
         for (index, site) in self.sites.iter().enumerate() {
             let field = |name: &str| format!("sites[{index}].{name}");
-            if !is_word(&site.name) || !is_word(&site.use_case) {
+            if !is_word(&site.name) {
                 return mistake(field("name"), WORD);
+            }
+            if !is_word(&site.use_case) {
+                return mistake(field("use_case"), WORD);
             }
             if !names.insert(&site.name) {
                 return mistake(field("name"), "names a second site");

@@ -1,7 +1,10 @@
 //! Each stream counts once, as its latest revision says, over restarts too.
 
-use beacon::{Defect, Defects, Outcome, StreamReport};
+use std::collections::BTreeMap;
+
+use beacon::{Defect, Defects, Histogram, Outcome, StreamReport};
 use collector::Limits;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::harness::{TestCollector, joined, stream};
@@ -129,6 +132,61 @@ async fn a_restart_forgets_nothing() {
     outcomes(&collector, json!({ "complete": 3 })).await;
     collector.until_metric("llm_rum_reports_total{result=\"duplicate\"}", 2.0).await;
     assert_eq!(collector.json("/v1/summary?model=other").await["streams"], 1);
+}
+
+/// What is sent to the collector, one after the other.
+#[derive(Debug, Clone)]
+enum Step {
+    Report { id: u128, rev: u32, open: bool, ttft_ms: u32 },
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let report = (0..4_u128, 0..4_u32, any::<bool>(), 1..100_000_u32)
+        .prop_map(|(id, rev, open, ttft_ms)| Step::Report { id, rev, open, ttft_ms });
+    prop_oneof![8 => report, 1 => Just(Step::Restart)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever comes in whatever order, doubled and with restarts in between: the windows are those of
+    /// the latest revisions alone.
+    #[test]
+    fn the_windows_are_those_of_the_latest_revisions(steps in prop::collection::vec(step(), 1..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut collector = TestCollector::new();
+        let mut latest: BTreeMap<u128, StreamReport> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Restart => collector.restart(),
+                Step::Report { id, rev, open: is_open, ttft_ms } => {
+                    let ended = revised(rev, stream(id, f64::from(ttft_ms)));
+                    let report = if is_open { open(id, rev) } else { ended };
+                    runtime.block_on(collector.report(std::slice::from_ref(&report)));
+                    if latest.get(&id).is_none_or(|known| known.rev < rev) {
+                        latest.insert(id, report);
+                    }
+                }
+            }
+        }
+        collector.restart();
+        let ended: Vec<_> = latest.values().filter(|report| !report.open).collect();
+        let mut exact = Histogram::default();
+        for report in &ended {
+            exact.record(report.ttft_ms.unwrap());
+        }
+        let summary = runtime.block_on(collector.json("/v1/summary"));
+        prop_assert_eq!(&summary["streams"], &json!(ended.len()));
+        prop_assert_eq!(&summary["open"], &json!(latest.len() - ended.len()));
+        let spread = runtime.block_on(collector.json("/v1/histogram?metric=ttft"));
+        let buckets = exact.folded(3).map(|bucket| json!({
+            "lower_ms": bucket.lower, "upper_ms": bucket.upper, "count": bucket.count,
+        }));
+        prop_assert_eq!(&spread["buckets"], &json!(buckets.collect::<Vec<_>>()));
+        let listed = runtime.block_on(collector.json("/v1/streams"));
+        prop_assert_eq!(listed["streams"].as_array().unwrap().len(), latest.len());
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What was sent is what is answered.
 
 use beacon::{Outcome, StreamReport};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::harness::{TestCollector, joined, stream};
@@ -147,6 +148,20 @@ async fn streams_can_be_listed_by_outcome() {
     let listed = collector.json("/v1/streams?outcome=truncated&range=15m").await;
     assert_eq!(listed["streams"].as_array().unwrap().len(), 1);
     assert_eq!(listed["streams"][0]["outcome"], "truncated");
+}
+
+proptest! {
+    #[test]
+    fn no_question_makes_it_fail(
+        route in prop::sample::select(vec!["summary", "timeseries", "histogram", "compare", "streams"]),
+        query in "((range|from|to|step|metric|limit|cursor|outcome|site)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }
+        let path = format!("/v1/{route}?{query}");
+        let status = COLLECTOR.with(|collector| runtime.block_on(collector.get(&path))).status;
+        prop_assert!(status == 200 || status == 400, "{path}: {status}");
+    }
 }
 
 #[tokio::test]
