@@ -1,2 +1,67 @@
-//! Placeholder.
-fn main() {}
+//! The project's own commands, run as `cargo xtask NAME`. Each prints what it runs, installs what it
+//! can, and names exactly what is missing when it cannot.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+mod artefacts;
+mod bench;
+mod checks;
+mod demo;
+mod probe;
+mod run;
+mod screenshots;
+mod size;
+mod tools;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "llm-rum's own commands")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build everything, start the collector and the demo site, and run until Ctrl-C.
+    Demo(demo::Options),
+    /// Every check there is, from a fresh clone: format, lints, unit, integration, browser.
+    Test,
+    /// The fast part of `test`: format, lints, unit tests.
+    Check,
+    /// Build the probe, the dashboard, the demo page and the release binaries.
+    Build,
+    /// Print the size of what a page downloads.
+    Size {
+        /// One JSON object on standard output instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a benchmark: `ingest`.
+    Bench(bench::Options),
+    /// Make the pictures of the dashboard under `docs/images` anew.
+    Screenshots,
+}
+
+fn main() -> Result<()> {
+    let root = root()?;
+    match Cli::parse().command {
+        Command::Demo(options) => demo::run_pair(&root, &options),
+        Command::Test => checks::test(&root),
+        Command::Check => checks::check(&root),
+        Command::Build => artefacts::build(&root),
+        Command::Size { json } => {
+            artefacts::build_probe(&root)?;
+            size::print(&root, json)
+        }
+        Command::Bench(options) => bench::run_named(&root, &options),
+        Command::Screenshots => screenshots::take(&root),
+    }
+}
+
+fn root() -> Result<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().map(Path::to_path_buf).context("xtask lies in the root of the workspace")
+}

@@ -1,0 +1,41 @@
+//! `cargo xtask bench NAME`: benchmarks live beside what they measure; this builds and starts them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::run::run;
+
+/// Which benchmark, and how to print it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Which one; every one when left out.
+    name: Option<Name>,
+    /// One JSON object on standard output instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Name {
+    /// The collector's requests per second beside a bare axum handler's.
+    Ingest,
+}
+
+pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
+    match options.name.unwrap_or(Name::Ingest) {
+        Name::Ingest => ingest(root, options.json),
+    }
+}
+
+fn ingest(root: &Path, json: bool) -> Result<()> {
+    run(Command::new("cargo").current_dir(root).args(["build", "--release", "-q", "-p", "collector"]))?;
+    let mut bench = Command::new("cargo");
+    bench.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", "bench-ingest", "--"]);
+    if json {
+        bench.arg("--json");
+    }
+    run(&mut bench)
+}

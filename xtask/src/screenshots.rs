@@ -1,0 +1,20 @@
+//! `cargo xtask screenshots`: real traffic through the real pipeline, then a picture of each state.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::run::run;
+use crate::{artefacts, tools};
+
+pub(crate) fn take(root: &Path) -> Result<()> {
+    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER])?;
+    artefacts::build(root)?;
+    let folder = root.join("docs/images");
+    std::fs::create_dir_all(&folder)?;
+    run(Command::new("cargo")
+        .current_dir(root)
+        .args(["run", "--release", "-q", "-p", "tests", "--bin", "screenshots", "--"])
+        .arg(&folder))
+}

@@ -1,0 +1,88 @@
+//! What the commands need beyond Rust and Node: installed where that is possible (a Rust target by
+//! rustup, npm packages by lockfile, Debian packages as root), otherwise named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::{output, run};
+
+/// A program and the Debian package that brings it.
+pub(crate) struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+pub(crate) const CHROMIUM: Program = Program { name: "chromium", package: "chromium" };
+pub(crate) const CHROMEDRIVER: Program = Program { name: "chromedriver", package: "chromium-driver" };
+pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
+
+/// Adds the Wasm target to the toolchain in use, unless it is there.
+pub(crate) fn wasm_target() -> Result<()> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(WASM_TARGET).exists() {
+        return Ok(());
+    }
+    run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
+        .with_context(|| format!("the Rust target {WASM_TARGET} is missing, and rustup could not add it"))
+}
+
+/// Installs a folder's npm packages exactly as its lockfile says, unless that has been done.
+pub(crate) fn npm_packages(folder: &Path) -> Result<()> {
+    let lockfile = folder.join("package-lock.json");
+    let wanted = fs::read(&lockfile).with_context(|| format!("cannot read {}", lockfile.display()))?;
+    let installed = folder.join("node_modules/.installed-lockfile");
+    if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    run(npm(folder).args(["ci", "--no-audit", "--no-fund"]))?;
+    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))
+}
+
+/// Runs one of a folder's npm scripts.
+pub(crate) fn npm_script(folder: &Path, script: &str) -> Result<()> {
+    run(npm(folder).args(["run", "--silent", script]))
+}
+
+/// Makes sure that the programs are on the path: by apt where this is Debian and the user is root,
+/// otherwise by saying which packages to install.
+pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
+    let missing: Vec<_> = wanted.iter().filter(|program| find(program.name).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<_> = missing.iter().map(|program| program.package).collect();
+    if !(Path::new("/etc/debian_version").exists() && is_root()?) {
+        bail!("missing programs; install the Debian packages {} or their like", packages.join(" "));
+    }
+    run(Command::new("apt-get").args(["update", "-qq"]))?;
+    run(Command::new("apt-get")
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(["install", "-y", "-qq", "--no-install-recommends"])
+        .args(&packages)
+        .stdout(Stdio::null()))?;
+    match wanted.iter().find(|program| find(program.name).is_none()) {
+        Some(program) => bail!("package {} did not bring {}", program.package, program.name),
+        None => Ok(()),
+    }
+}
+
+fn npm(folder: &Path) -> Command {
+    let mut npm = Command::new("npm");
+    npm.current_dir(folder);
+    npm
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+fn is_root() -> Result<bool> {
+    Ok(output(Command::new("id").arg("-u"))?.trim() == "0")
+}
+
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
