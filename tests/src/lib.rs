@@ -1,1 +1,12 @@
-//! Placeholder.
+//! The harness of the journeys: starts the real binaries on free ports and a real browser, and stops
+//! each of them again.
+//!
+//! The binaries come from `cargo xtask build`; without them a journey fails and says so.
+
+mod browser;
+mod process;
+mod world;
+
+pub use browser::Browser;
+pub use process::{Server, binary, free_port};
+pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};

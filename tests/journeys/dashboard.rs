@@ -1,0 +1,80 @@
+//! The dashboard in the browser: its states, and the numbers of the API on the page.
+
+use anyhow::{Context, Result, ensure};
+use beacon::Batch;
+use serde_json::Value;
+use tests::{Browser, Collector, eventually, report};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "empty").await?;
+
+    let reports: Vec<_> = (0..100).map(report).collect();
+    let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the streams in the store", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == 100).then_some(())
+    })
+    .await?;
+    browser.page.refresh().await?;
+    state(&browser, "ready").await?;
+
+    let verdict = text(&browser, "[data-verdict]").await?;
+    let summary = collector.get("/v1/summary").await?;
+    ensure!(verdict.contains(summary["verdict"]["text"].as_str().context("a sentence")?), "{verdict}");
+    ensure!(text(&browser, "[data-tile=streams] [data-value]").await?.contains("100"), "the streams tile");
+    let p50 = summary["ttfv"]["p50_ms"].as_f64().context("a median")?;
+    ensure!((p50 - 800.0).abs() < 9.0, "{p50}");
+    let ttfv = text(&browser, "[data-tile=ttfv]").await?;
+    ensure!(ttfv.contains("0.8") || ttfv.contains("80") || ttfv.contains("79"), "{ttfv}");
+    for chart in ["ttft", "histogram", "compare"] {
+        let found = browser
+            .page
+            .execute(&format!("return !!document.querySelector('figure[data-chart={chart}]')"), vec![])
+            .await?;
+        ensure!(found == true, "chart {chart}");
+    }
+
+    browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
+    let detail = format!("[data-detail='{:032x}']", 7);
+    eventually("the stream's detail", || async {
+        text(&browser, &detail).await.ok().filter(|text| text.contains("800"))
+    })
+    .await?;
+    ensure!(complaints(&browser).await?.is_empty(), "the page stays within its own policy");
+
+    collector.kill().await?;
+    state(&browser, "error").await?;
+    browser.close().await
+}
+
+async fn state(browser: &Browser, wanted: &str) -> Result<()> {
+    let script = "return document.documentElement.dataset.state";
+    eventually(&format!("dashboard state {wanted}"), || async {
+        (browser.page.execute(script, vec![]).await.ok()? == wanted).then_some(())
+    })
+    .await
+}
+
+async fn text(browser: &Browser, selector: &str) -> Result<String> {
+    let script = "return document.querySelector(arguments[0])?.innerText ?? null";
+    let text = browser.page.execute(script, vec![selector.into()]).await?;
+    let text = text.as_str().with_context(|| format!("{selector} is on the page"))?;
+    // A figure and its unit stay on one line.
+    Ok(text.replace('\u{a0}', " "))
+}
+
+/// Violations of the Content Security Policy since the page was loaded.
+async fn complaints(browser: &Browser) -> Result<Vec<Value>> {
+    let log = browser.console().await?;
+    Ok(log
+        .into_iter()
+        .filter(|entry| {
+            entry["message"].as_str().is_some_and(|message| message.contains("Content Security Policy"))
+        })
+        .collect())
+}

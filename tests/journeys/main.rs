@@ -1,0 +1,71 @@
+//! The journeys: what a user of the product would do, done for real, one concern per module.
+//!
+//! Run by `cargo xtask test`, one at a time: two browsers on two cores would measure each other.
+
+mod accuracy;
+mod crash;
+mod csp;
+mod dashboard;
+mod hostile;
+mod leaving;
+mod prometheus;
+mod scenarios;
+mod untouched;
+
+use anyhow::{Context, Result};
+use tests::{Browser, Collector, DemoSite};
+
+/// Everything a browser journey needs.
+struct Stage {
+    collector: Collector,
+    demo: DemoSite,
+    browser: Browser,
+    _data: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn set() -> Result<Self> {
+        Self::set_with("").await
+    }
+
+    /// With lines of configuration for the collector.
+    async fn set_with(config: &str) -> Result<Self> {
+        let data = tempfile::tempdir()?;
+        let file = data.path().join("llm-rum.toml");
+        std::fs::write(&file, config)?;
+        let config = file.to_str().context("a temporary folder has a plain name")?;
+        let collector = Collector::start_with(data.path(), &["--config", config]).await?;
+        let demo = DemoSite::start(&collector.url).await?;
+        let browser = Browser::start().await?;
+        Ok(Self { collector, demo, browser, _data: data })
+    }
+
+    /// Opens the demo page and keeps every report that the probe hands to the page from now on.
+    async fn open(&self, query: &str) -> Result<()> {
+        self.browser.page.goto(&format!("{}/{query}", self.demo.url)).await?;
+        let probed = !query.contains("probe=off");
+        if probed {
+            self.browser.run(KEEP_REPORTS, vec![]).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the probe has told the page of `count` ended streams; gives back their ids.
+    async fn ended_ids(&self, count: usize) -> Result<Vec<String>> {
+        let ids = self.browser.run(WAIT_FOR_REPORTS, vec![count.into()]).await?;
+        Ok(serde_json::from_value(ids)?)
+    }
+}
+
+const KEEP_REPORTS: &str = "
+    while (!window.llmRum?.probe) await new Promise(resolve => setTimeout(resolve, 10));
+    window.ended = [];
+    window.llmRum.probe.onStreamEnd(report => window.ended.push(report.id));";
+
+const WAIT_FOR_REPORTS: &str = "
+    const until = performance.now() + 20000;
+    while (window.ended.length < args[0]) {
+        if (performance.now() > until) throw new Error(`${window.ended.length} of ${args[0]} streams ended`);
+        await new Promise(resolve => setTimeout(resolve, 10));
+    }
+    return window.ended;";
