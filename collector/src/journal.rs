@@ -81,10 +81,7 @@ impl Journal {
             let _stopped = stopped;
             keeper.run(&waiting)
         };
-        let thread = thread::Builder::new()
-            .name("journal".into())
-            .spawn(run)
-            .map_err(|source| StoreError::Folder { path: config.data.clone(), source })?;
+        let thread = thread::Builder::new().name("journal".into()).spawn(run).map_err(StoreError::Thread)?;
         let journal = Self { jobs: jobs.clone(), waiting_bytes, most_bytes: config.ingest.queue_bytes };
         Ok((journal, Handle { jobs, thread }))
     }

@@ -94,6 +94,9 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// The system has no thread to spare.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
     /// Another process works on the same folder.
     #[error("another collector works on {0}")]
     InUse(PathBuf),

@@ -1,7 +1,7 @@
 //! Moves what was committed from SQLite's write-ahead log into its file, on a thread of its own: this
 //! waits for the disk for up to some hundred milliseconds, and beacons must not wait with it.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
@@ -16,15 +16,15 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(file: PathBuf) -> Result<Self, StoreError> {
-        let connection = Connection::open(&file)?;
+    pub(super) fn start(file: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(file)?;
         // Of all steps only these wait for the disk: once per run, however many commits there were.
         connection.pragma_update(None, "synchronous", "normal")?;
         let (wake, woken) = mpsc::sync_channel(1);
         let thread = thread::Builder::new()
             .name("checkpoint".into())
             .spawn(move || run(&connection, &woken))
-            .map_err(|source| StoreError::Folder { path: file, source })?;
+            .map_err(StoreError::Thread)?;
         Ok(Self { wake: Some(wake), thread: Some(thread) })
     }
 

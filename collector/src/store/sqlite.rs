@@ -59,7 +59,7 @@ impl Writer {
         connection.pragma_update(None, "cache_size", -32_768)?;
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         migrate(&mut connection)?;
-        let checkpointer = Checkpointer::start(file)?;
+        let checkpointer = Checkpointer::start(&file)?;
         let applied_seq = connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
         let newest: Option<JournalSeq> =
             connection.query_row("SELECT max(seq) FROM reports", [], |row| row.get(0))?;

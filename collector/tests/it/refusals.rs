@@ -243,6 +243,17 @@ async fn a_body_that_trickles_in_is_given_up() {
 }
 
 #[tokio::test]
+async fn more_than_may_wait_is_sent_away_for_a_second() {
+    let collector = TestCollector::with(|config| config.ingest.queue_bytes = 2_000);
+    let many: Vec<_> = (0..100).map(|id| stream(id, 100.0)).collect();
+    let answer = collector.post(json!({ "reports": many }).to_string()).await;
+    answer.refused(503, "overloaded");
+    assert_eq!(answer.headers["retry-after"], "1");
+    counted(&collector, "overloaded", 1.0).await;
+    nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
 async fn other_methods_and_routes_are_told_so() {
     let collector = TestCollector::new();
     let delete = |path: &str| Request::delete(path).header("host", "localhost").body(Body::empty()).unwrap();
