@@ -18,7 +18,8 @@ async fn main() -> Result<()> {
     let demo = DemoSite::start(&collector.url).await?;
     let camera = Camera { browser: Browser::start().await?, folder };
 
-    camera.take(&collector.url, "empty", WIDE, Theme::Light, "dashboard-empty").await?;
+    let empty = format!("{}/?range=1h", collector.url);
+    camera.take(&empty, "empty", WIDE, Theme::Light, "dashboard-empty").await?;
     traffic(&collector.url, &demo.url).await?;
     let ready = format!("{}/?range=15m", collector.url);
     for (size, theme, name) in [
@@ -63,14 +64,11 @@ struct Camera {
 impl Camera {
     /// Opens a page of the dashboard, waits for its state, and takes a picture.
     async fn take(&self, url: &str, state: &str, size: (u32, u32), theme: Theme, name: &str) -> Result<()> {
-        self.browser.page.goto(url).await?;
         let word = match theme {
             Theme::Light => "light",
             Theme::Dark => "dark",
         };
-        let choose = format!("localStorage.setItem('llm-rum-theme', '{word}')");
-        self.browser.page.execute(&choose, vec![]).await?;
-        self.browser.page.goto(url).await?;
+        self.browser.page.goto(&format!("{url}&theme={word}")).await?;
         self.shoot(state, size, name).await
     }
 
