@@ -123,11 +123,12 @@ fn cases() -> Result<Vec<Case>> {
         case("wrong type of a field", with("ttft_ms", json!("soon"))?, 400, "bad_field"),
         case("NaN", good.replace("800.0", "NaN"), 400, "bad_json"),
         case("a number beyond f64", good.replace("800.0", "1e999"), 400, "bad_json"),
+        // What is not known is skipped without recursion, however deep it is.
         case(
             "deep nesting",
             format!("{{\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000)),
             400,
-            "bad_json",
+            "bad_field",
         ),
         case("arrays for objects", format!("{}{}", "[".repeat(1_000), "]".repeat(1_000)), 400, "bad_field"),
         case("negative duration", with("ttft_ms", json!(-1))?, 400, "bad_field"),
