@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::run::run;
+use crate::run::{run, show};
 
 /// Which benchmark, and how to print it.
 #[derive(Args)]
@@ -37,5 +37,5 @@ fn ingest(root: &Path, json: bool) -> Result<()> {
     if json {
         bench.arg("--json");
     }
-    run(&mut bench)
+    show(&mut bench)
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::artefacts;
-use crate::run::{Guard, run};
+use crate::run::Guard;
 
 /// Where things listen, and how much traffic to make.
 #[derive(Args)]
@@ -47,16 +47,23 @@ pub(crate) fn run_pair(root: &Path, options: &Options) -> Result<()> {
     )?;
     println!("dashboard  {}", pair.collector_url);
     println!("demo site  {}", pair.demo_url);
-    if options.traffic > 0 {
-        pair.traffic(root, options.traffic, options.over)?;
-    }
     println!("running until Ctrl-C");
+    let mut traffic = match options.traffic {
+        0 => None,
+        streams => Some(pair.traffic(root, streams, options.over)?),
+    };
     loop {
         if stop.recv_timeout(Duration::from_millis(500)).is_ok() {
             return Ok(());
         }
         if let Some(status) = pair.ended()? {
             bail!("a server ended with {status}");
+        }
+        if let Some(status) = traffic.as_mut().map(|client| client.0.try_wait()).transpose()?.flatten() {
+            traffic = None;
+            if !status.success() {
+                bail!("the traffic ended with {status}");
+            }
         }
     }
 }
@@ -94,11 +101,12 @@ impl Pair {
         }
     }
 
-    /// Sends `streams` real streams through the demo site, spread over so many seconds.
-    fn traffic(&mut self, root: &Path, streams: u32, over: u32) -> Result<()> {
-        run(Command::new(artefacts::binary(root, "demo-site"))
-            .args(["traffic", "--demo", &self.demo_url, "--collector", &self.collector_url, "--site", "demo"])
-            .args(["--streams", &streams.to_string(), "--over", &over.to_string()]))
+    /// Starts to send `streams` real streams through the demo site, spread over so many seconds.
+    fn traffic(&self, root: &Path, streams: u32, over: u32) -> Result<Guard> {
+        let mut client = Command::new(artefacts::binary(root, "demo-site"));
+        client.args(["traffic", "--demo", &self.demo_url, "--collector", &self.collector_url]);
+        client.args(["--site", "demo", "--streams", &streams.to_string(), "--over", &over.to_string()]);
+        Ok(Guard(client.spawn().context("cannot start the traffic")?))
     }
 }
 

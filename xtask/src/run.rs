@@ -1,11 +1,17 @@
 //! Running other programs: shown before they run, an error when they fail.
 
+use std::io;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs to the end with this terminal's input and output.
+/// Runs to the end. What it says goes to standard error: standard output is for what was asked for.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    show(command.stdout(io::stderr()))
+}
+
+/// Runs to the end with this terminal's input and output.
+pub(crate) fn show(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
     let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::run::run;
+use crate::run::show;
 use crate::{artefacts, tools};
 
 pub(crate) fn take(root: &Path) -> Result<()> {
@@ -13,8 +13,10 @@ pub(crate) fn take(root: &Path) -> Result<()> {
     artefacts::build(root)?;
     let folder = root.join("docs/images");
     std::fs::create_dir_all(&folder)?;
-    run(Command::new("cargo")
-        .current_dir(root)
-        .args(["run", "--release", "-q", "-p", "tests", "--bin", "screenshots", "--"])
-        .arg(&folder))
+    show(
+        Command::new("cargo")
+            .current_dir(root)
+            .args(["run", "--release", "-q", "-p", "tests", "--bin", "screenshots", "--"])
+            .arg(&folder),
+    )
 }
