@@ -19,7 +19,7 @@ async fn main() -> Result<()> {
     let camera = Camera { browser: Browser::start().await?, folder };
 
     let empty = format!("{}/?range=1h", collector.url);
-    camera.take(&empty, "empty", WIDE, Theme::Light, "dashboard-empty").await?;
+    camera.take(&empty, "empty", SHORT, Theme::Light, "dashboard-empty").await?;
     traffic(&collector.url, &demo.url).await?;
     let ready = format!("{}/?range=15m", collector.url);
     for (size, theme, name) in [
@@ -36,9 +36,10 @@ async fn main() -> Result<()> {
     camera.take(&opened, "ready", WIDE, Theme::Light, "stream").await?;
     camera.chat(&demo.url).await?;
 
-    camera.browser.page.goto(&ready).await?;
+    camera.browser.page.goto(&format!("{ready}&theme=light")).await?;
+    camera.state("ready", "the last picture").await?;
     collector.kill().await?;
-    camera.shoot("error", WIDE, "dashboard-error").await?;
+    camera.shoot("error", SHORT, "dashboard-error").await?;
     camera.browser.close().await
 }
 
@@ -74,17 +75,21 @@ impl Camera {
 
     async fn shoot(&self, state: &str, (width, height): (u32, u32), name: &str) -> Result<()> {
         self.browser.page.set_window_size(width, height).await?;
+        self.state(state, name).await?;
+        self.save(name).await
+    }
+
+    async fn state(&self, state: &str, name: &str) -> Result<()> {
         let script = "return document.documentElement.dataset.state";
         eventually(&format!("state {state} for {name}"), || async {
             (self.browser.page.execute(script, vec![]).await.ok()? == state).then_some(())
         })
-        .await?;
-        self.save(name).await
+        .await
     }
 
     /// One answer on the chat page.
     async fn chat(&self, demo: &str) -> Result<()> {
-        self.browser.page.set_window_size(WIDE.0, 900).await?;
+        self.browser.page.set_window_size(SHORT.0, SHORT.1).await?;
         self.browser.page.goto(demo).await?;
         self.browser.run(ASK, vec![]).await?;
         self.save("chat").await
@@ -105,7 +110,8 @@ impl Camera {
     }
 }
 
-const WIDE: (u32, u32) = (1280, 1800);
+const WIDE: (u32, u32) = (1280, 1500);
+const SHORT: (u32, u32) = (1280, 800);
 const NARROW: (u32, u32) = (500, 2400);
 
 const ASK: &str = "
