@@ -15,7 +15,7 @@ pub enum Origin {
         /// With the leading dot, and the port where one was given.
         suffix: String,
     },
-    /// Any port of 127.0.0.1, localhost and [::1], by http or https.
+    /// Any port of 127.0.0.1, localhost and `[::1]`, by http or https.
     Loopback,
 }
 

@@ -69,7 +69,8 @@ impl Seen {
         None
     }
 
-    /// A stream to be counted before [`forget`](Self::forget) can drop it: too old, or too many.
+    /// Forgets what is too old or too many, and gives back the stream in front that must be counted
+    /// before it can be forgotten.
     pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<StreamId> {
         while let Some(&(received_ms, id)) = self.order.front() {
             if self.order.len() <= self.most && received_ms > now_ms - self.keep_ms {
