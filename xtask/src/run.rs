@@ -38,9 +38,12 @@ pub(crate) struct Guard(pub(crate) Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
         let asked = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
         if !asked.is_ok_and(|status| status.success()) {
-            // Already gone is as good as killed.
+            // Gone in the meantime is as good as killed.
             let _ = self.0.kill();
         }
         let _ = self.0.wait();
