@@ -28,8 +28,6 @@ pub(crate) struct Writer {
     next_seq: JournalSeq,
     /// Up to and with this one, the journal is in windows.
     applied_seq: JournalSeq,
-    /// Up to and with this one, the checkpointer was told.
-    checkpointed_seq: JournalSeq,
     /// Held for as long as this process works on the folder.
     _lock: File,
 }
@@ -66,7 +64,7 @@ impl Writer {
         let newest: Option<JournalSeq> =
             connection.query_row("SELECT max(seq) FROM reports", [], |row| row.get(0))?;
         let next_seq = newest.unwrap_or(0).max(applied_seq) + 1;
-        Ok(Self { checkpointer, connection, limits, next_seq, applied_seq, checkpointed_seq: 0, _lock: lock })
+        Ok(Self { checkpointer, connection, limits, next_seq, applied_seq, _lock: lock })
     }
 
     /// Keeps batches, which are safe when this returns, and gives the number of their first report; the
@@ -138,10 +136,7 @@ impl Writer {
         transaction.prepare_cached("UPDATE journal SET applied = ?1")?.execute([self.next_seq - 1])?;
         transaction.commit()?;
         self.applied_seq = self.next_seq - 1;
-        if self.applied_seq - self.checkpointed_seq >= CHECKPOINT_REPORTS {
-            self.checkpointed_seq = self.applied_seq;
-            self.checkpointer.wake();
-        }
+        self.checkpointer.wake();
         Ok(())
     }
 
@@ -352,10 +347,6 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     Ok(())
 }
-
-/// About 10 MB of the log. Every run waits for the disk twice, and moves a page once however often it was
-/// written since the last.
-const CHECKPOINT_REPORTS: i64 = 8_000;
 
 /// From this length of the write-ahead log on, about 64 MB, a commit moves it by itself: the thread for
 /// that cannot start the log anew while commits keep coming.
