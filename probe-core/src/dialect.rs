@@ -12,7 +12,9 @@ mod shape;
 
 pub(crate) use generic::NAME as GENERIC;
 
-use beacon::{Defect, Defects};
+use std::borrow::Cow;
+
+use beacon::{Defect, StreamReport};
 
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
@@ -60,14 +62,13 @@ impl Clues<'_> {
 }
 
 /// What a stream has said of itself so far.
-#[derive(Default)]
+#[derive(Clone)]
 pub(crate) struct Facts {
+    /// Filled in as the facts come: model, id, finish reason and defects here, times by the meter.
+    pub(crate) report: StreamReport,
     pub(crate) dialect: Option<&'static Dialect>,
     /// Named only where the content proves it.
     pub(crate) provider: Option<&'static str>,
-    pub(crate) model: Option<String>,
-    pub(crate) response_id: Option<String>,
-    pub(crate) finish_reason: Option<String>,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
     /// The end marker came.
@@ -76,7 +77,6 @@ pub(crate) struct Facts {
     pub(crate) failed: bool,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
-    pub(crate) defects: Defects,
     sequence: Sequence,
     message: Message,
     choices: openai_chat::Choices,
@@ -85,7 +85,7 @@ pub(crate) struct Facts {
 }
 
 /// Tokens as the provider counted them, latest count, by [`Tokens`].
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Usage([Option<u64>; Tokens::Cached as usize + 1]);
 
 /// The kinds of generated text that an event brought.
@@ -120,10 +120,27 @@ impl Text {
 }
 
 impl Facts {
+    pub(crate) fn new(report: StreamReport) -> Self {
+        Self {
+            report,
+            dialect: None,
+            provider: None,
+            finished: false,
+            ended: false,
+            failed: false,
+            usage: Usage::default(),
+            server: ServerClaims::default(),
+            sequence: Sequence::default(),
+            message: Message::default(),
+            choices: openai_chat::Choices::default(),
+            unread: 0,
+        }
+    }
+
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
         if !event.is_utf8() {
-            self.defects.add(Defect::InvalidUtf8);
+            self.report.defects.add(Defect::InvalidUtf8);
         }
         if event.name == b"error" {
             self.failed = true;
@@ -143,7 +160,7 @@ impl Facts {
         let mut json = Json::new(data);
         walk(self, &mut event, &mut json, dialect.shape);
         if !json.finish() {
-            self.defects.add(Defect::Malformed);
+            self.report.defects.add(Defect::Malformed);
             return Text::NONE;
         }
         (dialect.settle)(self, &mut event);
@@ -175,7 +192,7 @@ impl Facts {
         walk(self, &mut event, &mut json, generic::EVENT);
         if !json.finish() {
             if matches!(data[0], b'{' | b'[') {
-                self.defects.add(Defect::Malformed);
+                self.report.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
             }
@@ -185,8 +202,8 @@ impl Facts {
         let clues = Clues { kind: event.kind, object: event.object, keys: event.clues };
         self.dialect = DIALECTS.iter().copied().find(|dialect| (dialect.recognise)(&clues));
         if self.dialect.is_some() {
-            let malformed = self.defects.get(Defect::Malformed).saturating_add(self.unread);
-            self.defects.set(Defect::Malformed, malformed);
+            let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
+            self.report.defects.set(Defect::Malformed, malformed);
         }
         self.dialect
     }
@@ -194,7 +211,7 @@ impl Facts {
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
     fn begin_answer(&mut self, id: &[u8]) {
-        (self.ended, self.finished, self.finish_reason) = (false, false, None);
+        (self.ended, self.finished, self.report.finish_reason) = (false, false, None);
         self.see_id(id, 1);
     }
 
@@ -215,11 +232,11 @@ impl Facts {
         if id.is_empty() {
             return;
         }
-        if self.response_id.is_none() {
-            self.response_id = unescaped(id);
+        if self.report.response_id.is_none() {
+            self.report.response_id = unescaped(id).map(Cow::Owned);
         }
         if self.message.observe(id, settled) {
-            self.defects.add(Defect::Spliced);
+            self.report.defects.add(Defect::Spliced);
         }
     }
 
@@ -227,7 +244,7 @@ impl Facts {
     fn finish(&mut self, reason: Option<String>) {
         if let Some(reason) = reason {
             self.failed |= reason == "error";
-            self.finish_reason = Some(reason);
+            self.report.finish_reason = Some(Cow::Owned(reason));
             self.finished = true;
         }
     }

@@ -6,7 +6,7 @@ use beacon::{Defect, Defects};
 ///
 /// Judged only where the first two events both carry a number: some gateways number one event in a
 /// dozen.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Sequence {
     events: u32,
     highest: Option<u64>,
@@ -56,7 +56,7 @@ fn shift(bits: u64, by: u64) -> u64 {
 }
 
 /// The answer that a stream is in the middle of, by the provider's id.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Message {
     id: Vec<u8>,
     /// Events that named it.
@@ -87,7 +87,7 @@ impl Message {
 }
 
 /// Watches how reads bring generated text, for a proxy that holds it back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Flow {
     /// Reads of exactly a usual buffer's size that were full of generated events.
     full_buffers: u32,
@@ -111,7 +111,7 @@ impl Flow {
 }
 
 /// Gaps that may be stalls: whether they are shows only beside the median of all gaps.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LongGaps(Vec<f64>);
 
 impl LongGaps {

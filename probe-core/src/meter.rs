@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use beacon::{Defect, Defects, Histogram, Outcome, StreamReport};
+use beacon::{Defect, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, Text};
 use crate::framing::{Frame, Framing, is_type};
@@ -14,33 +14,19 @@ use crate::time::{Timestamp, whole_micros};
 ///
 /// Call it in the order in which things happen. A time earlier than the one before counts as equal
 /// to it, so that no duration is negative. What comes after the end is ignored.
+#[derive(Clone)]
 pub struct Meter {
-    id: String,
-    submit: Option<Timestamp>,
     request: Timestamp,
-    headers: Option<Timestamp>,
-    first_byte: Option<Timestamp>,
-    first_event: Option<Timestamp>,
-    first_token: Option<Timestamp>,
-    first_visible: Option<Timestamp>,
-    last_token: Option<Timestamp>,
-    last_byte: Option<Timestamp>,
-    end_marker: Option<Timestamp>,
-    end: Option<(End, Timestamp)>,
-    /// The latest of all times.
-    now: Timestamp,
-
-    status: Option<u16>,
+    /// The latest of all times. Like all of them, in milliseconds since the request.
+    now_ms: f64,
+    last_byte_ms: Option<f64>,
+    end_marker_ms: Option<f64>,
+    end: Option<End>,
     content_type: String,
     /// `None` before the first byte, which may decide it.
     framing: Option<Framing>,
+    /// Holds the report, where all other moments and counts are kept.
     facts: Facts,
-    chunks: u32,
-    events: u32,
-    deltas: u32,
-    bytes: u64,
-    gaps: Histogram,
-    longest_gap_ms: Option<f64>,
     long_gaps: LongGaps,
     flow: Flow,
 }
@@ -69,6 +55,8 @@ pub enum End {
     TimedOut,
     /// The page went away.
     PageGone,
+    /// Nobody watches any longer: what was not seen by now cannot be judged.
+    Unseen,
 }
 
 impl Meter {
@@ -76,29 +64,14 @@ impl Meter {
     #[must_use]
     pub fn new(id: impl Into<String>, request: Timestamp) -> Self {
         Self {
-            id: id.into(),
-            submit: None,
             request,
-            headers: None,
-            first_byte: None,
-            first_event: None,
-            first_token: None,
-            first_visible: None,
-            last_token: None,
-            last_byte: None,
-            end_marker: None,
+            now_ms: 0.0,
+            last_byte_ms: None,
+            end_marker_ms: None,
             end: None,
-            now: request,
-            status: None,
             content_type: String::new(),
             framing: None,
-            facts: Facts::default(),
-            chunks: 0,
-            events: 0,
-            deltas: 0,
-            bytes: 0,
-            gaps: Histogram::default(),
-            longest_gap_ms: None,
+            facts: Facts::new(StreamReport::new(id)),
             long_gaps: LongGaps::default(),
             flow: Flow::default(),
         }
@@ -106,7 +79,7 @@ impl Meter {
 
     /// The user's gesture that led to the request, and came before it.
     pub fn on_submit(&mut self, at: Timestamp) {
-        self.submit = Some(at);
+        self.facts.report.submit_delay_ms = Some(self.request.since(at));
     }
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
@@ -115,9 +88,9 @@ impl Meter {
         if self.end.is_some() {
             return;
         }
-        let now = self.advance(now);
-        self.headers.get_or_insert(now);
-        self.status = Some(status);
+        let now_ms = self.advance(now);
+        self.facts.report.headers_ms.get_or_insert(now_ms);
+        self.facts.report.status = Some(status);
         self.content_type = content_type.to_owned();
     }
 
@@ -126,21 +99,23 @@ impl Meter {
         if self.end.is_some() || bytes.is_empty() {
             return Seen::default();
         }
-        let now = self.advance(now);
-        self.end_silence(now);
-        self.chunks = self.chunks.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
-        self.first_byte.get_or_insert(now);
-        self.last_byte = Some(now);
+        let now_ms = self.advance(now);
+        self.end_silence();
+        let report = &mut self.facts.report;
+        report.chunks = report.chunks.saturating_add(1);
+        report.bytes = report.bytes.saturating_add(bytes.len() as u64);
+        report.first_byte_ms.get_or_insert(now_ms);
+        self.last_byte_ms = Some(now_ms);
         if self.is_http_error() {
             return Seen::default();
         }
-        let before = (self.first_token, self.first_visible, self.facts.ended);
-        self.read_frames(now, bytes);
+        let before = self.seen();
+        self.read_frames(bytes);
+        let after = self.seen();
         Seen {
-            first_token: before.0 != self.first_token,
-            first_visible: before.1 != self.first_visible,
-            ended: !before.2 && self.facts.ended,
+            first_token: !before.first_token && after.first_token,
+            first_visible: !before.first_visible && after.first_visible,
+            ended: !before.ended && after.ended,
         }
     }
 
@@ -149,58 +124,50 @@ impl Meter {
         if self.end.is_some() {
             return;
         }
-        let now = self.advance(now);
+        let now_ms = self.advance(now);
         self.read_pending(end);
-        match self.end_marker {
-            Some(marker) if now.since(marker) > LATE_CLOSE_MS => self.facts.defects.add(Defect::LateClose),
+        match self.end_marker_ms {
+            Some(marker_ms) if now_ms - marker_ms > LATE_CLOSE_MS => {
+                self.facts.report.defects.add(Defect::LateClose);
+            }
             Some(_) => {}
-            None => self.end_silence(now),
+            None => self.end_silence(),
         }
-        self.end = Some((end, now));
+        self.facts.report.close_ms = Some(now_ms);
+        self.end = Some(end);
     }
 
     /// What is known so far: open before [`Meter::on_end`], final after it.
     #[must_use]
     pub fn report(&self) -> StreamReport {
-        let facts = &self.facts;
-        let gaps = (!self.gaps.is_empty()).then(|| self.gaps.clone());
-        let stalls = self.long_gaps.stalls(self.gaps.quantile(0.5).unwrap_or(0.0));
-        StreamReport {
-            open: self.end.is_none(),
-            dialect: self.dialect().map(Cow::Borrowed),
-            provider: facts.provider.map(Cow::Borrowed),
-            response_model: owned(&facts.model),
-            response_id: owned(&facts.response_id),
-            status: self.status,
-            outcome: self.outcome(),
-            finish_reason: owned(&facts.finish_reason),
-            submit_delay_ms: self.submit.map(|submit| self.request.since(submit)),
-            headers_ms: self.after_request(self.headers),
-            first_byte_ms: self.after_request(self.first_byte),
-            first_event_ms: self.after_request(self.first_event),
-            ttft_ms: self.after_request(self.first_token),
-            ttfv_ms: self.after_request(self.first_visible),
-            e2e_ms: self.after_request(self.last_token),
-            close_ms: self.after_request(self.end.map(|(_, at)| at)),
-            chunks: self.chunks,
-            events: self.events,
-            deltas: self.deltas,
-            bytes: self.bytes,
-            input_tokens: facts.usage.input(),
-            output_tokens: facts.usage.output(),
-            reasoning_tokens: facts.usage.reasoning(),
-            cached_tokens: facts.usage.cached(),
-            tpot_ms: self.tpot_ms(),
-            longest_gap_ms: self.longest_gap_ms,
-            gaps,
-            stalls,
-            defects: self.defects(stalls),
-            server: facts.server.merged(),
-            ..StreamReport::new(self.id.as_str())
-        }
+        let mut meter = self.clone();
+        meter.settle();
+        meter.facts.report
     }
 
-    fn read_frames(&mut self, now: Timestamp, bytes: &[u8]) {
+    /// The same where it lies. Fields that bytes and times cannot tell are the caller's to set, and
+    /// stay as they are set; a provider that the content proves goes before the caller's.
+    pub fn settle(&mut self) -> &mut StreamReport {
+        let (outcome, dialect) = (self.outcome(), self.dialect());
+        self.settle_defects();
+        let facts = &mut self.facts;
+        let report = &mut facts.report;
+        report.open = self.end.is_none();
+        report.outcome = outcome;
+        report.dialect = dialect.map(Cow::Borrowed);
+        if let Some(provider) = facts.provider {
+            report.provider = Some(Cow::Borrowed(provider));
+        }
+        report.input_tokens = facts.usage.input();
+        report.output_tokens = facts.usage.output();
+        report.reasoning_tokens = facts.usage.reasoning();
+        report.cached_tokens = facts.usage.cached();
+        report.tpot_ms = tpot_ms(report);
+        report.server = facts.server.merged();
+        report
+    }
+
+    fn read_frames(&mut self, bytes: &[u8]) {
         let framing = self.framing.get_or_insert_with(|| Framing::of(&self.content_type, bytes[0]));
         let facts = &mut self.facts;
         let (mut input, mut events, mut deltas, mut text) = (bytes, 0, 0, Text::NONE);
@@ -213,35 +180,36 @@ impl Meter {
                     text = text.and(brought);
                 }
                 Frame::Comment(comment) => facts.read_comment(comment),
-                Frame::Oversize => facts.defects.add(Defect::Oversize),
+                Frame::Oversize => facts.report.defects.add(Defect::Oversize),
                 // One page has many such lines.
-                Frame::Html => facts.defects.set(Defect::HtmlInStream, 1),
+                Frame::Html => facts.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        self.end_marker = if facts.ended { self.end_marker.or(Some(now)) } else { None };
+        self.end_marker_ms = if facts.ended { self.end_marker_ms.or(Some(self.now_ms)) } else { None };
         self.flow.observe(bytes.len(), deltas);
-        self.count(now, events, deltas, text);
+        self.count(self.now_ms, events, deltas, text);
     }
 
     /// Counts what one read brought, with one time for all of it.
-    fn count(&mut self, now: Timestamp, events: u32, deltas: u32, text: Text) {
-        self.events = self.events.saturating_add(events);
-        self.deltas = self.deltas.saturating_add(deltas);
+    fn count(&mut self, now_ms: f64, events: u32, deltas: u32, text: Text) {
+        let report = &mut self.facts.report;
+        report.events = report.events.saturating_add(events);
+        report.deltas = report.deltas.saturating_add(deltas);
         if events > 0 {
-            self.first_event.get_or_insert(now);
+            report.first_event_ms.get_or_insert(now_ms);
         }
         if text.is_visible() {
-            self.first_visible.get_or_insert(now);
+            report.ttfv_ms.get_or_insert(now_ms);
         }
         if !text.any() {
             return;
         }
-        self.first_token.get_or_insert(now);
-        if let Some(last) = self.last_token.replace(now) {
-            let gap = now.since(last);
-            self.gaps.record(gap);
-            self.long_gaps.observe(gap);
-            self.longest_gap_ms = Some(self.longest_gap_ms.map_or(gap, |longest| longest.max(gap)));
+        report.ttft_ms.get_or_insert(now_ms);
+        if let Some(last_ms) = report.e2e_ms.replace(now_ms) {
+            let gap_ms = whole_micros(now_ms - last_ms);
+            report.gaps.get_or_insert_default().record(gap_ms);
+            report.longest_gap_ms = Some(report.longest_gap_ms.unwrap_or(0.0).max(gap_ms));
+            self.long_gaps.observe(gap_ms);
         }
     }
 
@@ -249,7 +217,7 @@ impl Meter {
     /// any other; of an unfinished SSE event only the facts are taken, as by the standard it was
     /// never dispatched.
     fn read_pending(&mut self, end: End) {
-        let (Some(framing), Some(arrived)) = (&mut self.framing, self.last_byte) else {
+        let (Some(framing), Some(arrived_ms)) = (&mut self.framing, self.last_byte_ms) else {
             return;
         };
         let lines = matches!(framing, Framing::Ndjson(_));
@@ -257,13 +225,13 @@ impl Meter {
         let text = pending.event.and_then(|event| self.facts.read_pending(&event));
         let unread = pending.bytes > 0 && !(lines && text.is_some());
         if self.facts.ended {
-            self.end_marker.get_or_insert(arrived);
+            self.end_marker_ms.get_or_insert(arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
-            self.count(arrived, 1, u32::from(text.any()), text);
+            self.count(arrived_ms, 1, u32::from(text.any()), text);
         }
         if unread && end == End::Closed && !self.is_plain_text() {
-            self.facts.defects.add(Defect::PendingAtEof);
+            self.facts.report.defects.add(Defect::PendingAtEof);
         }
     }
 
@@ -278,11 +246,12 @@ impl Meter {
             return Outcome::Complete;
         }
         match self.end {
-            None | Some((End::PageGone, _)) => Outcome::Abandoned,
-            Some((End::Cancelled, _)) => Outcome::Aborted,
-            Some((End::TimedOut, _)) => Outcome::Timeout,
-            Some((End::Failed, _)) => Outcome::NetworkError,
-            Some((End::Closed, _)) => match self.dialect() {
+            None | Some(End::PageGone) => Outcome::Abandoned,
+            Some(End::Unseen) => Outcome::Unobserved,
+            Some(End::Cancelled) => Outcome::Aborted,
+            Some(End::TimedOut) => Outcome::Timeout,
+            Some(End::Failed) => Outcome::NetworkError,
+            Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
                 Some(GENERIC) => Outcome::Complete,
                 Some(_) => Outcome::Truncated,
@@ -293,70 +262,63 @@ impl Meter {
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
         let known = self.facts.dialect.map(|dialect| dialect.name);
-        known.or_else(|| (self.events > 0 || self.is_plain_text()).then_some(GENERIC))
+        known.or_else(|| (self.facts.report.events > 0 || self.is_plain_text()).then_some(GENERIC))
     }
 
     /// The body is text under a type of its own, without a line that is SSE.
     fn is_plain_text(&self) -> bool {
         let named = !self.content_type.is_empty() && !is_type(&self.content_type, "text/event-stream");
         let foreign = self.framing.as_ref().is_some_and(Framing::is_foreign);
-        named && foreign && self.facts.defects.get(Defect::HtmlInStream) == 0
+        named && foreign && self.facts.report.defects.get(Defect::HtmlInStream) == 0
     }
 
-    /// The defects seen on the way, and those that only the whole stream shows.
-    fn defects(&self, stalls: u32) -> Defects {
-        let facts = &self.facts;
-        let mut defects = facts.defects;
-        defects.set(Defect::Stall, stalls);
-        if let (Some(first), Some(last)) = (self.first_token, self.last_token)
-            && self.flow.is_buffered(self.deltas, last.since(first), last.since(self.request))
-        {
-            defects.add(Defect::Buffered);
+    /// Sets the defects that only the whole stream shows.
+    fn settle_defects(&mut self) {
+        let facts = &mut self.facts;
+        let report = &mut facts.report;
+        let median_ms = report.gaps.as_ref().and_then(|gaps| gaps.quantile(0.5)).unwrap_or(0.0);
+        report.stalls = self.long_gaps.stalls(median_ms);
+        report.defects.set(Defect::Stall, report.stalls);
+        let mut buffered = false;
+        if let (Some(first_ms), Some(last_ms)) = (report.ttft_ms, report.e2e_ms) {
+            buffered = self.flow.is_buffered(report.deltas, last_ms - first_ms, last_ms);
         }
-        if let (Some(dialect), Some((end, _))) = (facts.dialect, self.end) {
-            if dialect.marks_end && facts.finished && !facts.ended && end == End::Closed {
-                defects.add(Defect::NoSentinel);
-            }
-            if dialect.gives_reason && facts.ended && facts.finish_reason.is_none() && !facts.failed {
-                defects.add(Defect::SentinelOnly);
-            }
+        report.defects.set(Defect::Buffered, buffered.into());
+        if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
+            let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
+            report.defects.set(Defect::NoSentinel, unmarked.into());
+            let unreasoned = dialect.gives_reason && facts.ended && report.finish_reason.is_none();
+            report.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
         }
-        defects
     }
 
-    /// `None` too when all text came in one read: then no time between tokens was seen.
-    fn tpot_ms(&self) -> Option<f64> {
-        self.longest_gap_ms?;
-        let tokens = self.facts.usage.output().filter(|&tokens| tokens >= 2)?;
-        let generation = self.last_token?.since(self.first_token?);
-        Some(whole_micros(generation / (tokens - 1) as f64))
-    }
-
-    // As with `Timestamp::since`: a report has eight of these.
-    #[inline(never)]
-    fn after_request(&self, moment: Option<Timestamp>) -> Option<f64> {
-        moment.map(|moment| moment.since(self.request))
+    fn seen(&self) -> Seen {
+        let StreamReport { ttft_ms, ttfv_ms, .. } = self.facts.report;
+        Seen { first_token: ttft_ms.is_some(), first_visible: ttfv_ms.is_some(), ended: self.facts.ended }
     }
 
     fn is_http_error(&self) -> bool {
-        self.status.is_some_and(|status| status >= 400)
+        self.facts.report.status.is_some_and(|status| status >= 400)
     }
 
-    fn advance(&mut self, now: Timestamp) -> Timestamp {
-        self.now = self.now.at_least(now);
-        self.now
+    fn advance(&mut self, now: Timestamp) -> f64 {
+        self.now_ms = now.since(self.request).max(self.now_ms);
+        self.now_ms
     }
 
     /// Judges the silence that ends now. It begins with the headers: before them there is no stream.
-    fn end_silence(&mut self, now: Timestamp) {
-        if let Some(since) = self.last_byte.or(self.headers)
-            && now.since(since) > DEAD_AIR_MS
+    fn end_silence(&mut self) {
+        if let Some(since_ms) = self.last_byte_ms.or(self.facts.report.headers_ms)
+            && self.now_ms - since_ms > DEAD_AIR_MS
         {
-            self.facts.defects.add(Defect::DeadAir);
+            self.facts.report.defects.add(Defect::DeadAir);
         }
     }
 }
 
-fn owned(name: &Option<String>) -> Option<Cow<'static, str>> {
-    name.clone().map(Cow::Owned)
+/// `None` too when all text came in one read: then no time between tokens was seen.
+fn tpot_ms(report: &StreamReport) -> Option<f64> {
+    report.longest_gap_ms?;
+    let tokens = report.output_tokens.filter(|&tokens| tokens >= 2)?;
+    Some(whole_micros((report.e2e_ms? - report.ttft_ms?) / (tokens - 1) as f64))
 }

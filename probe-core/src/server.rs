@@ -9,7 +9,7 @@ use crate::dialect::{Number, Reading};
 use crate::time::whole_micros;
 
 /// Every claim that one stream carried.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ServerClaims {
     comment: Option<Claim>,
     in_band: Option<Claim>,

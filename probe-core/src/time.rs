@@ -26,11 +26,6 @@ impl Timestamp {
         let ms = self.0 - earlier.0;
         if ms > 0.0 && ms.is_finite() { whole_micros(ms) } else { 0.0 }
     }
-
-    /// The later of the two; `self` where `other` is no number.
-    pub(crate) fn at_least(self, other: Self) -> Self {
-        if other.0.is_finite() && other.0 > self.0 { other } else { self }
-    }
 }
 
 /// Rounds milliseconds to a microsecond: no browser's clock is finer, and the report is shorter.

@@ -9,13 +9,11 @@ use std::fmt;
 use serde::ser::{Error, Impossible, SerializeMap, SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-/// The JSON of `value`. Empty where `value` has something that no report has, such as a tuple.
+/// The JSON of `value`. Traps where `value` has something that no report has, such as a tuple.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
     let mut json = Json { text: String::new() };
-    match value.serialize(&mut json) {
-        Ok(()) => json.text,
-        Err(Unknown) => String::new(),
-    }
+    let Ok(()) = value.serialize(&mut json);
+    json.text
 }
 
 struct Json {
@@ -29,11 +27,11 @@ struct Members<'a> {
     close: char,
 }
 
-/// A shape that is not written.
+/// There is none: without values of it, nobody's code asks after failures.
 #[derive(Debug)]
-struct Unknown;
+enum Never {}
 
-type Written = Result<(), Unknown>;
+type Written = Result<(), Never>;
 
 impl Json {
     fn open(&mut self, open: char, close: char) -> Members<'_> {
@@ -126,14 +124,14 @@ impl Members<'_> {
 
 impl<'a> Serializer for &'a mut Json {
     type Ok = ();
-    type Error = Unknown;
+    type Error = Never;
     type SerializeSeq = Members<'a>;
-    type SerializeTuple = Impossible<(), Unknown>;
-    type SerializeTupleStruct = Impossible<(), Unknown>;
-    type SerializeTupleVariant = Impossible<(), Unknown>;
+    type SerializeTuple = Impossible<(), Never>;
+    type SerializeTupleStruct = Impossible<(), Never>;
+    type SerializeTupleVariant = Impossible<(), Never>;
     type SerializeMap = Members<'a>;
     type SerializeStruct = Members<'a>;
-    type SerializeStructVariant = Impossible<(), Unknown>;
+    type SerializeStructVariant = Impossible<(), Never>;
 
     fn serialize_bool(self, value: bool) -> Written {
         self.text.push_str(if value { "true" } else { "false" });
@@ -193,7 +191,7 @@ impl<'a> Serializer for &'a mut Json {
     }
 
     fn serialize_bytes(self, _: &[u8]) -> Written {
-        Err(Unknown)
+        unwritten()
     }
 
     fn serialize_none(self) -> Written {
@@ -228,23 +226,19 @@ impl<'a> Serializer for &'a mut Json {
         _: &'static str,
         _: &T,
     ) -> Written {
-        Err(Unknown)
+        unwritten()
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Members<'a>, Unknown> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Members<'a>, Never> {
         Ok(self.open('[', ']'))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unknown> {
-        Err(Unknown)
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Never> {
+        unwritten()
     }
 
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, Unknown> {
-        Err(Unknown)
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Never> {
+        unwritten()
     }
 
     fn serialize_tuple_variant(
@@ -253,15 +247,15 @@ impl<'a> Serializer for &'a mut Json {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Unknown> {
-        Err(Unknown)
+    ) -> Result<Self::SerializeTupleVariant, Never> {
+        unwritten()
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, Unknown> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, Never> {
         Ok(self.open('{', '}'))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Unknown> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Never> {
         Ok(self.open('{', '}'))
     }
 
@@ -271,14 +265,14 @@ impl<'a> Serializer for &'a mut Json {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, Unknown> {
-        Err(Unknown)
+    ) -> Result<Self::SerializeStructVariant, Never> {
+        unwritten()
     }
 }
 
 impl SerializeSeq for Members<'_> {
     type Ok = ();
-    type Error = Unknown;
+    type Error = Never;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
         self.separate();
@@ -292,7 +286,7 @@ impl SerializeSeq for Members<'_> {
 
 impl SerializeMap for Members<'_> {
     type Ok = ();
-    type Error = Unknown;
+    type Error = Never;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
         self.separate();
@@ -312,7 +306,7 @@ impl SerializeMap for Members<'_> {
 
 impl SerializeStruct for Members<'_> {
     type Ok = ();
-    type Error = Unknown;
+    type Error = Never;
 
     // Out of line: a report has forty fields of five types.
     #[inline(never)]
@@ -326,17 +320,22 @@ impl SerializeStruct for Members<'_> {
     }
 }
 
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a shape that no report has")
+/// A shape that no report has.
+fn unwritten() -> ! {
+    unimplemented!("a shape that no report has")
+}
+
+impl fmt::Display for Never {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
     }
 }
 
-impl std::error::Error for Unknown {}
+impl std::error::Error for Never {}
 
-impl Error for Unknown {
+impl Error for Never {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        Self
+        unwritten()
     }
 }
 

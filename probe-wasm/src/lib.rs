@@ -1,21 +1,24 @@
-//! The probe in the page, as the facade sees it: the tap's moments come in, JSON of reports and of
-//! requests to the collector goes out.
+//! The probe in the page, as the facade sees it: the tap's moments come in, JSON of reports goes out.
 //!
-//! Only numbers, strings and bytes cross the boundary, and JavaScript always calls Rust. A panic ends
-//! in a trap, which the facade catches, and with it the probe.
+//! JavaScript always calls Rust; the one call the other way, of a timer that ran out, is made while
+//! nothing here is borrowed. A panic ends in a trap, which the facade catches, and with it the probe.
 
 mod clock;
 mod json;
+mod options;
 mod page;
 mod send;
 mod session;
 
 use std::cell::RefCell;
 
+use js_sys::Function;
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use web_sys::Window;
 
-use crate::send::Answer;
-use crate::session::{How, Opening, Options, Session};
+use crate::options::Options;
+use crate::session::{Opening, Session};
 
 // SAFETY: the module has no shared memory, so only the page's own thread ever runs in it.
 #[cfg(target_arch = "wasm32")]
@@ -25,126 +28,80 @@ static MEMORY: lol_alloc::AssumeSingleThreaded<lol_alloc::FreeListAllocator> =
 
 thread_local! {
     /// A page has one: functions over it are a third of the glue that a class would need.
-    static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+    static PROBE: RefCell<Option<Probe>> = const { RefCell::new(None) };
 }
 
-/// Begins the page's session. `agent` and `touch` are the browser's words for itself and for a touch
-/// screen. What is told before this is lost.
-#[wasm_bindgen]
-pub fn begin(
-    use_case: Option<String>,
-    provider: Option<String>,
-    release: Option<String>,
-    agent: &str,
-    touch: bool,
-    visible: bool,
-) {
-    let options = Options { use_case, provider, release };
-    let session = Session::new(options, page::of_browser(agent, touch), clock::resolution(), visible);
-    SESSION.set(Some(session));
+struct Probe {
+    window: Window,
+    session: Session,
 }
 
-/// A request was made at `request`; `submit` is the gesture that led to it.
+/// Begins the page's session with the options of `start()`. What is told before this is lost. `wake`
+/// is called when [`wake_in`] is over.
 #[wasm_bindgen]
-pub fn open(
-    key: u32,
-    id: String,
-    request: f64,
-    submit: Option<f64>,
-    model: Option<String>,
-    path: &str,
-    connection: Option<String>,
-) {
-    let opening = Opening { id, request, submit, model, page: page::of_moment(path, connection) };
-    with(|session| session.open(key, opening));
+#[allow(clippy::needless_pass_by_value, reason = "what crosses is handed over, not lent")]
+pub fn begin(window: Window, options: JsValue, wake: Function) {
+    send::call_when_due(wake);
+    let (page, visible) = (page::of_browser(&window), page::is_visible(&window));
+    let session = Session::new(Options::decode(&options), page, clock::resolution(), visible);
+    PROBE.set(Some(Probe { window, session }));
+}
+
+/// A request was made at `request`, naming `model` or nothing; `submit` is the gesture that led to
+/// it, NaN without one.
+#[wasm_bindgen]
+pub fn open(key: u32, id: &JsValue, request: f64, submit: f64, model: &JsValue) {
+    with(|Probe { window, session }| {
+        let id = id.as_string().unwrap_or_default();
+        let page = page::of_moment(window);
+        session.open(key, Opening { id, request, submit, model: model.as_string(), page });
+    });
 }
 
 /// The response came.
 #[wasm_bindgen]
-pub fn headers(key: u32, time: f64, status: u16, content_type: &str) {
-    with(|session| session.headers(key, time, status, content_type));
-}
-
-/// The app asked for body bytes.
-#[wasm_bindgen]
-pub fn read(key: u32) {
-    with(|session| session.read(key));
+pub fn headers(key: u32, time: f64, status: u16, content_type: &JsValue) {
+    let content_type = content_type.as_string().unwrap_or_default();
+    with(|probe| probe.session.headers(key, time, status, &content_type));
 }
 
 /// The app got bytes. Whether they brought the first token.
 #[wasm_bindgen]
 pub fn chunk(key: u32, time: f64, bytes: &[u8]) -> bool {
-    with(|session| session.chunk(key, time, bytes))
+    with(|probe| probe.session.chunk(key, time, bytes))
 }
 
-/// The stream ended. Its final report, or `undefined` when it was not open.
+/// The stream ended, in the way that `js/ends.js` numbers. Its report stays until it is forgotten.
 #[wasm_bindgen]
-pub fn end(key: u32, time: f64, how: u8) -> Option<String> {
-    with(|session| session.end(key, time, How::from_number(how)))
+pub fn end(key: u32, time: f64, how: u8) {
+    with(|probe| probe.session.end(key, time, how));
 }
 
-/// It was no stream.
+/// The stream's report as JSON. Each is a later revision than the one before.
+#[wasm_bindgen]
+#[must_use]
+pub fn report(key: u32) -> JsValue {
+    JsValue::from_str(&with(|probe| probe.session.report(key)))
+}
+
+/// Nothing more will be told or asked of the stream.
 #[wasm_bindgen]
 pub fn forget(key: u32) {
-    with(|session| session.forget(key));
-}
-
-/// The stream's report as of now, or `undefined` when it is not open.
-#[wasm_bindgen]
-pub fn report(key: u32) -> Option<String> {
-    with(|session| session.report(key))
-}
-
-/// Streams that the queue before this session had to give up.
-#[wasm_bindgen]
-pub fn lost_early(streams: u32) {
-    with(|session| session.lost_early(streams));
+    with(|probe| probe.session.forget(key));
 }
 
 /// The page was shown or hidden.
 #[wasm_bindgen]
-pub fn set_visible(visible: bool) {
-    with(|session| session.set_visible(visible));
+pub fn look() {
+    with(|Probe { window, session }| session.set_visible(page::is_visible(window)));
 }
 
-/// The page goes away for good: what is open ends here.
+/// Lets the function given to [`begin`] be called in `ms` milliseconds, in place of any earlier time.
 #[wasm_bindgen]
-pub fn page_gone() {
-    with(|session| session.page_gone(clock::now()));
+pub fn wake_in(ms: u32) {
+    send::wake_in(ms);
 }
 
-/// Makes everything due.
-#[wasm_bindgen]
-pub fn hurry() {
-    with(|session| session.hurry(clock::now()));
-}
-
-/// In how many milliseconds [`batch`] will have something; `undefined`: not before something happens.
-#[wasm_bindgen]
-#[must_use]
-pub fn due_in() -> Option<f64> {
-    with(|session| session.due().map(|due| (due - clock::now()).max(0.0)))
-}
-
-/// The next body to send, for which [`answered`] is owed.
-#[wasm_bindgen]
-pub fn batch() -> Option<String> {
-    with(|session| session.batch(clock::now()))
-}
-
-/// The next body to send when no answer can be awaited. Call until `undefined`.
-#[wasm_bindgen]
-pub fn last_words() -> Option<String> {
-    with(|session| session.last_words(clock::now()))
-}
-
-/// The collector's answer: a status of 0 when none came, and `Retry-After` or 0. `spread` is anything
-/// from 0 to 1.
-#[wasm_bindgen]
-pub fn answered(status: u16, retry_after_ms: f64, spread: f64) {
-    with(|session| session.answered(clock::now(), Answer { status, retry_after_ms, spread }));
-}
-
-fn with<R: Default>(job: impl FnOnce(&mut Session) -> R) -> R {
-    SESSION.with_borrow_mut(|session| session.as_mut().map(job).unwrap_or_default())
+fn with<R: Default>(job: impl FnOnce(&mut Probe) -> R) -> R {
+    PROBE.with_borrow_mut(|probe| probe.as_mut().map(job).unwrap_or_default())
 }

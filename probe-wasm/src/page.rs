@@ -2,37 +2,70 @@
 //! that could tell one user from another.
 
 use beacon::Page;
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+use web_sys::Window;
 
 /// What holds for the whole life of the page.
-pub(crate) fn of_browser(agent: &str, touch: bool) -> Page {
-    let [browser, os, device] = families(agent, touch).map(|family| family.map(Into::into));
-    Page { browser, os, device, ..Page::default() }
+pub(crate) fn of_browser(window: &Window) -> Page {
+    let navigator = window.navigator();
+    let agent = navigator.user_agent().unwrap_or_default();
+    let [browser, os, device] = families(agent.as_bytes(), navigator.max_touch_points() > 1);
+    Page {
+        browser: browser.map(Into::into),
+        os: os.map(Into::into),
+        device: device.map(Into::into),
+        ..Page::default()
+    }
 }
 
 /// The route at this moment, and the browser's class of the connection where it has one.
-pub(crate) fn of_moment(path: &str, connection: Option<String>) -> Page {
-    Page { route: Some(route(path).into()), connection: connection.map(Into::into), ..Page::default() }
+pub(crate) fn of_moment(window: &Window) -> Page {
+    let path = window.location().pathname().unwrap_or_default();
+    let connection = member(&window.navigator(), "connection");
+    Page {
+        route: Some(route(&path).into()),
+        // Only some browsers have it, and web-sys only what all have.
+        connection: member(&connection, "effectiveType").as_string().map(Into::into),
+        ..Page::default()
+    }
+}
+
+/// `undefined` where there is no such thing.
+pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
+    Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
+}
+
+/// Whether the page can be seen now.
+pub(crate) fn is_visible(window: &Window) -> bool {
+    window.document().is_some_and(|document| !document.hidden())
 }
 
 /// Browser, operating system and device by the user agent string: the first word found decides, as
 /// each browser names those that it wants to be taken for after itself.
-fn families(agent: &str, touch: bool) -> [Option<&'static str>; 3] {
-    // `str::contains` brings a search for long texts along, of 2 kB.
-    let has = |word: &str| agent.as_bytes().windows(word.len()).any(|part| part == word.as_bytes());
-    let first =
-        |words: &[(&str, &'static str)]| words.iter().find(|(word, _)| has(word)).map(|&(_, family)| family);
-    let browser = first(BROWSERS);
+fn families(agent: &[u8], touch: bool) -> [Option<&'static str>; 3] {
+    let browser = first(agent, BROWSERS);
     // An iPad takes itself for a Mac, but no Mac has a touch screen.
-    let pad = has("iPad") || (touch && has("Macintosh"));
-    let os = if pad { Some("ios") } else { first(SYSTEMS) };
-    let device = if pad || (has("Android") && !has("Mobi")) {
-        "tablet"
-    } else if has("Mobi") {
+    let pad = has(agent, "iPad") || (touch && has(agent, "Macintosh"));
+    let os = if pad { Some("ios") } else { first(agent, SYSTEMS) };
+    let device = if !pad && has(agent, "Mobi") {
         "mobile"
+    } else if pad || has(agent, "Android") {
+        "tablet"
     } else {
         "desktop"
     };
     [browser, os, os.map(|_| device)]
+}
+
+fn first(agent: &[u8], families: &[(&str, &'static str)]) -> Option<&'static str> {
+    families.iter().find(|(word, _)| has(agent, word)).map(|&(_, family)| family)
+}
+
+// `str::contains` brings a search for long texts along, of 2 kB.
+#[inline(never)]
+fn has(agent: &[u8], word: &str) -> bool {
+    agent.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
 const BROWSERS: &[(&str, &str)] = &[
@@ -60,9 +93,10 @@ const SYSTEMS: &[(&str, &str)] = &[
 /// A path with every segment that may name a person or a thing replaced by `:id`.
 fn route(path: &str) -> String {
     let mut route = String::new();
-    for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_SEGMENTS) {
+    let segments = path.as_bytes().split(|&byte| byte == b'/').filter(|segment| !segment.is_empty());
+    for segment in segments.take(MAX_SEGMENTS) {
         route.push('/');
-        route.push_str(if is_word(segment) { segment } else { ":id" });
+        route.push_str(str::from_utf8(segment).ok().filter(|segment| is_word(segment)).unwrap_or(":id"));
     }
     if route.is_empty() {
         route.push('/');
@@ -136,8 +170,8 @@ mod tests {
             (mac, true, ["safari", "ios", "tablet"]),
         ];
         for (agent, touch, expected) in cases {
-            assert_eq!(families(agent, touch), expected.map(Some), "{agent}");
+            assert_eq!(families(agent.as_bytes(), touch), expected.map(Some), "{agent}");
         }
-        assert_eq!(families("something else", false), [None; 3]);
+        assert_eq!(families(b"something else", false), [None; 3]);
     }
 }

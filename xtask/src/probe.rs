@@ -1,6 +1,8 @@
 //! Builds the probe that pages load: the `probe-wasm` crate and its JavaScript come in,
 //! `probe-wasm/dist` goes out. Says how large each part is.
 
+mod shrink;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -8,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use wasm_bindgen_cli_support::{Bindgen, Output};
+use wasm_bindgen_cli_support::Bindgen;
 
+use self::shrink::Addresses;
 use crate::run::run;
 
 /// Builds everything in `probe-wasm/dist`.
@@ -19,8 +22,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let made = target_dir(root).join("probe");
     fs::create_dir_all(&dist)?;
     fs::create_dir_all(&made)?;
-    compile(root, &made)?;
-    optimise(&package, &made.join("glue_bg.wasm"), &dist.join("llm-rum.wasm"))?;
+    let addresses = compile(root, &made)?;
+    optimise(&package, &made, &addresses, &dist.join("llm-rum.wasm"))?;
     for (entry, file, format) in BUNDLES {
         bundle(&package, &made, &package.join("js").join(entry), &dist.join(file), format)?;
     }
@@ -93,76 +96,48 @@ fn target_dir(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-fn compile(root: &Path, made: &Path) -> Result<()> {
+fn compile(root: &Path, made: &Path) -> Result<Addresses> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
     run(Command::new(cargo)
-        .args(["build", "--quiet", "--package", "probe-wasm", "--profile", "wasm", "--target", target])
-        // `trap_instead_of_panicking` goes by the names; wasm-opt drops them.
-        .args(["--config", "profile.wasm.strip=false", "--config", "profile.wasm.opt-level=\"z\""])
+        .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
+        .args(["--profile", "wasm", "--target", target])
+        // Each constant by itself, so that `shrink` knows where it ends.
+        .args(["--", "-Clink-arg=--no-merge-data-segments"])
         .current_dir(root))?;
-    let mut output = Bindgen::new()
-        .input_path(target_dir(root).join(target).join("wasm/probe_wasm.wasm"))
-        .out_name("glue")
-        .web(true)?
-        .omit_default_module_path(true)
-        .typescript(false)
-        .generate_output()?;
-    trap_instead_of_panicking(&mut output);
-    let data = &mut output.wasm_mut().data;
-    for id in data.iter().map(|segment| segment.id()).collect::<Vec<_>>() {
-        blank_locations(&mut data.get_mut(id).value);
-    }
-    output.emit(made)
+    let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
+    let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
+    let addresses = shrink::addresses(&module);
+    shrink::trap_instead_of_panicking(&mut module);
+    let mut output =
+        Bindgen::new().input_module("glue", module).bundler(true)?.typescript(false).generate_output()?;
+    output.emit(made)?;
+    let (glue, bound) = (made.join("glue_bg.js"), made.join("glue_bg.wasm"));
+    let mut module = shrink::parse(&fs::read(&bound)?)?;
+    let text = shrink::shorten_names(&mut module, fs::read_to_string(&glue)?);
+    fs::write(glue, text)?;
+    fs::write(bound, module.emit_wasm())?;
+    Ok(addresses)
 }
 
-/// A panic ends in a trap, and nobody reads its message: what would make it is replaced by the
-/// trap, and wasm-opt drops what only served it. The standard library as it is shipped holds about
-/// 60 kB of that.
-fn trap_instead_of_panicking(output: &mut Output) {
-    let functions = &mut output.wasm_mut().funcs;
-    let makers: Vec<_> = functions
-        .iter_local()
-        .map(|(id, _)| id)
-        .filter(|&id| functions.get(id).name.as_deref().is_some_and(only_makes_messages))
-        .collect();
-    for (_, function) in functions.iter_local_mut().filter(|(id, _)| makers.contains(id)) {
-        let mut body = function.builder_mut().func_body();
-        body.instrs_mut().clear();
-        body.unreachable();
-    }
-}
-
-/// Blanks what panics said of their place in the source: records of pointer, length, line and column,
-/// and the paths they point to. A record is known by a path that ends in `.rs` where it points.
-fn blank_locations(data: &mut [u8]) {
-    let word =
-        |data: &[u8], at: usize| u32::from_le_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
-    let mut paths = Vec::new();
-    for at in (0..data.len().saturating_sub(LOCATION_BYTES)).step_by(4) {
-        let start = (word(data, at) as usize).wrapping_sub(DATA_START);
-        let path = start..start.saturating_add(word(data, at + 4) as usize);
-        if data.get(path.clone()).is_some_and(|path| path.ends_with(b".rs") && path.is_ascii()) {
-            data[at..at + LOCATION_BYTES].fill(0);
-            paths.push(path);
-        }
-    }
-    for path in paths {
-        data[path].fill(0);
-    }
-}
-
-fn only_makes_messages(name: &str) -> bool {
-    MESSAGES.iter().any(|part| name.contains(part))
-}
-
-fn optimise(package: &Path, input: &Path, output: &Path) -> Result<()> {
-    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, input]))
+/// Twice, as the first time shows which constants are left over.
+fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<()> {
+    let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
+    // This pass would cut constants into pieces that nothing refers to.
+    run(tool(package, "wasm-opt")
+        .args(WASM_OPT)
+        .arg("--skip-pass=memory-packing")
+        .arg("-o")
+        .args([&once, &bound]))?;
+    let mut module = shrink::parse(&fs::read(&once)?)?;
+    shrink::drop_unused_constants(&mut module, addresses)?;
+    fs::write(&less, module.emit_wasm())?;
+    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, &less]))
 }
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
     let mut glue = std::ffi::OsString::from("--alias:llm-rum-glue=");
-    glue.push(made.join("glue.js"));
+    glue.push(made.join("glue_bg.js"));
     let mut outfile = std::ffi::OsString::from("--outfile=");
     outfile.push(output);
     run(tool(package, "esbuild")
@@ -214,14 +189,6 @@ const WASM_OPT: [&str; 9] = [
     "--enable-reference-types",
     "--enable-sign-ext",
 ];
-
-/// Functions with one of these in their names only make the text of panics and errors.
-const MESSAGES: [&str; 3] = ["::fmt::", "::panicking::", "slice_error_fail"];
-
-const LOCATION_BYTES: usize = 16;
-
-/// Where rustc's linker puts constant data in memory: after a stack of 1 MiB.
-const DATA_START: usize = 1 << 20;
 
 const MEASURE: &str = "const zlib = require('node:zlib');
 const bytes = require('node:fs').readFileSync(process.argv[1]);

@@ -6,8 +6,10 @@ use anyhow::{Context, Result, ensure};
 
 use crate::probe::{self, FileSize, Sizes};
 
-/// Script and Wasm together, compressed as servers send it.
-const PROBE_BROTLI: u64 = 24_000;
+/// What script and Wasm together should come to, compressed as servers send it.
+const PROBE_GOAL_BROTLI: u64 = 24_000;
+/// What they may come to now: a change may make them smaller, and then this too.
+const PROBE_BROTLI: u64 = 25_600;
 /// The stub is part of every page, so it counts alone.
 const STUB_GZIP: u64 = 1_200;
 
@@ -27,7 +29,7 @@ pub(crate) fn hold_budgets(root: &Path) -> Result<()> {
     let sizes = probe::size(root)?;
     let stub = stub(&sizes)?;
     println!(
-        "probe {} of {PROBE_BROTLI} bytes brotli, stub {stub} of {STUB_GZIP} bytes gzip",
+        "probe {} of {PROBE_BROTLI} bytes brotli (goal {PROBE_GOAL_BROTLI}), stub {stub} of {STUB_GZIP} bytes gzip",
         sizes.total.brotli
     );
     ensure!(

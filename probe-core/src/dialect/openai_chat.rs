@@ -15,7 +15,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// Which choices were seen, and which of them have finished; one bit each.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Choices {
     seen: u64,
     finished: u64,

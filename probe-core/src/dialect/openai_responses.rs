@@ -53,7 +53,7 @@ fn settle(facts: &mut Facts, event: &mut Reading) {
         b"failed" | b"error" => facts.failed = true,
         _ => {}
     }
-    facts.sequence.observe(event.take_count(Number::Sequence), &mut facts.defects);
+    facts.sequence.observe(event.take_count(Number::Sequence), &mut facts.report.defects);
     if event.text.any() {
         event.text = kind_of_delta(name);
     }

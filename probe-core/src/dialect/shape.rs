@@ -2,6 +2,8 @@
 //!
 //! The walk is there once, so that another dialect adds little but its table to what a page loads.
 
+use std::borrow::Cow;
+
 use super::{Facts, Text};
 use crate::json::{Json, Word, whole};
 
@@ -146,7 +148,9 @@ fn apply<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, 
             *kept = json.count().or(*kept);
         }
         Take::Number(number) => reading.numbers[number as usize] = json.number(),
-        Take::Model if facts.model.is_none() => facts.model = json.name(),
+        Take::Model if facts.report.response_model.is_none() => {
+            facts.report.response_model = json.name().map(Cow::Owned);
+        }
         Take::Id => reading.id = json.string().unwrap_or_default(),
         Take::Kind => reading.kind = json.string().unwrap_or_default(),
         Take::Object => reading.object = Word::of(json.string().unwrap_or_default()),

@@ -1,0 +1,119 @@
+// What goes out when: JSON of ended streams and the collector's answers come in, bodies of requests
+// go out. Time is an argument.
+
+/** Reports of streams that end together share a request. */
+export const DELAY_MS = 1000;
+/** Browsers allow 64 KiB for all keepalive requests under way together. */
+export const MAX_BODY_BYTES = 60_000;
+export const MAX_WAITING = 200;
+const MAX_RETRIES = 4;
+const FIRST_RETRY_MS = 1000;
+const MAX_DOUBLINGS = 6;
+const MAX_RETRY_AFTER_MS = 600_000;
+
+export function createOutbox() {
+  /** Final reports that the collector has not answered for, the oldest first. */
+  let waiting = [];
+  /** Those in the body that an answer is awaited for. */
+  let underWay;
+  let due = Infinity;
+  /** After a failure nothing goes before this. */
+  let notBefore = 0;
+  let failures = 0;
+  /** How many of the next reports go alone: a refusal of many does not say which one it means. */
+  let alone = 0;
+  /** What had to be dropped, by reason, and the part of it that the body under way tells. */
+  let dropped = {};
+  let told;
+
+  return { push, drop, hurry, next, body, answered };
+
+  function push(report, now) {
+    wait([...waiting, report], now + DELAY_MS);
+  }
+
+  function drop(reason, count) {
+    if (count > 0) dropped[reason] = (dropped[reason] ?? 0) + count;
+  }
+
+  /** Lets what waits go at `time` at the latest. */
+  function hurry(time) {
+    if (waiting.length) due = Math.min(due, time);
+  }
+
+  /** When the next body may go, if what waits or something else of that time is to be in it. */
+  function next(other) {
+    return underWay ? Infinity : Math.max(notBefore, Math.min(due, other));
+  }
+
+  /**
+   * A body with what waits and then what `fill` adds, as far as it fits. `answered` is owed for it,
+   * unless it goes `blindly`, as the page is left.
+   */
+  function body(blindly, fill) {
+    const reports = [];
+    let room = MAX_BODY_BYTES;
+    const add = (report) => {
+      const bytes = new TextEncoder().encode(report).length;
+      if (reports.length && (alone || bytes > room)) return false;
+      room -= bytes;
+      return reports.push(report);
+    };
+    const excess = waiting.findIndex((report) => !add(report));
+    const taken = waiting.splice(0, excess < 0 ? MAX_WAITING : excess);
+    due = waiting.length ? 0 : Infinity;
+    fill(add);
+    if (!reports.length) return;
+    const drops = JSON.stringify(dropped);
+    // Reports carry no `dropped` of their own: it goes before the closing brace.
+    if (drops != "{}") reports[0] = reports[0].slice(0, -1) + `,"dropped":${drops}}`;
+    if (!blindly) [underWay, told] = [taken, dropped];
+    dropped = {};
+    return `{"reports":[${reports}]}`;
+  }
+
+  /**
+   * The collector's answer: a status of 0 when none came. `spread`, from 0 to 1, keeps many pages
+   * from trying again in step.
+   */
+  function answered(status, retryAfterMs, now, spread) {
+    const taken = underWay;
+    underWay = undefined;
+    if (status >= 200 && status < 300) {
+      failures = 0;
+      alone = Math.max(alone - taken.length, 0);
+      return;
+    }
+    for (const reason in told) drop(reason, told[reason]);
+    if (status == 429 || status == 503) retry(taken, retryAfterMs, now, spread);
+    else if (status && status != 408 && status < 500) refused(taken, now);
+    else if (failures < MAX_RETRIES) retry(taken, retryAfterMs, now, spread);
+    else {
+      failures = 0;
+      drop("send_failed", taken.length);
+    }
+  }
+
+  function retry(taken, retryAfterMs, now, spread) {
+    const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
+    notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+    wait(taken.concat(waiting), now);
+  }
+
+  function refused(taken, now) {
+    if (taken.length > 1) {
+      alone = taken.length;
+      wait(taken.concat(waiting), now);
+    } else {
+      alone = Math.max(alone - 1, 0);
+      drop("refused", taken.length);
+    }
+  }
+
+  /** The oldest give way when too many wait. */
+  function wait(reports, time) {
+    drop("queue_full", reports.length - MAX_WAITING);
+    waiting = reports.slice(-MAX_WAITING);
+    hurry(time);
+  }
+}

@@ -1,0 +1,135 @@
+// All streams of a page: the tap's moments come in, reports for callbacks and bodies for the
+// collector go out. A watcher, compiled or not, makes the reports.
+
+import * as ends from "./ends.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
+import { DELAY_MS, createOutbox } from "./outbox.js";
+
+const MAX_OPEN = 100;
+/** How often the collector hears of a stream that stays open. */
+const INTERIM_MS = 15_000;
+/** How long a response may lie unread before its stream is given up. */
+const UNREAD_MS = 60_000;
+
+/** `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. */
+export function createSession(watcher, guard, onFirst, onEnd) {
+  /** The open streams of the tap, the oldest first. */
+  const streams = new Set();
+  const outbox = createOutbox();
+  let keys = 0;
+
+  return { take, leave, hurry, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
+
+  function take(stream, moment, value, time) {
+    if (moment == OPEN) return open(stream);
+    const { key, signal } = stream;
+    if (!streams.has(stream)) return;
+    switch (moment) {
+      case HEADERS:
+        stream.answered = time;
+        return watcher.headers(key, time, value.status, value.headers.get("content-type") ?? "");
+      case READ:
+        stream.read = true;
+        return;
+      case CHUNK:
+        return chunk(stream, time, bytesOf(value));
+      case CLOSED:
+        return end(stream, time, ends.CLOSED);
+      case CANCELLED:
+        return end(stream, time, signal?.aborted ? whyFailed(signal) : ends.CANCELLED);
+      case FAILED:
+        return end(stream, time, whyFailed(signal, value));
+      case WHOLE:
+        return takeWhole(stream, time, value);
+      case FORGET:
+        forget(stream);
+    }
+  }
+
+  /** Too many at once: the oldest is reported as it is. */
+  function open(stream) {
+    const { time, signal, model, submit } = stream;
+    for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.PAGE_GONE);
+    stream.key = ++keys;
+    stream.due = time + INTERIM_MS;
+    streams.add(stream);
+    watcher.open(stream.key, randomId(), time, submit, model);
+    // An app that has stopped reading learns of an abort nowhere else.
+    stream.abort = () => guard(() => streams.has(stream) && end(stream, performance.now(), whyFailed(signal)));
+    signal?.addEventListener?.("abort", stream.abort);
+  }
+
+  function chunk(stream, time, bytes) {
+    if (!watcher.chunk(stream.key, time, bytes)) return;
+    stream.due = Math.min(stream.due, time + DELAY_MS);
+    onFirst(watcher.report(stream.key));
+  }
+
+  function takeWhole(stream, time, whole) {
+    const bytes = typeof whole == "string" ? new TextEncoder().encode(whole) : bytesOf(whole);
+    if (bytes) chunk(stream, time, bytes);
+    end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
+  }
+
+  function end(stream, time, how) {
+    watcher.end(stream.key, time, how);
+    const report = watcher.report(stream.key);
+    forget(stream);
+    outbox.push(report, time);
+    onEnd(report);
+  }
+
+  function forget(stream) {
+    stream.signal?.removeEventListener?.("abort", stream.abort);
+    streams.delete(stream);
+    watcher.forget(stream.key);
+  }
+
+  /** Nothing more will be seen, as `how` says. Of what nobody read here nothing was ever seen. */
+  function leave(time, how) {
+    for (const stream of streams) end(stream, time, stream.answered && !stream.read ? ends.UNSEEN : how);
+  }
+
+  /** Makes everything due: the page may be on its way out. */
+  function hurry(time) {
+    outbox.hurry(time);
+    for (const stream of streams) stream.due = time;
+  }
+
+  /** When something is due to be sent; `Infinity`: not before something happens. */
+  function next() {
+    return outbox.next(Math.min(...Array.from(streams, ({ due }) => due)));
+  }
+
+  /**
+   * The next body to send, if anything is due. `answered` is owed for it, unless it goes `blindly`,
+   * as the page is left: then call until there is none.
+   */
+  function body(now, blindly) {
+    // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
+    for (const stream of streams)
+      if (!stream.read && now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);
+    if (!blindly && next() > now) return;
+    return outbox.body(blindly, (add) => {
+      for (const stream of streams)
+        if (stream.due <= now && add(watcher.report(stream.key))) stream.due = now + INTERIM_MS;
+    });
+  }
+}
+
+function whyFailed(signal, error) {
+  const { name } = (signal?.aborted ? signal.reason : error) ?? {};
+  if (name == "TimeoutError") return ends.TIMED_OUT;
+  return signal?.aborted || name == "AbortError" ? ends.ABORTED : ends.FAILED;
+}
+
+/** A reader that brings its own buffer may get other views than bytes. */
+function bytesOf(value) {
+  if (value instanceof Uint8Array) return value;
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}
+
+function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,165 @@
+// All streams of a page, over the watcher that sees chunks only: what is told when, how streams end,
+// and what cannot be told from chunks.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createChunkWatcher } from "../js/chunks.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../js/moments.js";
+import { createSession } from "../js/session.js";
+import { PAGE_GONE, UNSEEN } from "../js/ends.js";
+
+const BYTES = new Uint8Array(5);
+
+/** A page's session, and the reports that its callbacks got. */
+function watched() {
+  const ends = [];
+  const watcher = createChunkWatcher({ useCase: "chat", release: "1.2" });
+  const session = createSession(watcher, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)));
+  return { session, ends };
+}
+
+function open(session, { status = 200, read = true, ...stream } = {}) {
+  stream = { time: 100, submit: NaN, ...stream };
+  session.take(stream, OPEN);
+  session.take(stream, HEADERS, { status, headers: new Headers() }, 140);
+  if (read) session.take(stream, READ);
+  return stream;
+}
+
+function outcome(moment, value, stream) {
+  const { session, ends } = watched();
+  session.take(open(session, stream), moment, value, 200);
+  return ends[0].outcome;
+}
+
+const reports = (body) => (body ? JSON.parse(body).reports : []);
+
+test("a stream's report has chunk times, and says that it has no more", () => {
+  const { session, ends } = watched();
+  const stream = open(session, { submit: 90, model: "m" });
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, CHUNK, BYTES, 160);
+  session.take(stream, CLOSED, undefined, 170);
+  const [{ id, ...report }] = ends;
+  assert.match(id, /^[0-9a-f]{32}$/);
+  assert.deepEqual(report, {
+    v: 1,
+    rev: 0,
+    use_case: "chat",
+    observed: "chunks",
+    model: "m",
+    status: 200,
+    outcome: "unobserved",
+    submit_delay_ms: 10,
+    headers_ms: 40,
+    first_byte_ms: 50,
+    close_ms: 70,
+    chunks: 2,
+    events: 0,
+    deltas: 0,
+    bytes: 10,
+    page: { release: "1.2" },
+  });
+  assert.equal(session.next(), 1170);
+  assert.deepEqual(reports(session.body(1170)), ends);
+});
+
+test("an outcome is told only where chunks show it", () => {
+  const aborted = (name) => ({ signal: { aborted: true, reason: { name } } });
+  assert.equal(outcome(CLOSED), "empty");
+  assert.equal(outcome(FAILED, new TypeError()), "network_error");
+  assert.equal(outcome(FAILED, { name: "AbortError" }), "aborted");
+  assert.equal(outcome(FAILED, {}, aborted("AbortError")), "aborted");
+  assert.equal(outcome(FAILED, {}, aborted("TimeoutError")), "timeout");
+  assert.equal(outcome(WHOLE, new Blob()), "unobserved");
+  assert.equal(outcome(WHOLE, "text"), "unobserved");
+  assert.equal(outcome(CLOSED, undefined, { status: 429 }), "http_error");
+});
+
+test("a reader that was cancelled may have read the end marker, unless a signal says otherwise", () => {
+  assert.equal(outcome(CANCELLED), "unobserved");
+  assert.equal(outcome(CANCELLED, undefined, { signal: AbortSignal.abort() }), "aborted");
+});
+
+test("a signal ends a stream that nobody reads any more, once", () => {
+  const { session, ends } = watched();
+  const controller = new AbortController();
+  const stream = open(session, { signal: controller.signal });
+  controller.abort();
+  session.take(stream, FAILED, {}, 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["aborted"]);
+});
+
+test("a stream that stays open is told every 15 seconds, each time as a later revision", () => {
+  const { session } = watched();
+  open(session);
+  assert.equal(session.next(), 15_100);
+  assert.equal(session.body(15_099), undefined);
+  const [first] = reports(session.body(15_100));
+  assert.deepEqual([first.open, first.rev, first.outcome], [true, 0, "abandoned"]);
+  assert.equal(session.next(), Infinity, "an answer is awaited");
+  session.answered(204, 0, 15_110, 0.5);
+  assert.equal(session.next(), 30_100);
+  assert.equal(reports(session.body(30_100))[0].rev, 1);
+});
+
+test("a page that may go away tells everything once", () => {
+  const { session } = watched();
+  open(session);
+  session.take(open(session), FAILED, {}, 150);
+  session.lost(2);
+  session.hurry(160);
+  const told = reports(session.body(160, true));
+  assert.deepEqual(told.map(({ open, outcome, dropped }) => [open, outcome, dropped]), [
+    [undefined, "network_error", { early: 2 }],
+    [true, "abandoned", undefined],
+  ]);
+  assert.equal(session.body(160, true), undefined);
+});
+
+test("a page that is gone has abandoned what it read, and never saw what it did not", () => {
+  const { session, ends } = watched();
+  open(session);
+  open(session, { read: false });
+  session.take({ time: 100 }, OPEN);
+  session.leave(200, PAGE_GONE);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
+});
+
+test("who stops watching does not say how a stream ended", () => {
+  const { session, ends } = watched();
+  open(session);
+  session.leave(200, UNSEEN);
+  assert.deepEqual(ends.map(({ open, outcome, close_ms }) => [open, outcome, close_ms]), [[undefined, "unobserved", 100]]);
+});
+
+test("a response that lies unread is given up after a minute", () => {
+  const { session, ends } = watched();
+  open(session, { read: false });
+  open(session);
+  session.body(60_140);
+  assert.equal(ends.length, 0);
+  session.body(60_141);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["unobserved"]);
+});
+
+test("open streams are bounded: the oldest is reported as it is", () => {
+  const { session, ends } = watched();
+  for (let count = 0; count < 103; count++) open(session, { model: `${count}` });
+  assert.deepEqual(ends.map(({ model, outcome }) => [model, outcome]), [
+    ["0", "abandoned"],
+    ["1", "abandoned"],
+    ["2", "abandoned"],
+  ]);
+});
+
+test("what is no stream, or has ended, is told no more", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.take(stream, FORGET);
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, CLOSED, undefined, 160);
+  assert.equal(ends.length, 0);
+  assert.equal(session.next(), Infinity);
+});
