@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use beacon::{Outcome, StreamReport};
@@ -38,8 +39,15 @@ impl Writer {
         let failed = |source| StoreError::Folder { path: folder.into(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
-        if lock.try_lock().is_err() {
-            return Err(StoreError::InUse(folder.into()));
+        // A child process holds its parent's locks until it has become another program, and a
+        // collector that stops needs a moment: one that is really in use stays so for longer.
+        let mut patience = 20;
+        while lock.try_lock().is_err() {
+            if patience == 0 {
+                return Err(StoreError::InUse(folder.into()));
+            }
+            patience -= 1;
+            thread::sleep(Duration::from_millis(50));
         }
         let file = folder.join(FILE);
         let mut connection = Connection::open(&file)?;
