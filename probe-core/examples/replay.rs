@@ -110,8 +110,8 @@ fn in_chunks_of(bytes: usize, read: &Recorded) -> Vec<Recorded> {
 
 fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let content_type = recording.response.as_ref().map_or("", |response| &response.content_type);
-    // Unlike a meter, this does not guess from the first byte: what is asked for is SSE.
-    let mut framing = Framing::of(content_type, 0);
+    // Unlike a meter, this does not guess from the first bytes: what is asked for is SSE.
+    let mut framing = Framing::named(content_type);
     for read in &recording.reads {
         let mut input = &read.bytes[..];
         while let Some(frame) = framing.next(&mut input) {

@@ -10,7 +10,7 @@ mod openai_chat;
 mod openai_responses;
 mod shape;
 
-pub(crate) use generic::NAME as GENERIC;
+pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 
 use std::borrow::Cow;
 

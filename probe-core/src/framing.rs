@@ -3,9 +3,13 @@
 
 mod ndjson;
 mod sse;
+mod text;
+mod values;
 
 pub use ndjson::Ndjson;
 pub use sse::Sse;
+pub use text::Text;
+pub use values::Values;
 
 /// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
 /// skipped, so that a stream without line ends cannot grow the page's memory.
@@ -22,12 +26,20 @@ pub enum Frame<'a> {
     Oversize,
     /// A line that is neither field nor comment but markup: someone put a web page here.
     Html,
+    /// A stretch of a body that is plain text, as long as the chunk.
+    Text {
+        /// The text. It may begin and end inside a character.
+        bytes: &'a [u8],
+        /// No character that ended in it was broken.
+        is_utf8: bool,
+    },
 }
 
-/// One event: an SSE event, or one line of NDJSON.
+/// One event: an SSE event, one line of NDJSON, or one JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Event<'a> {
-    /// Value of `event`; empty where none was given, which the standard reads as `message`.
+    /// Value of `event`; empty where none was given, which the standard reads as `message`. Of a line
+    /// with a code before its JSON, as in `0:"Hi"`, the code.
     pub name: &'a [u8],
     /// The `data` lines, joined by line feeds.
     pub data: &'a [u8],
@@ -48,10 +60,12 @@ impl Event<'_> {
 /// What was left when the stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pending<'a> {
-    /// Bytes of the event that was never dispatched.
+    /// Bytes of the event that was never dispatched; of plain text, of its last character.
     pub bytes: usize,
     /// What it would have been, had the blank line come. `None` when it held no data.
     pub event: Option<Event<'a>>,
+    /// The array that holds all events was not closed.
+    pub unclosed: bool,
 }
 
 /// How a body is cut into events.
@@ -59,17 +73,49 @@ pub struct Pending<'a> {
 pub enum Framing {
     /// Server-sent events.
     Sse(Sse),
-    /// One JSON value per line.
+    /// One JSON value per line, perhaps with a code before it.
     Ndjson(Ndjson),
+    /// JSON values told apart by their brackets.
+    Values(Values),
+    /// Text without events.
+    Text(Text),
 }
 
 impl Framing {
-    /// The framing that the content type names, or the first byte gives away: no SSE line begins
-    /// with a brace, and servers often send an error object under the wrong type.
+    /// The framing that the content type alone names: server-sent events where it says nothing.
     #[must_use]
-    pub fn of(content_type: &str, first: u8) -> Self {
-        let lines = NDJSON_TYPES.iter().any(|known| is_type(content_type, known));
-        if lines || first == b'{' { Self::Ndjson(Ndjson::default()) } else { Self::Sse(Sse::default()) }
+    pub fn named(content_type: &str) -> Self {
+        if LINES_TYPES.iter().any(|known| is_type(content_type, known)) {
+            Self::Ndjson(Ndjson::default())
+        } else if is_events(content_type) {
+            Self::Sse(Sse::default())
+        } else {
+            Self::Text(Text::default())
+        }
+    }
+
+    /// The framing that the content type names, or the first bytes give away: servers send JSON and
+    /// server-sent events under many types. `None` while `start` could still be of several kinds,
+    /// which it is for a few bytes at most.
+    #[must_use]
+    pub fn of(content_type: &str, start: &[u8]) -> Option<Self> {
+        let named = Self::named(content_type);
+        if matches!(named, Self::Ndjson(_)) {
+            return Some(named);
+        }
+        let text = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
+        match *text {
+            [] => (start.len() > MAX_START).then_some(named),
+            _ if BOM.starts_with(text) => None,
+            [b'{' | b'[', ..] => Some(Self::Values(Values::default())),
+            [values::RECORD_SEPARATOR, ..] => Some(Self::Ndjson(Ndjson::default())),
+            [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
+                Some(Self::Ndjson(Ndjson::default()))
+            }
+            [code] | [code, b':'] if code.is_ascii_alphanumeric() => None,
+            _ if matches!(named, Self::Sse(_)) => Some(named),
+            _ => unnamed(text, named),
+        }
     }
 
     /// Takes the next frame off the front of `input`. `None` when it is used up.
@@ -77,14 +123,8 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.next(input),
             Self::Ndjson(lines) => lines.next(input),
-        }
-    }
-
-    /// Whether nothing so far was a line of this framing: then the body is something else.
-    pub(crate) fn is_foreign(&self) -> bool {
-        match self {
-            Self::Sse(sse) => sse.is_foreign(),
-            Self::Ndjson(_) => false,
+            Self::Values(values) => values.next(input),
+            Self::Text(text) => text.next(input),
         }
     }
 
@@ -93,8 +133,32 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(),
             Self::Ndjson(lines) => lines.finish(),
+            Self::Values(values) => values.finish(),
+            Self::Text(text) => text.finish(),
         }
     }
+
+    /// Whether an event that the body ends in is as good as any other: only server-sent events need
+    /// a blank line behind them.
+    pub(crate) fn ends_anywhere(&self) -> bool {
+        !matches!(self, Self::Sse(_))
+    }
+}
+
+/// Server-sent events and web pages under a type that names neither; else what that type names.
+fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
+    let mut undecided = false;
+    for known in LINE_STARTS {
+        if text.starts_with(known) {
+            return Some(Framing::Sse(Sse::default()));
+        }
+        undecided |= known.starts_with(text);
+    }
+    (!undecided).then_some(named)
+}
+
+fn is_events(content_type: &str) -> bool {
+    content_type.is_empty() || is_type(content_type, "text/event-stream")
 }
 
 /// Whether the content type, without its parameters, is the given one.
@@ -103,4 +167,19 @@ pub(crate) fn is_type(content_type: &str, known: &str) -> bool {
     essence.trim_ascii().eq_ignore_ascii_case(known.as_bytes())
 }
 
-const NDJSON_TYPES: [&str; 3] = ["application/x-ndjson", "application/stream+json", "application/jsonl"];
+/// Types of bodies with one JSON value per line.
+const LINES_TYPES: [&str; 5] = [
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/stream+json",
+    "application/json-seq",
+];
+
+/// How the first line of server-sent events begins, or that of a web page.
+const LINE_STARTS: [&[u8]; 7] = [b":", b"data:", b"event:", b"id:", b"retry:", b"<!", b"<h"];
+
+/// Blanks that may come first. More of them than that are no sign of anything.
+const MAX_START: usize = 64;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";

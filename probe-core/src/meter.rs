@@ -2,11 +2,12 @@
 //! Definitions: `docs/metrics.md`.
 
 use std::borrow::Cow;
+use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::dialect::{Facts, GENERIC, Text};
-use crate::framing::{Frame, Framing, is_type};
+use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
+use crate::framing::{Frame, Framing};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps};
 use crate::time::{Timestamp, whole_micros};
 
@@ -23,8 +24,12 @@ pub struct Meter {
     end_marker_ms: Option<f64>,
     end: Option<End>,
     content_type: String,
-    /// `None` before the first byte, which may decide it.
+    /// `None` until the first bytes have decided it.
     framing: Option<Framing>,
+    /// Those bytes, while they are too few.
+    start: Vec<u8>,
+    /// The array that held all events was not closed when the stream ended.
+    unclosed: bool,
     /// Holds the report, where all other moments and counts are kept.
     facts: Facts,
     long_gaps: LongGaps,
@@ -71,6 +76,8 @@ impl Meter {
             end: None,
             content_type: String::new(),
             framing: None,
+            start: Vec::new(),
+            unclosed: false,
             facts: Facts::new(StreamReport::new(id)),
             long_gaps: LongGaps::default(),
             flow: Flow::default(),
@@ -110,7 +117,7 @@ impl Meter {
             return Seen::default();
         }
         let before = self.seen();
-        self.read_frames(bytes);
+        self.read(bytes);
         let after = self.seen();
         Seen {
             first_token: !before.first_token && after.first_token,
@@ -167,8 +174,23 @@ impl Meter {
         report
     }
 
+    /// Reads what has come as soon as its framing is known.
+    fn read(&mut self, bytes: &[u8]) {
+        if self.framing.is_some() {
+            return self.read_frames(bytes);
+        }
+        self.start.extend_from_slice(bytes);
+        self.framing = Framing::of(&self.content_type, &self.start);
+        if self.framing.is_some() {
+            let start = mem::take(&mut self.start);
+            self.read_frames(&start);
+        }
+    }
+
     fn read_frames(&mut self, bytes: &[u8]) {
-        let framing = self.framing.get_or_insert_with(|| Framing::of(&self.content_type, bytes[0]));
+        let Some(framing) = &mut self.framing else {
+            return;
+        };
         let facts = &mut self.facts;
         let (mut input, mut events, mut deltas, mut text) = (bytes, 0, 0, Text::NONE);
         while let Some(frame) = framing.next(&mut input) {
@@ -178,6 +200,12 @@ impl Meter {
                     let brought = facts.read(&event);
                     deltas += u32::from(brought.any());
                     text = text.and(brought);
+                }
+                Frame::Text { is_utf8, .. } => {
+                    if !is_utf8 {
+                        facts.report.defects.set(Defect::InvalidUtf8, 1);
+                    }
+                    text = Text::ANSWER;
                 }
                 Frame::Comment(comment) => facts.read_comment(comment),
                 Frame::Oversize => facts.report.defects.add(Defect::Oversize),
@@ -215,13 +243,22 @@ impl Meter {
 
     /// Reads what the stream ended in. A last line of NDJSON needs no line end and is an event like
     /// any other; of an unfinished SSE event only the facts are taken, as by the standard it was
-    /// never dispatched.
+    /// never dispatched. A failed or cancelled read ends anywhere, and what is pending is no defect.
     fn read_pending(&mut self, end: End) {
-        let (Some(framing), Some(arrived_ms)) = (&mut self.framing, self.last_byte_ms) else {
+        let Some(arrived_ms) = self.last_byte_ms else {
             return;
         };
-        let lines = matches!(framing, Framing::Ndjson(_));
+        if self.framing.is_none() && !self.start.is_empty() {
+            self.framing = Some(Framing::named(&self.content_type));
+            let start = mem::take(&mut self.start);
+            self.read_frames(&start);
+        }
+        let Some(framing) = &mut self.framing else {
+            return;
+        };
+        let lines = framing.ends_anywhere();
         let pending = framing.finish();
+        self.unclosed = pending.unclosed;
         let text = pending.event.and_then(|event| self.facts.read_pending(&event));
         let unread = pending.bytes > 0 && !(lines && text.is_some());
         if self.facts.ended {
@@ -230,7 +267,7 @@ impl Meter {
         if let Some(text) = text.filter(|_| lines) {
             self.count(arrived_ms, 1, u32::from(text.any()), text);
         }
-        if unread && end == End::Closed && !self.is_plain_text() {
+        if unread && end == End::Closed {
             self.facts.report.defects.add(Defect::PendingAtEof);
         }
     }
@@ -253,7 +290,7 @@ impl Meter {
             Some(End::Failed) => Outcome::NetworkError,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
-                Some(GENERIC) => Outcome::Complete,
+                Some(GENERIC | PLAIN_TEXT) if !self.unclosed => Outcome::Complete,
                 Some(_) => Outcome::Truncated,
             },
         }
@@ -261,15 +298,11 @@ impl Meter {
 
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
-        let known = self.facts.dialect.map(|dialect| dialect.name);
-        known.or_else(|| (self.facts.report.events > 0 || self.is_plain_text()).then_some(GENERIC))
-    }
-
-    /// The body is text under a type of its own, without a line that is SSE.
-    fn is_plain_text(&self) -> bool {
-        let named = !self.content_type.is_empty() && !is_type(&self.content_type, "text/event-stream");
-        let foreign = self.framing.as_ref().is_some_and(Framing::is_foreign);
-        named && foreign && self.facts.report.defects.get(Defect::HtmlInStream) == 0
+        match (self.facts.dialect, &self.framing) {
+            (Some(dialect), _) => Some(dialect.name),
+            (None, Some(Framing::Text(_))) => Some(PLAIN_TEXT),
+            (None, _) => (self.facts.report.events > 0).then_some(GENERIC),
+        }
     }
 
     /// Sets the defects that only the whole stream shows.

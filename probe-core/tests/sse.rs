@@ -29,6 +29,7 @@ fn listen<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
                 Frame::Comment(comment) => heard.comments.push(text(comment)),
                 Frame::Oversize => heard.oversize += 1,
                 Frame::Html => heard.html += 1,
+                Frame::Text { .. } => panic!("not of this framing"),
             }
         }
     }

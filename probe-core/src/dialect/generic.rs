@@ -8,6 +8,9 @@ use crate::json::words;
 /// The word in reports.
 pub(crate) const NAME: &str = "generic";
 
+/// The word in reports for a body that is text without events: all of it is answer.
+pub(crate) const PLAIN_TEXT: &str = "plain_text";
+
 pub(super) const EVENT: &Shape = &[
     (TYPE, Take::Kind),
     (OBJECT, Take::Object),

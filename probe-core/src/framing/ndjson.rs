@@ -1,8 +1,10 @@
-//! NDJSON and JSON lines: one JSON value per line. Blank lines say nothing.
+//! NDJSON and JSON lines: one JSON value per line. Blank lines say nothing. Some writers put a code
+//! before the value, as in `0:"Hi"`, or a record separator.
 
 use memchr::memchr;
 
-use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
+use super::values::RECORD_SEPARATOR;
+use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
 
 /// A push parser for lines. Feed it chunks in order with [`Ndjson::next`].
 #[derive(Debug, Clone, Default)]
@@ -61,8 +63,7 @@ impl Ndjson {
             self.held.clear();
         }
         let line = trim(&self.held);
-        let event = (!line.is_empty()).then_some(Event { data: line, ..Event::default() });
-        Pending { bytes: line.len(), event }
+        Pending { bytes: line.len(), event: (!line.is_empty()).then(|| event(line)), unclosed: false }
     }
 
     /// Keeps the beginning of a line. True when that put it over the cap.
@@ -84,12 +85,20 @@ fn frame(line: &[u8]) -> Option<Frame<'_>> {
     let line = trim(line);
     match line.first()? {
         b'<' => Some(Frame::Html),
-        _ => Some(Frame::Event(Event { data: line, ..Event::default() })),
+        _ => Some(Frame::Event(event(line))),
     }
 }
 
-/// Without the blanks around it, and without the byte order mark that some writers put first.
+/// No JSON has a colon in the second place.
+fn event(line: &[u8]) -> Event<'_> {
+    match line {
+        [_, b':', data @ ..] => Event { name: &line[..1], data, ..Event::default() },
+        data => Event { data, ..Event::default() },
+    }
+}
+
+/// Without the blanks around it, and without the mark or separator that some writers put first.
 fn trim(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
-    line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
+    line.strip_prefix(BOM).or_else(|| line.strip_prefix(&[RECORD_SEPARATOR])).unwrap_or(line).trim_ascii()
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
+use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]
@@ -39,8 +39,6 @@ struct Block {
     size: usize,
     id: Vec<u8>,
     retry: Option<u64>,
-    /// Some line was a comment or a known field.
-    familiar: bool,
 }
 
 /// What the last frame was lent from `held`; it goes with the next call.
@@ -95,17 +93,12 @@ impl Sse {
         let line = self.line_start..self.held.len();
         self.block.read(&self.held, line);
         let event = (self.block.data_lines > 0).then(|| self.block.event(&self.held));
-        Pending { bytes: self.block.size, event }
-    }
-
-    pub(super) fn is_foreign(&self) -> bool {
-        !self.block.familiar
+        Pending { bytes: self.block.size, event, unclosed: false }
     }
 
     /// Follows an event that begins in this chunk.
     fn next_in_chunk<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         if let Some((name, data)) = usual_event(input) {
-            self.block.familiar = true;
             return Some(Frame::Event(Event { name, data, id: &self.block.id, retry: self.block.retry }));
         }
         let mut event = *input;
@@ -264,10 +257,7 @@ impl Block {
             return Line::Oversize;
         }
         match first {
-            b':' => {
-                self.familiar = true;
-                return Line::Comment;
-            }
+            b':' => return Line::Comment,
             b'<' if self.size == 0 => return Line::Html,
             _ => self.size += bytes.len(),
         }
@@ -283,10 +273,7 @@ impl Block {
             }
         } else if let Some(skip) = value_at(bytes, b"retry") {
             self.retry = digits(&bytes[skip..]).or(self.retry);
-        } else {
-            return Line::Field;
         }
-        self.familiar = true;
         Line::Field
     }
 
@@ -375,5 +362,3 @@ fn digits(value: &[u8]) -> Option<u64> {
         Some(number.saturating_mul(10).saturating_add(digit))
     })
 }
-
-const BOM: &[u8] = b"\xEF\xBB\xBF";

@@ -1,0 +1,45 @@
+//! Plain text, which has no events: every read is text as it comes.
+
+use std::mem;
+
+use super::{Frame, Pending};
+
+/// A body of text. Feed it chunks in order with [`Text::next`].
+#[derive(Debug, Clone, Default)]
+pub struct Text {
+    /// The first bytes of a character that the last chunk broke off.
+    cut: Vec<u8>,
+}
+
+impl Text {
+    /// Takes all of `input`. `None` when there is nothing.
+    pub fn next<'b>(&mut self, input: &mut &'b [u8]) -> Option<Frame<'b>> {
+        let bytes = mem::take(input);
+        (!bytes.is_empty()).then(|| Frame::Text { bytes, is_utf8: self.is_utf8(bytes) })
+    }
+
+    /// What is left when no more bytes come: half a character is never shown.
+    pub fn finish(&mut self) -> Pending<'_> {
+        Pending { bytes: self.cut.len(), ..Pending::default() }
+    }
+
+    /// Whether all characters that end in `bytes` are whole.
+    fn is_utf8(&mut self, bytes: &[u8]) -> bool {
+        let mut joined = mem::take(&mut self.cut);
+        let mut rest = bytes;
+        if !joined.is_empty() {
+            joined.extend_from_slice(bytes);
+            rest = &joined;
+        }
+        let mut valid = true;
+        while let Err(error) = str::from_utf8(rest) {
+            rest = &rest[error.valid_up_to()..];
+            let Some(wrong) = error.error_len() else {
+                self.cut = rest.to_vec();
+                break;
+            };
+            (valid, rest) = (false, &rest[wrong..]);
+        }
+        valid
+    }
+}
