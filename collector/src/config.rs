@@ -6,9 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use serde::Deserialize;
+use axum::http::HeaderName;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
+use crate::network::Proxy;
 use crate::origin::Origin;
+use crate::pace::Rate;
 use crate::slo::Targets;
 
 /// Everything an operator can choose.
@@ -70,8 +74,23 @@ pub struct Ingest {
     pub body_seconds: u32,
     /// A request head must be whole within this, idle connections included. Default 30.
     pub head_seconds: u32,
+    /// An answer must be taken within this, once the client has let it wait. Default 60.
+    pub answer_seconds: u32,
     /// Most connections at a time; further ones wait in the system's queue. Default 2048.
     pub connections: usize,
+    /// Most connections of one client network; further ones are closed. Default 256.
+    pub network_connections: usize,
+    /// Most beacons of one client network: the first 24 bits of an IPv4 address, the first 48 of an
+    /// IPv6 address. Default 500 per second. This machine's own are not counted.
+    pub network_rate: Rate,
+    /// Proxies in front. Default none.
+    pub proxies: Vec<Proxy>,
+    /// Header in which `proxies` say whom they speak for. Default none: then what comes through a proxy
+    /// is of no network. From anyone else the header means nothing.
+    #[serde(deserialize_with = "header_name")]
+    pub client_header: Option<HeaderName>,
+    /// Most memory for bodies that are being read; more are answered 503. Default 67108864.
+    pub bodies_bytes: usize,
     /// Most batches that wait for the journal; more are answered 503. Default 4096.
     pub queue_batches: usize,
     /// Most bytes that wait for the journal; more are answered 503. Default 33554432.
@@ -125,6 +144,9 @@ pub struct Site {
     /// Use case of reports that name none. Default `chat`.
     #[serde(default = "chat")]
     pub use_case: String,
+    /// Most beacons of all its pages. Default no bound but the machine's.
+    #[serde(default)]
+    pub rate: Option<Rate>,
 }
 
 /// A configured secret: it prints as nothing.
@@ -245,6 +267,9 @@ impl Config {
             if site.keys.is_empty() {
                 return mistake(field("keys"), "is empty: nobody could send");
             }
+            if let Some(problem) = site.rate.and_then(Rate::mistake) {
+                return mistake(field("rate"), problem);
+            }
             for key in &site.keys {
                 if !is_word(key) {
                     return mistake(field("keys"), WORD);
@@ -258,11 +283,17 @@ impl Config {
     }
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
+        if let Some(problem) = self.ingest.network_rate.mistake() {
+            return mistake("ingest.network_rate", problem);
+        }
         let at_least_one = [
             ("ingest.body_bytes", self.ingest.body_bytes),
             ("ingest.body_seconds", self.ingest.body_seconds as usize),
             ("ingest.head_seconds", self.ingest.head_seconds as usize),
+            ("ingest.answer_seconds", self.ingest.answer_seconds as usize),
             ("ingest.connections", self.ingest.connections),
+            ("ingest.network_connections", self.ingest.network_connections),
+            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
             ("ingest.queue_batches", self.ingest.queue_batches),
             ("ingest.queue_bytes", self.ingest.queue_bytes),
             ("limits.models", self.limits.models),
@@ -307,6 +338,7 @@ impl Default for Config {
                 keys: vec!["demo".to_owned()],
                 origins: vec![Origin::Loopback],
                 use_case: chat(),
+                rate: None,
             }],
             targets: BTreeMap::new(),
         }
@@ -319,7 +351,13 @@ impl Default for Ingest {
             body_bytes: 256 * 1024,
             body_seconds: 10,
             head_seconds: 30,
+            answer_seconds: 60,
             connections: 2048,
+            network_connections: 256,
+            network_rate: Rate { per_second: 500, burst: None },
+            proxies: Vec::new(),
+            client_header: None,
+            bodies_bytes: 64 * 1024 * 1024,
             queue_batches: 4096,
             queue_bytes: 32 * 1024 * 1024,
         }
@@ -342,6 +380,11 @@ impl Default for Store {
     fn default() -> Self {
         Self { streams_kept: 50_000, windows_hours: 48 }
     }
+}
+
+fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>, D::Error> {
+    let name = String::deserialize(from)?;
+    HeaderName::try_from(name).map(Some).map_err(|_| D::Error::custom("this is no name of a header"))
 }
 
 fn chat() -> String {

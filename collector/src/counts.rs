@@ -58,10 +58,13 @@ pub(crate) enum Kind {
     Overflow,
     /// What probes had to drop, by reason.
     Dropped,
+    /// What came in, counted on its own: it must agree with what became of it.
+    Received,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Beacon, Self::Report, Self::Overflow, Self::Dropped];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Beacon, Self::Report, Self::Overflow, Self::Dropped, Self::Received];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -69,6 +72,7 @@ impl Kind {
             Self::Report => "report",
             Self::Overflow => "overflow",
             Self::Dropped => "dropped",
+            Self::Received => "received",
         }
     }
 }
@@ -97,12 +101,36 @@ impl Counts {
         Self { all: stored.clone(), stored, handled: Default::default() }
     }
 
-    pub(crate) fn accepted_beacons(&mut self, count: u64) {
+    /// Batches that the journal holds, and how many reports they have together.
+    pub(crate) fn accepted_beacons(&mut self, count: u64, reports: u64) {
         self.add(Kind::Beacon, "", ACCEPTED, count);
+        self.add(Kind::Received, "", REPORTS, reports);
     }
 
-    pub(crate) fn refused_beacons(&mut self, reason: Reason, count: u64) {
-        self.add(Kind::Beacon, "", reason.code(), count);
+    /// Takes over what the front door has counted since the last call.
+    pub(crate) fn take(&mut self, door: &Door) {
+        let mut said = String::new();
+        for (result, count) in door.take_results() {
+            self.add(Kind::Beacon, "", result.as_str(), count);
+            if let DoorResult::Refused(reason) = result {
+                said.push_str(&format!(" {}={count}", reason.code()));
+            }
+        }
+        // One line however many were refused: a flood must not fill the log's disk.
+        if !said.is_empty() {
+            tracing::warn!("Refused beacons in the last second:{said}");
+        }
+        let refused = door.refused_connections.swap(0, Ordering::Relaxed);
+        self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
+        // After the results: what arrives meanwhile is under way, not missing.
+        self.add(Kind::Received, "", BEACONS, door.received.swap(0, Ordering::Relaxed));
+    }
+
+    /// What was under way when the last process ended was never answered: it was not received.
+    pub(crate) fn close_books(&mut self) {
+        let decided = self.iter(Kind::Beacon).map(|(_, count)| count).sum();
+        let key = CountKey { kind: Kind::Received, site: String::new(), word: BEACONS.to_owned() };
+        self.all.insert(key, decided);
     }
 
     pub(crate) fn handled(&mut self, handled: Handled) {
@@ -153,28 +181,110 @@ impl Counts {
     }
 }
 
-/// Refusals at the front door, counted by whoever refuses, collected by the thread that owns
-/// [`Counts`].
-pub(crate) struct Refusals([AtomicU64; Reason::ALL.len()]);
+/// What became of a request to the front door, where it did not reach the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DoorResult {
+    /// A browser asked whether it may send.
+    Preflight,
+    Refused(Reason),
+}
 
-impl Refusals {
-    pub(crate) fn count(&self, reason: Reason) {
-        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Those since the last call.
-    pub(crate) fn take(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        let taken =
-            Reason::ALL.iter().map(|reason| (*reason, self.0[*reason as usize].swap(0, Ordering::Relaxed)));
-        taken.filter(|(_, count)| *count > 0)
+impl DoorResult {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Preflight => PREFLIGHT,
+            Self::Refused(reason) => reason.code(),
+        }
     }
 }
 
-impl Default for Refusals {
+/// Counts of the front door, where no lock is taken; collected by the thread that owns [`Counts`].
+#[derive(Default)]
+pub(crate) struct Door {
+    received: AtomicU64,
+    preflights: AtomicU64,
+    refused_connections: AtomicU64,
+    refused: Refused,
+}
+
+struct Refused([AtomicU64; Reason::ALL.len()]);
+
+impl Default for Refused {
     fn default() -> Self {
         Self(std::array::from_fn(|_| AtomicU64::new(0)))
     }
 }
 
+impl Door {
+    /// Counts a request that came in. What becomes of it is counted too, whatever becomes of it.
+    pub(crate) fn received(&self) -> Ticket<'_> {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        Ticket { door: self, settled: false }
+    }
+
+    pub(crate) fn refused(&self, reason: Reason) {
+        self.refused.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Its network has its share: it was closed before anything was read.
+    pub(crate) fn connection_refused(&self) {
+        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those since the last call.
+    fn take_results(&self) -> impl Iterator<Item = (DoorResult, u64)> + '_ {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        let refused = Reason::ALL
+            .iter()
+            .map(move |reason| (DoorResult::Refused(*reason), take(&self.refused.0[*reason as usize])));
+        let all = std::iter::once((DoorResult::Preflight, take(&self.preflights))).chain(refused);
+        all.filter(|(_, count)| *count > 0)
+    }
+}
+
+/// A request that has come in and is not counted among the results yet. Dropped so, its sender has
+/// gone away in the middle.
+pub(crate) struct Ticket<'a> {
+    door: &'a Door,
+    settled: bool,
+}
+
+impl Ticket<'_> {
+    pub(crate) fn refuse(mut self, reason: Reason) {
+        self.settled = true;
+        self.door.refused(reason);
+    }
+
+    pub(crate) fn preflight(mut self) {
+        self.settled = true;
+        self.door.preflights.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The journal has it now, and counts what becomes of it even if nobody waits for the answer.
+    pub(crate) fn hand_over(mut self) {
+        self.settled = true;
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.door.refused(Reason::SenderGone);
+        }
+    }
+}
+
 /// The result of a beacon that was not refused.
 pub(crate) const ACCEPTED: &str = "accepted";
+
+/// The result of a request that only asks whether it may send.
+pub(crate) const PREFLIGHT: &str = "preflight";
+
+/// What came in: requests to the front door.
+pub(crate) const BEACONS: &str = "beacons";
+
+/// What came in: reports in accepted beacons.
+pub(crate) const REPORTS: &str = "reports";
+
+/// What came in: connections that were closed, as their network had its share.
+pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";

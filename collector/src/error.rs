@@ -2,8 +2,9 @@
 //! header. Nothing else in the crate knows status codes of refusals. Listed in `docs/api.md`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -42,6 +43,11 @@ reasons! {
     UnknownVersion = "unknown_version", BAD_REQUEST;
     /// The sender went away before the body was whole.
     BodyCut = "body_cut", BAD_REQUEST;
+    /// The body is not what its `Content-Encoding` says.
+    BadEncoding = "bad_encoding", BAD_REQUEST;
+    /// The sender closed the connection before it could be answered, and nothing of it was kept. Counted
+    /// only: there is nobody to answer.
+    SenderGone = "sender_gone", BAD_REQUEST;
     /// No site has this key.
     UnknownSite = "unknown_site", FORBIDDEN;
     /// The page's origin is not among the site's.
@@ -50,11 +56,17 @@ reasons! {
     BodyTimeout = "body_timeout", REQUEST_TIMEOUT;
     /// The body is longer than allowed.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
-    /// Neither `text/plain` nor `application/json`, or a compressed body.
+    /// Neither `text/plain` nor `application/json`.
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE;
+    /// Packed otherwise than once by gzip or deflate.
+    UnsupportedEncoding = "unsupported_encoding", UNSUPPORTED_MEDIA_TYPE;
+    /// The client's network sends more than `ingest.network_rate`.
+    NetworkLimited = "network_limited", TOO_MANY_REQUESTS;
+    /// The site's pages send more than its `rate`.
+    SiteLimited = "site_limited", TOO_MANY_REQUESTS;
     /// A method that the route does not have.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
-    /// More waits for the journal than may.
+    /// More waits for the journal, or is being read, than may.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE;
     /// The journal could not be written: the disk is full, read-only or locked.
     StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
@@ -74,27 +86,32 @@ reasons! {
 
 impl Reason {
     /// Those that a beacon can meet.
-    pub(crate) const FRONT_DOOR: [Self; 13] = [
+    pub(crate) const FRONT_DOOR: [Self; 18] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
         Self::UnknownVersion,
         Self::BodyCut,
+        Self::BadEncoding,
+        Self::SenderGone,
         Self::UnknownSite,
         Self::ForeignOrigin,
         Self::BodyTimeout,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
+        Self::UnsupportedEncoding,
+        Self::NetworkLimited,
+        Self::SiteLimited,
         Self::MethodNotAllowed,
         Self::Overloaded,
         Self::StorageUnavailable,
     ];
 
-    /// Seconds after which trying again helps. `None` where it does not.
-    const fn retry_after(self) -> Option<&'static str> {
+    /// Seconds after which trying again helps. `None` where it does not, or the error knows better.
+    const fn retry_after(self) -> Option<u64> {
         match self {
-            Self::Overloaded => Some("1"),
-            Self::StorageUnavailable => Some("5"),
+            Self::Overloaded => Some(1),
+            Self::StorageUnavailable => Some(5),
             _ => None,
         }
     }
@@ -106,11 +123,17 @@ impl Reason {
 pub(crate) struct ApiError {
     pub(crate) reason: Reason,
     message: Cow<'static, str>,
+    retry_after: Option<u64>,
 }
 
 impl ApiError {
     pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), retry_after: reason.retry_after() }
+    }
+
+    /// Says when trying again helps. A `Retry-After` is in whole seconds: it rounds up.
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait.as_millis().div_ceil(1_000).max(1) as u64), ..self }
     }
 }
 
@@ -119,8 +142,11 @@ impl IntoResponse for ApiError {
         let body = json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string();
         let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let mut response = (self.reason.status(), [content_type], body).into_response();
-        if let Some(seconds) = self.reason.retry_after() {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(seconds));
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if self.reason == Reason::UnsupportedEncoding {
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
         }
         response
     }

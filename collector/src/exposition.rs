@@ -9,7 +9,7 @@ use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, Me
 use prometheus::{Encoder, Registry, TextEncoder};
 
 use crate::clock;
-use crate::counts::{ACCEPTED, Kind};
+use crate::counts::{ACCEPTED, Kind, PREFLIGHT};
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
@@ -137,7 +137,7 @@ impl Scrape {
             })
         };
         let seen = |word: &str| counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
-        let results = Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED]);
+        let results = Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT]);
         // A counter that starts at its first increment hides that increment from `rate()`.
         let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         let beacons = of(Kind::Beacon, "result").chain(unseen).collect();

@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 use crate::admit::{self, Accepted};
 use crate::clock;
 use crate::config::Config;
-use crate::counts::Refusals;
+use crate::counts::Door;
 use crate::error::{ApiError, Reason};
 use crate::rollup::{MINUTE_MS, Rollup};
 use crate::store::{JournalEntry, JournalSeq, StoreError, Writer};
@@ -55,7 +55,7 @@ impl Journal {
     /// ends.
     pub(crate) fn start(
         config: &Config,
-        refusals: Arc<Refusals>,
+        door: Arc<Door>,
         health: Arc<Health>,
         stopped: oneshot::Sender<()>,
     ) -> Result<(Self, Handle), StoreError> {
@@ -71,7 +71,7 @@ impl Journal {
         let mut keeper = Keeper {
             store,
             rollup,
-            refusals,
+            door,
             health,
             waiting_bytes: waiting_bytes.clone(),
             group: Vec::new(),
@@ -86,8 +86,12 @@ impl Journal {
         Ok((journal, Handle { jobs, thread }))
     }
 
-    /// Returns when the batch is safe, or with the reason why it is not kept.
-    pub(crate) async fn keep(&self, batch: Batch) -> Result<(), ApiError> {
+    /// Takes a batch over, or refuses it at once. What it gives back returns when the batch is safe, or
+    /// with the reason why it is not kept; that is counted already.
+    pub(crate) fn keep(
+        &self,
+        batch: Batch,
+    ) -> Result<impl Future<Output = Result<(), ApiError>> + use<>, ApiError> {
         let bytes = batch.reports.iter().map(|report| report.json.len() * BYTES_HELD_PER_BYTE).sum();
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
@@ -102,7 +106,7 @@ impl Journal {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             return Err(refusal(reason));
         }
-        answered.await.unwrap_or(Err(Reason::StorageUnavailable)).map_err(refusal)
+        Ok(async { answered.await.unwrap_or(Err(Reason::StorageUnavailable)).map_err(refusal) })
     }
 }
 
@@ -145,7 +149,7 @@ impl Handle {
 struct Keeper {
     store: Writer,
     rollup: Rollup,
-    refusals: Arc<Refusals>,
+    door: Arc<Door>,
     health: Arc<Health>,
     waiting_bytes: Arc<AtomicUsize>,
     /// What is being committed.
@@ -205,7 +209,8 @@ impl Keeper {
             }
         }
         for (_, answer) in self.group.drain(..) {
-            // Whoever waited for it is gone.
+            self.door.refused(Reason::StorageUnavailable);
+            // Whoever waited for it may be gone.
             let _gone = answer.send(Err(Reason::StorageUnavailable));
         }
         Ok(())
@@ -213,7 +218,8 @@ impl Keeper {
 
     /// The journal holds the group from `seq` on.
     fn count_group(&mut self, mut seq: JournalSeq) -> Result<(), StoreError> {
-        self.rollup.counts.accepted_beacons(self.group.len() as u64);
+        let reports = self.group.iter().map(|(batch, _)| batch.reports.len() as u64).sum();
+        self.rollup.counts.accepted_beacons(self.group.len() as u64, reports);
         for (Batch { received_ms, reports }, answer) in self.group.drain(..) {
             // Whoever waited for it may be gone; it is kept all the same.
             let _gone = answer.send(Ok(()));
@@ -230,7 +236,7 @@ impl Keeper {
     fn flush(&mut self) -> Result<(), StoreError> {
         let now_ms = clock::now_ms();
         self.rollup.settle(now_ms, &self.store)?;
-        self.take_refusals();
+        self.rollup.counts.take(&self.door);
         let written = self.store.apply(&self.rollup.changes());
         self.health.store_answered(&written);
         if written.is_ok() {
@@ -238,18 +244,6 @@ impl Keeper {
             self.trim(now_ms);
         }
         Ok(())
-    }
-
-    fn take_refusals(&mut self) {
-        let mut said = String::new();
-        for (reason, count) in self.refusals.take() {
-            self.rollup.counts.refused_beacons(reason, count);
-            said.push_str(&format!(" {}={count}", reason.code()));
-        }
-        // One line per flush however many were refused: a flood must not fill the log's disk.
-        if !said.is_empty() {
-            warn!("Refused beacons in the last second:{said}");
-        }
     }
 
     fn trim(&mut self, now_ms: i64) {
@@ -265,9 +259,10 @@ impl Keeper {
 
 /// Counts what was kept and not counted when the last process ended.
 fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), StoreError> {
-    let mut batches = 0;
+    let (mut batches, mut reports) = (0, 0);
     for JournalEntry { seq, received_ms, ends_batch, json } in store.unapplied_journal()? {
         batches += u64::from(ends_batch);
+        reports += 1;
         match admit::replay(json) {
             Ok(report) => rollup.apply(report, seq, received_ms, store)?,
             Err(error) => {
@@ -279,7 +274,8 @@ fn replay(rollup: &mut Rollup, store: &mut Writer, now_ms: i64) -> Result<(), St
     if batches > 0 {
         info!(batches, "Counted {batches} batches that the journal still held");
     }
-    rollup.counts.accepted_beacons(batches);
+    rollup.counts.accepted_beacons(batches, reports);
+    rollup.counts.close_books();
     store.apply(&rollup.changes())?;
     rollup.stored(now_ms);
     store.trim_windows(now_ms)

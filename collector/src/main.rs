@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, app, serve};
+use collector::{Collector, Config, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -74,7 +74,6 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let limits = config.ingest.clone();
     let mut collector = Collector::open(config)?;
     let state = collector.state();
     let address = listener.local_addr()?;
@@ -82,14 +81,15 @@ async fn run(config: Config) -> anyhow::Result<()> {
     writeln!(stdout, "llm-rum listening on http://{address}")?;
     stdout.flush()?;
 
+    let draining = state.clone();
     let stop = async {
         tokio::select! {
             signal = told_to_stop() => tracing::info!(signal, "Stopping: {signal}"),
             () = collector.failed() => tracing::error!("Stopping: the store has failed"),
         }
-        state.drain();
+        draining.drain();
     };
-    if !serve(listener, app(state.clone()), &limits, stop, DRAIN_FOR).await {
+    if !serve(listener, &state, stop, DRAIN_FOR).await {
         tracing::warn!("Some requests had not ended after {DRAIN_FOR:?}");
     }
     collector.close().context("the store has failed; start again, and the journal is counted")

@@ -1,8 +1,9 @@
-//! Connections: a listener and a router come in, served until told to stop, within deadlines and a cap
+//! Connections: a listener and a collector's state come in, served until told to stop, within deadlines and a cap
 //! that `axum::serve` does not have.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,53 +22,64 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use crate::config::Ingest;
+use crate::app;
+use crate::connection::{Patient, Shares};
+use crate::network::Peer;
+use crate::state::AppState;
 
 /// Serves until `stop` is ready, then lets running requests finish within `drain_for`. `false` when
 /// some had not by then.
 pub async fn serve(
     listener: TcpListener,
-    app: Router,
-    limits: &Ingest,
+    state: &AppState,
     stop: impl Future<Output = ()>,
     drain_for: Duration,
 ) -> bool {
+    let limits = &state.config().ingest;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
         .max_headers(MOST_HEADERS)
         .max_buf_size(READ_BUFFER_BYTES);
+    let answer_within = Duration::from_secs(limits.answer_seconds.into());
+    let app = app(state.clone());
     let open = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(limits.connections));
+    let shares = Arc::new(Shares::new(limits.network_connections));
     let mut stop = pin!(stop);
     loop {
         let accept = async {
             let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
             (accept(&listener).await, permit)
         };
-        let (stream, permit) = tokio::select! {
+        let ((stream, address), permit) = tokio::select! {
             accepted = accept => accepted,
             () = &mut stop => break,
         };
-        let connection = http.serve_connection(TokioIo::new(stream), service(app.clone()));
-        let connection = open.watch(connection);
+        let peer = Peer::of(address.ip(), &limits.proxies);
+        let Some(share) = shares.take(peer) else {
+            state.door().connection_refused();
+            continue;
+        };
+        let stream = TokioIo::new(Patient::new(stream, answer_within));
+        let connection = open.watch(http.serve_connection(stream, service(app.clone(), peer)));
         tokio::spawn(async move {
             // What a client does wrong on its connection is its own matter.
             let _ended = connection.await;
-            drop(permit);
+            drop((permit, share));
         });
     }
     drop(listener);
     timeout(drain_for, open.shutdown()).await.is_ok()
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 // Answers are short: waiting to fill a packet would only delay them.
                 let _unsupported = stream.set_nodelay(true);
-                return stream;
+                return (stream, address);
             }
             Err(error) => {
                 // Out of file descriptors, most likely: they come back as connections end.
@@ -80,14 +92,22 @@ async fn accept(listener: &TcpListener) -> TcpStream {
 
 fn service(
     app: Router,
+    peer: Peer,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
     Response = Response,
     Error = Infallible,
     Future = impl Future<Output = Result<Response, Infallible>>,
 > {
-    service_fn(move |request: Request<Incoming>| app.clone().call(request.map(Body::new)))
+    service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        if peer != Peer::Own {
+            request.extensions_mut().insert(peer);
+        }
+        app.clone().call(request)
+    })
 }
 
 const MOST_HEADERS: usize = 64;
-const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Per connection, and so the longest head; a body comes in pieces of it.
+const READ_BUFFER_BYTES: usize = 32 * 1024;

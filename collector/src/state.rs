@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::body::Room;
 use crate::config::{Config, Site};
-use crate::counts::Refusals;
+use crate::counts::Door;
 use crate::journal::{Handle, Health, Journal};
+use crate::pace::{NetworkPaces, SitePace};
 use crate::store::{Reader, StoreError};
 
 /// Shared by all handlers.
@@ -17,12 +19,22 @@ pub struct AppState(Arc<Shared>);
 
 struct Shared {
     config: Config,
-    /// By key, as a place in `config.sites`.
-    sites: HashMap<String, usize>,
+    /// By key, as a place in `sites`.
+    keys: HashMap<String, usize>,
+    sites: Vec<OpenSite>,
+    networks: NetworkPaces,
+    room: Room,
     journal: Journal,
     reader: Reader,
-    refusals: Arc<Refusals>,
+    door: Arc<Door>,
     health: Arc<Health>,
+}
+
+/// A site that beacons come for.
+pub(crate) struct OpenSite {
+    pub(crate) site: Site,
+    /// `None` where any rate is welcome.
+    pub(crate) pace: Option<SitePace>,
 }
 
 /// A collector at work on its folder.
@@ -38,14 +50,22 @@ impl Collector {
     /// # Errors
     /// When the folder cannot be used, or holds what this version cannot read.
     pub fn open(config: Config) -> Result<Self, StoreError> {
-        let refusals = Arc::new(Refusals::default());
+        let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
         let (stopped, failed) = oneshot::channel();
-        let (journal, handle) = Journal::start(&config, refusals.clone(), health.clone(), stopped)?;
-        let sites = config.sites.iter().enumerate();
-        let sites = sites.flat_map(|(at, site)| site.keys.iter().map(move |key| (key.clone(), at))).collect();
-        let reader = Reader::new(&config.data);
-        let state = AppState(Arc::new(Shared { config, sites, journal, reader, refusals, health }));
+        let (journal, handle) = Journal::start(&config, door.clone(), health.clone(), stopped)?;
+        let shared = Shared {
+            keys: by_key(&config.sites),
+            sites: config.sites.iter().map(OpenSite::new).collect(),
+            networks: NetworkPaces::new(config.ingest.network_rate),
+            room: Room::new(config.ingest.bodies_bytes),
+            reader: Reader::new(&config.data),
+            config,
+            journal,
+            door,
+            health,
+        };
+        let state = AppState(Arc::new(shared));
         Ok(Self { state, journal: handle, failed })
     }
 
@@ -80,8 +100,16 @@ impl AppState {
         &self.0.config
     }
 
-    pub(crate) fn site(&self, key: &str) -> Option<&Site> {
-        self.0.sites.get(key).map(|&at| &self.0.config.sites[at])
+    pub(crate) fn site(&self, key: &str) -> Option<&OpenSite> {
+        self.0.keys.get(key).map(|&at| &self.0.sites[at])
+    }
+
+    pub(crate) fn networks(&self) -> &NetworkPaces {
+        &self.0.networks
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.0.room
     }
 
     pub(crate) fn journal(&self) -> &Journal {
@@ -92,11 +120,22 @@ impl AppState {
         &self.0.reader
     }
 
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.0.refusals
+    pub(crate) fn door(&self) -> &Door {
+        &self.0.door
     }
 
     pub(crate) fn health(&self) -> &Health {
         &self.0.health
     }
+}
+
+impl OpenSite {
+    fn new(site: &Site) -> Self {
+        Self { site: site.clone(), pace: site.rate.map(SitePace::new) }
+    }
+}
+
+fn by_key(sites: &[Site]) -> HashMap<String, usize> {
+    let places = sites.iter().enumerate();
+    places.flat_map(|(at, site)| site.keys.iter().map(move |key| (key.clone(), at))).collect()
 }

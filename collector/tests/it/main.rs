@@ -3,6 +3,7 @@
 
 mod access;
 mod counting;
+mod door;
 mod harness;
 mod process;
 mod queries;

@@ -187,7 +187,7 @@ async fn an_allowed_page_can_read_every_answer() {
     }
     let preflight = ask(Method::OPTIONS, "text/plain", "").await;
     assert_eq!(preflight.headers["access-control-allow-methods"], "POST");
-    assert_eq!(preflight.headers["access-control-allow-headers"], "content-type");
+    assert_eq!(preflight.headers["access-control-allow-headers"], "content-type, content-encoding");
 }
 
 #[tokio::test]
@@ -198,10 +198,7 @@ async fn only_text_and_json_are_read() {
         let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
         answer.refused(415, "unsupported_media_type");
     }
-    let compressed =
-        beacon_request("demo").header("content-encoding", "gzip").body(Body::from("{}")).unwrap();
-    collector.send(compressed).await.refused(415, "unsupported_media_type");
-    counted(&collector, "unsupported_media_type", 5.0).await;
+    counted(&collector, "unsupported_media_type", 4.0).await;
     let body = json!({ "reports": [stream(1, 1.0)] }).to_string();
     let json =
         Request::post("/v1/beacons?site=demo").header("content-type", "Application/JSON; charset=utf-8");

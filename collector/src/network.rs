@@ -1,0 +1,193 @@
+//! Where a request comes from: a peer's address and its headers come in, goes out the network that
+//! its share is counted for. Addresses are truncated at once; none is stored or logged.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+use serde::Deserialize;
+
+/// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. What one
+/// customer of a provider gets, and what one office shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Network(u64);
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// This machine, by its loopback address: a client here, or a proxy whose clients cannot be told
+    /// apart. Never held back.
+    Own,
+    /// One of the configured `proxies`: it says in a header whom it speaks for.
+    Proxy,
+    /// Anyone else.
+    Client(Network),
+}
+
+/// Addresses of proxies: `10.0.0.7`, `10.0.0.0/8`, `fd00::/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Proxy(IpNet);
+
+/// Why a text names no proxy.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no address: write `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`")]
+pub struct ProxyError(String);
+
+impl Network {
+    /// Of an address. IPv4 addresses that are written as IPv6 are IPv4.
+    pub(crate) fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(u64::from(address.to_bits() >> 8) | V4),
+            IpAddr::V6(address) => Self((address.to_bits() >> 80) as u64),
+        }
+    }
+}
+
+impl Peer {
+    /// Of the address that a connection comes from.
+    pub(crate) fn of(address: IpAddr, proxies: &[Proxy]) -> Self {
+        let address = address.to_canonical();
+        if is_proxy(address, proxies) {
+            Self::Proxy
+        } else if address.is_loopback() {
+            Self::Own
+        } else {
+            Self::Client(Network::of(address))
+        }
+    }
+
+    /// The network that a request of this peer is counted for. `None` where it is this machine, or a
+    /// proxy that does not say whom it speaks for.
+    pub(crate) fn network(
+        self,
+        header: Option<&HeaderName>,
+        headers: &HeaderMap,
+        proxies: &[Proxy],
+    ) -> Option<Network> {
+        match self {
+            Self::Own => None,
+            Self::Client(network) => Some(network),
+            Self::Proxy => forwarded_for(
+                headers.get_all(header?).iter().filter_map(|value| value.to_str().ok()),
+                proxies,
+            ),
+        }
+    }
+}
+
+impl TryFrom<String> for Proxy {
+    type Error = ProxyError;
+
+    fn try_from(text: String) -> Result<Self, ProxyError> {
+        let address = text.parse::<IpAddr>().map(IpNet::from);
+        text.parse().or(address).map(Self).map_err(|_| ProxyError(text))
+    }
+}
+
+/// The last address that no proxy of ours has: everything before it, the client could have written.
+fn forwarded_for<'a>(values: impl DoubleEndedIterator<Item = &'a str>, proxies: &[Proxy]) -> Option<Network> {
+    let said = values.rev().flat_map(|value| value.rsplit(',')).take(MOST_HOPS);
+    for address in said {
+        let address = parse_address(address.trim())?;
+        if !is_proxy(address, proxies) {
+            return Some(Network::of(address));
+        }
+    }
+    None
+}
+
+/// Some proxies write the port too, and IPv6 in brackets.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_canonical());
+    }
+    if let Some(inner) = text.strip_prefix('[') {
+        return inner
+            .split(']')
+            .next()?
+            .parse::<Ipv6Addr>()
+            .ok()
+            .map(|address| IpAddr::V6(address).to_canonical());
+    }
+    text.split_once(':')?.0.parse().ok()
+}
+
+fn is_proxy(address: IpAddr, proxies: &[Proxy]) -> bool {
+    proxies.iter().any(|proxy| proxy.0.contains(&address))
+}
+
+/// No IPv6 network has this bit.
+const V4: u64 = 1 << 63;
+
+/// Proxies in a row that are looked through.
+const MOST_HOPS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(address: &str) -> Network {
+        Network::of(address.parse().unwrap())
+    }
+
+    fn proxies(texts: &[&str]) -> Vec<Proxy> {
+        texts.iter().map(|text| Proxy::try_from((*text).to_owned()).unwrap()).collect()
+    }
+
+    fn behind_proxy(values: &[&str]) -> Option<Network> {
+        let name = HeaderName::from_static("x-forwarded-for");
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(&name, value.parse().unwrap());
+        }
+        let proxies = proxies(&["10.0.0.0/8"]);
+        let peer = Peer::of("10.0.0.1".parse().unwrap(), &proxies);
+        peer.network(Some(&name), &headers, &proxies)
+    }
+
+    #[test]
+    fn neighbours_share_a_network_and_others_do_not() {
+        for (one, other, same) in [
+            ("192.0.2.1", "192.0.2.254", true),
+            ("192.0.2.1", "192.0.3.1", false),
+            ("192.0.2.1", "::ffff:192.0.2.9", true),
+            ("2001:db8:1::1", "2001:db8:1:ffff::1", true),
+            ("2001:db8:1::1", "2001:db8:2::1", false),
+            ("::c000:201", "192.0.2.1", false),
+        ] {
+            assert_eq!(network(one) == network(other), same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn the_header_counts_from_proxies_only_and_from_its_end() {
+        let client = Some(network("192.0.2.1"));
+        assert_eq!(behind_proxy(&["192.0.2.1"]), client);
+        assert_eq!(behind_proxy(&["198.51.100.1, 192.0.2.1"]), client, "the client wrote the first");
+        assert_eq!(behind_proxy(&["198.51.100.1", "192.0.2.1, 10.1.1.1"]), client);
+        assert_eq!(behind_proxy(&["[2001:db8:1::1]:443"]), Some(network("2001:db8:1::1")));
+        assert_eq!(behind_proxy(&["192.0.2.1:443"]), client);
+        for nobody in ["", "unknown", "10.0.0.2", "192.0.2.1, garbage"] {
+            assert_eq!(behind_proxy(&[nobody]), None, "{nobody}");
+        }
+        let stranger = Peer::of("192.0.2.77".parse().unwrap(), &proxies(&["10.0.0.0/8"]));
+        assert_eq!(stranger, Peer::Client(network("192.0.2.1")));
+    }
+
+    #[test]
+    fn loopback_is_this_machine_unless_it_is_a_proxy() {
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(Peer::of(address.parse().unwrap(), &[]), Peer::Own, "{address}");
+            let known = proxies(&["127.0.0.0/8", "::1"]);
+            assert_eq!(Peer::of(address.parse().unwrap(), &known), Peer::Proxy, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in ["", "10.0.0.0/33", "10.0.0", "example.com", "fd00::/8/8"] {
+            assert_eq!(Proxy::try_from(text.to_owned()), Err(ProxyError(text.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The front door's own rules: packed bodies, room for bodies, rates.
+
+use std::io::Write;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use collector::Rate;
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::harness::{Answer, TestCollector, beacon_request, stream};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn raw_deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn beacon(id: u128) -> Vec<u8> {
+    json!({ "reports": [stream(id, 100.0)] }).to_string().into_bytes()
+}
+
+async fn send(collector: &TestCollector, codings: &[&str], body: Vec<u8>) -> Answer {
+    let request = beacon_request("demo");
+    let request = codings.iter().fold(request, |request, coding| request.header("content-encoding", *coding));
+    collector.send(request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_packed_body_counts_as_what_it_holds() {
+    let collector = TestCollector::new();
+    for (coding, body) in
+        [("gzip", gzip(&beacon(1))), ("GZIP", gzip(&beacon(2))), ("deflate", zlib(&beacon(3)))]
+    {
+        let answer = send(&collector, &[coding], body).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{coding}: {}", answer.body);
+    }
+    collector.until("/v1/summary", |summary| summary["streams"] == 3).await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_packed_as_it_says_is_refused() {
+    let collector = TestCollector::new();
+    let packed = gzip(&beacon(1));
+    let cut = packed[..packed.len() - 1].to_vec();
+    let mut wrong_sum = packed.clone();
+    let sum_at = packed.len() - 8;
+    wrong_sum[sum_at] ^= 1;
+    let with_more = [packed.as_slice(), b"x"].concat();
+    let twice = [packed.as_slice(), packed.as_slice()].concat();
+    for (coding, body) in [
+        ("gzip", beacon(1)),
+        ("gzip", Vec::new()),
+        ("gzip", cut),
+        ("gzip", wrong_sum),
+        ("gzip", with_more),
+        ("gzip", twice),
+        ("gzip", zlib(&beacon(1))),
+        ("deflate", packed),
+        ("deflate", raw_deflate(&beacon(1))),
+    ] {
+        send(&collector, &[coding], body).await.refused(400, "bad_encoding");
+    }
+}
+
+#[tokio::test]
+async fn only_one_known_coding_is_unpacked() {
+    let collector = TestCollector::new();
+    let unknown: [&[&str]; 7] =
+        [&["br"], &["zstd"], &["identity"], &[""], &["gzip, gzip"], &["gzip", "gzip"], &["deflate", "gzip"]];
+    for codings in unknown {
+        let answer = send(&collector, codings, gzip(&beacon(1))).await;
+        answer.refused(415, "unsupported_encoding");
+        assert_eq!(answer.headers["accept-encoding"], "gzip, deflate");
+    }
+}
+
+#[tokio::test]
+async fn a_bomb_is_refused_at_the_length_that_it_may_have() {
+    let collector = TestCollector::new();
+    for bytes in [256 * 1024 + 1, 100_000_000] {
+        send(&collector, &["gzip"], gzip(&vec![b' '; bytes])).await.refused(413, "body_too_large");
+        send(&collector, &["deflate"], zlib(&vec![b' '; bytes])).await.refused(413, "body_too_large");
+    }
+    let twice_packed = gzip(&gzip(&vec![b' '; 100_000_000]));
+    send(&collector, &["gzip"], twice_packed).await.refused(400, "bad_json");
+    send(&collector, &["gzip"], gzip(&vec![b' '; 256 * 1024])).await.refused(400, "bad_json");
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_fit_into_memory_together_are_sent_away() {
+    let collector = TestCollector::with(|config| config.ingest.bodies_bytes = 1_000);
+    let long = json!({ "reports": [stream(1, 100.0)], "later": "x".repeat(1_000) }).to_string();
+    let answer = collector.post(long).await;
+    answer.refused(503, "overloaded");
+    assert_eq!(answer.headers["retry-after"], "1");
+    for id in 0..10 {
+        let answer = collector.post(beacon(id)).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT, "room is given back: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_site_that_sends_too_much_is_told_when_to_come_back() {
+    let collector = TestCollector::with(|config| {
+        config.sites[0].rate = Some(Rate { per_second: 1, burst: Some(3) });
+    });
+    let answers = join_all((0..10).map(|id| collector.post(beacon(id)))).await;
+    let (kept, held_back): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == StatusCode::NO_CONTENT);
+    assert_eq!(kept.len(), 3);
+    for answer in held_back {
+        answer.refused(429, "site_limited");
+        assert_eq!(answer.headers["retry-after"], "1");
+    }
+    let readable = beacon_request("demo").header("origin", "http://localhost").body(Body::empty()).unwrap();
+    let answer = collector.send(readable).await;
+    answer.refused(429, "site_limited");
+    assert_eq!(answer.headers["access-control-allow-origin"], "http://localhost");
+    assert_eq!(answer.headers["access-control-expose-headers"], "retry-after");
+    collector.until_metric("llm_rum_beacons_total{result=\"site_limited\"}", 8.0).await;
+}
+
+#[tokio::test]
+async fn a_mistaken_key_can_be_read_by_the_page_that_has_it() {
+    let collector = TestCollector::new();
+    let request = Request::post("/v1/beacons?site=dmeo").header("origin", "https://shop.example");
+    let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
+    answer.refused(403, "unknown_site");
+    assert_eq!(answer.headers["access-control-allow-origin"], "https://shop.example");
+}
