@@ -53,7 +53,7 @@ function createProbe(options) {
   };
   listen(window, "pagehide", ({ persisted }) => leave(!persisted));
   listen(document, "visibilitychange", () => {
-    guard(() => watcher?.look());
+    guard(() => watcher?.look(!document.hidden));
     if (document.hidden) leave(false);
   });
   for (const gesture of GESTURES)

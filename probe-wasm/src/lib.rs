@@ -36,13 +36,13 @@ struct Probe {
     session: Session,
 }
 
-/// Begins the page's session with the options of `start()`. What is told before this is lost. `wake`
-/// is called when [`wake_in`] is over.
+/// Begins the page's session with the options of `start()`, and whether the page can be seen. What is
+/// told before this is lost. `wake` is called when [`wake_in`] is over.
 #[wasm_bindgen]
 #[allow(clippy::needless_pass_by_value, reason = "what crosses is handed over, not lent")]
-pub fn begin(window: Window, options: JsValue, wake: Function) {
+pub fn begin(window: Window, options: JsValue, wake: Function, visible: bool) {
     send::call_when_due(wake);
-    let (page, visible) = (page::of_browser(&window), page::is_visible(&window));
+    let page = page::of_browser(&window);
     let session = Session::new(Options::decode(&options), page, clock::resolution(), visible);
     PROBE.set(Some(Probe { window, session }));
 }
@@ -92,8 +92,8 @@ pub fn forget(key: u32) {
 
 /// The page was shown or hidden.
 #[wasm_bindgen]
-pub fn look() {
-    with(|Probe { window, session }| session.set_visible(page::is_visible(window)));
+pub fn look(visible: bool) {
+    with(|probe| probe.session.set_visible(visible));
 }
 
 /// Lets the function given to [`begin`] be called in `ms` milliseconds, in place of any earlier time.

@@ -36,11 +36,6 @@ pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
 }
 
-/// Whether the page can be seen now.
-pub(crate) fn is_visible(window: &Window) -> bool {
-    window.document().is_some_and(|document| !document.hidden())
-}
-
 /// Browser, operating system and device by the user agent string: the first word found decides, as
 /// each browser names those that it wants to be taken for after itself.
 fn families(agent: &[u8], touch: bool) -> [Option<&'static str>; 3] {

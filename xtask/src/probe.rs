@@ -1,6 +1,7 @@
 //! Builds the probe that pages load: the `probe-wasm` crate and its JavaScript come in,
 //! `probe-wasm/dist` goes out. Says how large each part is.
 
+mod glue;
 mod shrink;
 
 use std::ffi::OsStr;
@@ -108,19 +109,17 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
     let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
     let addresses = shrink::addresses(&module);
-    shrink::trap_instead_of_panicking(&mut module);
-    let mut output =
-        Bindgen::new().input_module("glue", module).bundler(true)?.typescript(false).generate_output()?;
-    output.emit(made)?;
-    let (glue, bound) = (made.join("glue_bg.js"), made.join("glue_bg.wasm"));
-    let mut module = shrink::parse(&fs::read(&bound)?)?;
-    let text = shrink::shorten_names(&mut module, fs::read_to_string(&glue)?);
-    fs::write(glue, text)?;
-    fs::write(bound, module.emit_wasm())?;
+    shrink::trap_instead_of_panicking(&mut module)?;
+    Bindgen::new()
+        .input_module("glue", module)
+        .bundler(true)?
+        .typescript(false)
+        .generate_output()?
+        .emit(made)?;
     Ok(addresses)
 }
 
-/// Twice, as the first time shows which constants are left over.
+/// Twice, as the first time shows which constants and which glue are left over.
 fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<()> {
     let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
     // This pass would cut constants into pieces that nothing refers to.
@@ -131,13 +130,17 @@ fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -
         .args([&once, &bound]))?;
     let mut module = shrink::parse(&fs::read(&once)?)?;
     shrink::drop_unused_constants(&mut module, addresses)?;
+    let text = fs::read_to_string(made.join("glue_bg.js"))?;
+    let text = glue::trim(&text, |name| module.imports.iter().any(|import| import.name == name));
+    let text = shrink::shorten_names(&mut module, text);
+    fs::write(made.join("trimmed.js"), text)?;
     fs::write(&less, module.emit_wasm())?;
     run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, &less]))
 }
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
     let mut glue = std::ffi::OsString::from("--alias:llm-rum-glue=");
-    glue.push(made.join("glue_bg.js"));
+    glue.push(made.join("trimmed.js"));
     let mut outfile = std::ffi::OsString::from("--outfile=");
     outfile.push(output);
     run(tool(package, "esbuild")
@@ -177,9 +180,9 @@ const BUNDLES: [(&str, &str, &str); 3] = [
 /// Parts of them that [`size`] shows alone.
 const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
 
-/// The features that rustc uses for this target; wasm-opt accepts no others than it is told of.
-const WASM_OPT: [&str; 9] = [
-    "-Oz",
+/// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
+/// what it may assume, and its passes, by what they measure to.
+const WASM_OPT: [&str; 20] = [
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
@@ -188,6 +191,21 @@ const WASM_OPT: [&str; 9] = [
     "--enable-nontrapping-float-to-int",
     "--enable-reference-types",
     "--enable-sign-ext",
+    // Safe Rust never reads beyond its memory, so no read is kept for the trap it might end in.
+    "--ignore-implicit-traps",
+    // The stack's far end lies there.
+    "--low-memory-unused",
+    "-Oz",
+    "--flatten",
+    "--rereloop",
+    "-Oz",
+    "--gufa-optimizing",
+    "--monomorphize",
+    "-Oz",
+    "--converge",
+    "--reorder-functions",
+    // Hints of alignment are nothing to the machine, and noise to the compressor.
+    "--dealign",
 ];
 
 const MEASURE: &str = "const zlib = require('node:zlib');

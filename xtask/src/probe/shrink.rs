@@ -10,7 +10,7 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use rustc_demangle::demangle;
 use walrus::ir::{Const, Load, Store, Value, Visitor, dfs_in_order};
-use walrus::{ConstExpr, DataKind, FunctionKind, Module, ModuleConfig};
+use walrus::{ConstExpr, DataKind, FunctionKind, Import, ImportKind, Module, ModuleConfig};
 
 /// Every number in code that may be an address.
 pub(super) type Addresses = BTreeSet<u64>;
@@ -21,7 +21,7 @@ pub(super) fn parse(wasm: &[u8]) -> Result<Module> {
 }
 
 /// Replaces the functions that only make messages by the trap that follows them.
-pub(super) fn trap_instead_of_panicking(module: &mut Module) {
+pub(super) fn trap_instead_of_panicking(module: &mut Module) -> Result<()> {
     for function in module.funcs.iter_mut().filter(|it| it.name.as_deref().is_some_and(only_makes_messages)) {
         if let FunctionKind::Local(function) = &mut function.kind {
             let mut body = function.builder_mut().func_body();
@@ -29,6 +29,18 @@ pub(super) fn trap_instead_of_panicking(module: &mut Module) {
             body.unreachable();
         }
     }
+    let asked = |it: &&Import| IMPORTS_FOR_MESSAGES.iter().any(|name| it.name.starts_with(name));
+    let imported = |it: &Import| match it.kind {
+        ImportKind::Function(function) => Some(function),
+        _ => None,
+    };
+    let functions: Vec<_> = module.imports.iter().filter(asked).filter_map(imported).collect();
+    for function in functions {
+        module.replace_imported_func(function, |(body, _)| {
+            body.unreachable();
+        })?;
+    }
+    Ok(())
 }
 
 fn only_makes_messages(name: &str) -> bool {
@@ -65,12 +77,19 @@ pub(super) fn drop_unused_constants(module: &mut Module, before: &Addresses) -> 
     join(module, &kept)
 }
 
-/// Gives what the module imports, and its exports with a hash in their names, short names, and the
-/// same ones in the text of its `glue`: hashes do not compress.
+/// Gives what the module imports, and its exports that only glue calls, short names, and the same
+/// ones in the text of its `glue`: hashes do not compress. Those that no glue calls go.
 pub(super) fn shorten_names(module: &mut Module, mut glue: String) -> String {
+    let inner = |name: &str| name != START && (name.starts_with("__") || name.contains("__invoke__"));
+    let uncalled = module.exports.iter().filter(|it| inner(&it.name) && !glue.contains(&it.name));
+    for export in uncalled.map(|export| export.id()).collect::<Vec<_>>() {
+        module.exports.delete(export);
+    }
+    for import in module.imports.iter_mut() {
+        IMPORTS_FROM.clone_into(&mut import.module);
+    }
     let imports = module.imports.iter_mut().map(|import| &mut import.name);
-    let hashed = |name: &str| name.contains("__invoke__");
-    let exports = module.exports.iter_mut().map(|export| &mut export.name).filter(|name| hashed(name));
+    let exports = module.exports.iter_mut().map(|export| &mut export.name).filter(|name| inner(name));
     let mut names: Vec<_> = imports.chain(exports).collect();
     // No name may be found inside a longer one.
     names.sort_by_key(|name| Reverse(name.len()));
@@ -143,6 +162,15 @@ impl<'a> Visitor<'a> for Found {
         self.0.insert(store.arg.offset);
     }
 }
+
+/// The module that the probe's imports come from, by `probe-wasm/js/glue.js`.
+const IMPORTS_FROM: &str = "g";
+/// The export that it calls first.
+const START: &str = "__wbindgen_start";
+
+/// What wasm-bindgen asks of the page to describe a value that is no string: the probe reads nothing
+/// else by serde-wasm-bindgen, which inlines the making of its messages.
+const IMPORTS_FOR_MESSAGES: [&str; 2] = ["__wbg___wbindgen_boolean_get_", "__wbg_Error_"];
 
 /// Functions with one of these in their names only make the text of panics and errors.
 const MESSAGES: [&str; 9] = [

@@ -1,0 +1,165 @@
+//! The JavaScript that wasm-bindgen writes fits any module and any caller. Its text comes in; what
+//! this module and its one caller, `probe-wasm/js/glue.js`, need of it goes out.
+
+/// The glue as a module of three exports: `imports`, what the Wasm asks for, as `asked` tells;
+/// `calls`, those of its exports whose arguments need work; and `setWasm`, which is owed the exports
+/// first.
+///
+/// Where wasm-bindgen writes a helper in another way than [`OURS`] expects, it stays as written.
+pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
+    let (mut imports, mut calls, mut rest) = (String::new(), String::new(), String::new());
+    for item in items(&unguarded(text)) {
+        match item.strip_prefix("export function ") {
+            Some(function) if function.starts_with("__wbg_set_wasm") => {}
+            Some(function) if function.starts_with(IMPORT) => {
+                if function.split_once('(').is_some_and(|(name, _)| asked(name)) {
+                    imports += &format!("{function},\n");
+                }
+            }
+            Some(function) if only_hands_on(function) => {}
+            Some(function) => calls += &format!("{function},\n"),
+            None => rest += &format!("{}\n", ours(item)),
+        }
+    }
+    let set_wasm = "export const setWasm = (exports) => (wasm = exports);";
+    let objects = format!("export const imports = {{\n{imports}}};\nexport const calls = {{\n{calls}}};\n");
+    format!("{rest}{set_wasm}\n{objects}")
+}
+
+/// Functions, constants and statements of the top level, without comments.
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |line: &&str| line.starts_with([' ', '}', ')']);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.split_inclusive('\n').next()?;
+        let more = rest[first.len()..].split_inclusive('\n').take_while(|line| inside(line) || *line == "\n");
+        let (item, after) = rest.split_at(first.len() + more.map(str::len).sum::<usize>());
+        rest = after;
+        Some(item.trim_end())
+    })
+    .filter(|item| !item.is_empty() && !item.starts_with(['/', ' ', '*']))
+}
+
+/// Without catching what the page's own functions throw: it ends in the facade, which turns the
+/// probe off, as after a panic.
+fn unguarded(text: &str) -> String {
+    let mut plain = String::new();
+    for line in text.lines() {
+        match line.split_once("() { return handleError(function ") {
+            Some((name, parameters)) => plain += &format!("{name}{parameters}"),
+            None if line == "}, arguments); }" => plain.push('}'),
+            None => plain += line,
+        }
+        plain.push('\n');
+    }
+    plain.replace(", wasm.__wbindgen_realloc)", ")")
+}
+
+/// Whether the function gives its arguments to the export of the same name, and nothing else: then
+/// that can be called itself.
+fn only_hands_on(function: &str) -> bool {
+    let Some((call, body)) = function.split_once(" {\n") else { return false };
+    let body = body.replace("const ret = ", "").replace("return ret;", "");
+    body.trim_end_matches('}').trim() == format!("wasm.{call};")
+}
+
+/// The helper as [`OURS`] has it, or as it is.
+fn ours(item: &str) -> &str {
+    OURS.iter().find(|(theirs, _)| item.starts_with(theirs)).map_or(item, |(_, ours)| ours)
+}
+
+/// What the names of imports begin with.
+const IMPORT: &str = "__wb";
+
+/// Beginnings of wasm-bindgen's helpers, and what stands in their place.
+const OURS: [(&str, &str); 9] = [
+    ("function handleError(", ""),
+    // The few strings are encoded once each: no need to guess lengths.
+    (
+        "function passStringToWasm0(",
+        "function passStringToWasm0(arg, malloc) {
+    return passArray8ToWasm0(cachedTextEncoder.encode(arg), malloc);
+}",
+    ),
+    ("if (!('encodeInto' in cachedTextEncoder)) {", ""),
+    // Safari's decoder fails after 2 GiB, which is a million reports.
+    ("function decodeText(", "const decodeText = (bytes) => cachedTextDecoder.decode(bytes);"),
+    ("cachedTextDecoder.decode();", ""),
+    ("const MAX_SAFARI_DECODE_BYTES", ""),
+    ("let numBytesDecoded", ""),
+    // Where a string comes in, not where bytes do: no need to keep it.
+    ("function getDataViewMemory0(", "const getDataViewMemory0 = () => new DataView(wasm.memory.buffer);"),
+    // The one closure is a timer's, and Rust drops it: there is nothing for a finaliser to find.
+    ("const CLOSURE_DTORS", "const CLOSURE_DTORS = { register() {}, unregister() {} };"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEIRS: &str = "/**
+ * Ends.
+ */
+export function end(key, time) {
+    wasm.end(key, time);
+}
+
+export function report(key) {
+    const ret = wasm.report(key);
+    return ret;
+}
+
+export function chunk(key, bytes) {
+    const ptr0 = passArray8ToWasm0(bytes, wasm.__wbindgen_malloc);
+    const ret = wasm.chunk(key, ptr0, WASM_VECTOR_LEN);
+    return ret !== 0;
+}
+export function __wbg_userAgent() { return handleError(function (arg0) {
+    const ret = arg0.userAgent;
+    return passStringToWasm0(ret, wasm.__wbindgen_malloc, wasm.__wbindgen_realloc);
+}, arguments); }
+export function __wbg_now() {
+    return performance.now();
+}
+function handleError(f, args) {
+    try {
+        return f.apply(this, args);
+    } catch (e) {
+        wasm.__wbindgen_exn_store(e);
+    }
+}
+
+let cachedTextDecoder = new TextDecoder();
+cachedTextDecoder.decode();
+let wasm;
+export function __wbg_set_wasm(val) {
+    wasm = val;
+}
+";
+
+    #[test]
+    fn what_nobody_asks_for_and_what_only_hands_on_goes() {
+        let expected = "let cachedTextDecoder = new TextDecoder();
+
+let wasm;
+export const setWasm = (exports) => (wasm = exports);
+export const imports = {
+__wbg_userAgent(arg0) {
+    const ret = arg0.userAgent;
+    return passStringToWasm0(ret, wasm.__wbindgen_malloc);
+},
+};
+export const calls = {
+chunk(key, bytes) {
+    const ptr0 = passArray8ToWasm0(bytes, wasm.__wbindgen_malloc);
+    const ret = wasm.chunk(key, ptr0, WASM_VECTOR_LEN);
+    return ret !== 0;
+},
+};
+";
+        assert_eq!(
+            trim(THEIRS, |name| name == "__wbg_userAgent").replace("\n\n\n", "\n\n").trim_start(),
+            expected
+        );
+    }
+}
