@@ -1,8 +1,9 @@
 //! A base-2 exponential histogram of scale 5: values in, counts out, mergeable without loss.
 //!
 //! Same model as OpenTelemetry's exponential and Prometheus' native histograms: bucket `i` holds
-//! values in `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from a table and the bits of the float,
-//! not from a logarithm, so that browser and server agree to the last bit.
+//! values in `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from multiplications, square roots and the
+//! bits of the float, which IEEE 754 fixes to the last bit, not from a logarithm: browser and server
+//! agree.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -245,18 +246,31 @@ impl Histogram {
 /// Bucket of a positive finite value.
 fn index_of(value: f64) -> i32 {
     let bits = value.to_bits();
-    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;
-    let mantissa = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
-    // Edges are inclusive above: a mantissa that equals an edge belongs to the bucket below it.
-    let step = MANTISSA_EDGES.partition_point(|&edge| edge < mantissa) as i32 - 1;
-    (exponent * BUCKETS_PER_DOUBLING + step).clamp(MIN_INDEX, MAX_INDEX)
+    let mut power = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
+    // The mantissa to the power of 32: its exponent is the bucket within the doubling.
+    for _ in 0..SCALE {
+        power *= power;
+    }
+    // Edges are inclusive above: a power that equals one belongs to the bucket below it.
+    let step = exponent(power.to_bits() - 1);
+    (exponent(bits) * BUCKETS_PER_DOUBLING + step).clamp(MIN_INDEX, MAX_INDEX)
 }
 
 /// Lower edge of a bucket, `2^(index/32)`.
 fn edge(index: i32) -> f64 {
-    let doublings = index.div_euclid(BUCKETS_PER_DOUBLING);
-    let step = index.rem_euclid(BUCKETS_PER_DOUBLING) as usize;
-    f64::from_bits(((doublings + 1023) as u64) << 52) * MANTISSA_EDGES[step]
+    let mut root = power_of_two(index.rem_euclid(BUCKETS_PER_DOUBLING));
+    for _ in 0..SCALE {
+        root = root.sqrt();
+    }
+    power_of_two(index.div_euclid(BUCKETS_PER_DOUBLING)) * root
+}
+
+fn exponent(bits: u64) -> i32 {
+    (bits >> 52) as i32 - 1023
+}
+
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 #[derive(Deserialize)]
@@ -313,43 +327,6 @@ const BUCKETS_PER_DOUBLING: i32 = 1 << SCALE;
 const MANTISSA_BITS: u64 = (1 << 52) - 1;
 const ONE_BITS: u64 = 1023 << 52;
 
-/// `2^(k/32)` for k from 0 to 31, rounded to the nearest double.
-#[expect(clippy::approx_constant, reason = "the sixteenth edge is the square root of two")]
-const MANTISSA_EDGES: [f64; 32] = [
-    1.0,
-    1.0218971486541166,
-    1.0442737824274138,
-    1.0671404006768237,
-    1.0905077326652577,
-    1.1143867425958924,
-    1.1387886347566916,
-    1.1637248587775775,
-    1.189207115002721,
-    1.215247359980469,
-    1.241857812073484,
-    1.2690509571917332,
-    1.2968395546510096,
-    1.3252366431597413,
-    1.3542555469368927,
-    1.383909881963832,
-    1.4142135623730951,
-    1.4451808069770467,
-    1.4768261459394993,
-    1.5091644275934228,
-    1.5422108254079407,
-    1.5759808451078865,
-    1.6104903319492543,
-    1.645755478153965,
-    1.681792830507429,
-    1.718619298122478,
-    1.7562521603732995,
-    1.7947090750031072,
-    1.8340080864093424,
-    1.8741676341103,
-    1.9152065613971474,
-    1.9571441241754002,
-];
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -377,6 +354,16 @@ mod tests {
         assert_eq!(bucket.upper, 1024.0);
         let bucket = of(&[1024.0000000000002]).buckets().next().unwrap();
         assert_eq!(bucket.lower, 1024.0);
+    }
+
+    #[test]
+    fn every_edge_is_a_power_of_two_by_thirty_seconds() {
+        for index in MIN_INDEX..=MAX_INDEX {
+            let exact = (f64::from(index) / 32.0).exp2();
+            assert!((edge(index) - exact).abs() <= exact * 2.0 * f64::EPSILON, "{index}");
+            assert_eq!(index_of(edge(index) * (1.0 + 1e-14)), index);
+            assert_eq!(index_of(edge(index) * (1.0 - 1e-14)), (index - 1).max(MIN_INDEX));
+        }
     }
 
     #[test]

@@ -399,8 +399,8 @@ impl Decimal {
         let mut value = self.mantissa as f64;
         let mut left = self.exponent.unsigned_abs().min(MAX_EXPONENT);
         while left > 0 {
-            let step = left.min(22);
-            let power = POWERS_OF_TEN[step as usize];
+            let step = left.min(EXACT_DECIMALS);
+            let power = (0..step).fold(1.0, |power, _| power * 10.0);
             value = if self.exponent < 0 { value / power } else { value * power };
             left -= step;
         }
@@ -484,10 +484,8 @@ const MAX_COUNT: u64 = 1 << 53;
 const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
 /// Beyond every double, with all the digits that an event has room for.
 const MAX_EXPONENT: u32 = 700;
-const POWERS_OF_TEN: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-    1e19, 1e20, 1e21, 1e22,
-];
+/// Powers of ten up to this one are doubles.
+const EXACT_DECIMALS: u32 = 22;
 
 #[cfg(test)]
 mod tests {
