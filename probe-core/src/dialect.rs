@@ -1,63 +1,92 @@
 //! Events come in, facts go out: which wire format this is, what kinds of text an event carried,
 //! how the answer ended, and what the provider counted. Recognised from content, never from a URL.
 //!
-//! A new dialect is a file of its own with a [`Dialect`], named in [`DIALECTS`].
+//! A dialect is a table in the language of [`shape`], read by the code here. A new one is a file of
+//! its own and a line in [`DIALECTS`].
 
-mod anthropic;
 mod generic;
-mod ollama;
-mod openai_chat;
-mod openai_responses;
 mod shape;
 
 pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 
 use std::borrow::Cow;
 
-use beacon::{Defect, StreamReport};
+use beacon::{Defect, ServerStart, StreamReport};
 
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
-use crate::json::{Json, Word, unescaped, words};
-use crate::server::ServerClaims;
+use crate::json::{Json, Word, unescaped};
+use crate::server::{Clock, ServerClaims};
 
-pub(crate) use shape::{Number, Reading};
-use shape::{Shape, Take, Tokens, walk};
+use generic::FirstLook;
+use shape::{Act, Table, Tokens, walk};
+pub(crate) use shape::{Number, Reading, Shape, Take, Text, table};
 
-/// Tried in this order on each event until one knows it.
-const DIALECTS: &[&Dialect] =
-    &[&openai_chat::DIALECT, &openai_responses::DIALECT, &anthropic::DIALECT, &ollama::DIALECT];
+macro_rules! dialects {
+    ($($name:ident,)*) => {
+        $(mod $name;)*
+
+        /// Tried in this order on each event until one knows it.
+        static DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
+    };
+}
+
+dialects! {
+    openai_completions,
+    openai_chat,
+    openai_responses,
+    anthropic,
+    ollama,
+    ag_ui,
+    chat_ui,
+}
 
 /// One wire format.
 pub(crate) struct Dialect {
     /// The word in reports.
     pub(crate) name: &'static str,
-    /// Whether an event is of this format.
-    recognise: fn(&Clues) -> bool,
+    /// Who serves it, where nobody else does.
+    provider: Option<&'static str>,
+    /// Types of event that only this format has, and what they mean.
+    kinds: &'static Table<Act>,
+    /// An event that has both keys of such a pair at its top level is of this format.
+    signs: &'static [(Word, Word)],
     /// Where the facts stand in an event.
     shape: &'static Shape,
-    /// What an event means, once it is read.
-    settle: fn(&mut Facts, &mut Reading),
+    /// Whose timing it is that stands in the event itself.
+    clock: Option<&'static Clock>,
+    /// The type of an event is the name that SSE gives it, not a field in it.
+    named: bool,
+    /// Name of the SSE events that are numbered by their ids.
+    numbered: Option<&'static [u8]>,
     /// The end marker is an event of its own after the finish reason.
     pub(crate) marks_end: bool,
     /// An answer that ends well always gives a finish reason.
     pub(crate) gives_reason: bool,
+    /// Nothing marks the end but the end of the body.
+    pub(crate) ends_by_closing: bool,
 }
 
-/// What tells formats apart: the top level of one event.
-struct Clues<'a> {
-    kind: &'a [u8],
-    object: Word,
-    keys: u8,
-}
+impl Dialect {
+    /// What most of them are like.
+    const PLAIN: Self = Self {
+        name: "",
+        provider: None,
+        kinds: &[],
+        signs: &[],
+        shape: &[],
+        clock: None,
+        named: false,
+        numbered: None,
+        marks_end: false,
+        gives_reason: false,
+        ends_by_closing: false,
+    };
 
-impl Clues<'_> {
-    const CHOICES: u8 = 1;
-    const DONE: u8 = 2;
-    const CREATED_AT: u8 = 4;
-
-    fn has(&self, key: u8) -> bool {
-        self.keys & key != 0
+    /// Whether an event of this name, that looks like this, is of this format.
+    fn knows(&self, name: &[u8], look: &FirstLook) -> bool {
+        let kind = if self.named { name } else { look.kind };
+        Act::of(kind, self.kinds).is_some() || self.signs.iter().any(|&(one, other)| look.has(one, other))
     }
 }
 
@@ -79,7 +108,9 @@ pub(crate) struct Facts {
     pub(crate) server: ServerClaims,
     sequence: Sequence,
     message: Message,
-    choices: openai_chat::Choices,
+    choices: Choices,
+    /// Length of the text so far, where it comes whole each time.
+    whole_bytes: usize,
     /// Events that were not JSON, before the dialect was known.
     unread: u32,
 }
@@ -88,35 +119,11 @@ pub(crate) struct Facts {
 #[derive(Clone, Default)]
 pub(crate) struct Usage([Option<u64>; Tokens::Cached as usize + 1]);
 
-/// The kinds of generated text that an event brought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Text(u8);
-
-impl Text {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const ANSWER: Self = Self(1);
-    pub(crate) const REASONING: Self = Self(2);
-    pub(crate) const REFUSAL: Self = Self(4);
-    pub(crate) const TOOL: Self = Self(8);
-
-    pub(crate) fn any(self) -> bool {
-        self != Self::NONE
-    }
-
-    /// What the user reads: an answer, or the refusal that stands in its place.
-    pub(crate) fn is_visible(self) -> bool {
-        self.0 & (Self::ANSWER.0 | Self::REFUSAL.0) != 0
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn add(&mut self, kind: Self, there: bool) {
-        if there {
-            self.0 |= kind.0;
-        }
-    }
+/// Which of several answers were seen, and which of them have finished; one bit each.
+#[derive(Clone, Default)]
+struct Choices {
+    seen: u64,
+    finished: u64,
 }
 
 impl Facts {
@@ -132,7 +139,8 @@ impl Facts {
             server: ServerClaims::default(),
             sequence: Sequence::default(),
             message: Message::default(),
-            choices: openai_chat::Choices::default(),
+            choices: Choices::default(),
+            whole_bytes: 0,
             unread: 0,
         }
     }
@@ -153,25 +161,27 @@ impl Facts {
             self.ended = true;
             return Text::NONE;
         }
-        let Some(dialect) = self.dialect.or_else(|| self.recognise(data)) else {
+        let Some(dialect) = self.dialect.or_else(|| self.recognise(event.name, data)) else {
             return Text::NONE;
         };
-        let mut event = Reading::default();
+        let mut reading = Reading::of(event.name);
         let mut json = Json::new(data);
-        walk(self, &mut event, &mut json, dialect.shape);
+        walk(self, &mut reading, &mut json, &Take::TextOrIn(Text::BY_TYPE, dialect.shape));
         if !json.finish() {
             self.report.defects.add(Defect::Malformed);
             return Text::NONE;
         }
-        (dialect.settle)(self, &mut event);
-        event.text
+        if dialect.numbered == Some(event.name) {
+            reading.number(Number::Sequence, event.id);
+        }
+        self.settle(dialect, &mut reading)
     }
 
     /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
     pub(crate) fn read_comment(&mut self, comment: &[u8]) {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, COMMENT);
+            walk(self, &mut reading, &mut json, &Take::In(COMMENT));
             if json.finish() && reading.has_numbers() {
                 self.server.settle_comment(&mut reading);
             }
@@ -186,40 +196,79 @@ impl Facts {
         whole.then(|| self.read(event))
     }
 
-    fn recognise(&mut self, data: &[u8]) -> Option<&'static Dialect> {
-        let mut event = Reading::default();
-        let mut json = Json::new(data);
-        walk(self, &mut event, &mut json, generic::EVENT);
-        if !json.finish() {
+    fn recognise(&mut self, name: &[u8], data: &[u8]) -> Option<&'static Dialect> {
+        let Some(look) = FirstLook::at(data) else {
             if matches!(data[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
             }
             return None;
-        }
-        self.failed |= event.kind == b"error";
-        let clues = Clues { kind: event.kind, object: event.object, keys: event.clues };
-        self.dialect = DIALECTS.iter().copied().find(|dialect| (dialect.recognise)(&clues));
-        if self.dialect.is_some() {
-            let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
-            self.report.defects.set(Defect::Malformed, malformed);
-        }
+        };
+        self.failed |= look.failed;
+        let dialect = DIALECTS.iter().copied().find(|dialect| dialect.knows(name, &look))?;
+        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
+        self.report.defects.set(Defect::Malformed, malformed);
+        self.provider = dialect.provider;
+        self.dialect = Some(dialect);
         self.dialect
+    }
+
+    /// What the event means, now that it is read.
+    fn settle(&mut self, dialect: &Dialect, event: &mut Reading) -> Text {
+        let act = Act::of(event.kind, dialect.kinds).unwrap_or_default().and(event.act);
+        self.failed |= act.has(Act::FAIL) || event.kind == b"error";
+        if act.has(Act::BEGIN) {
+            self.begin_answer(event.id);
+        } else {
+            self.repeat_id(event.id);
+        }
+        let mut reason = event.reason.take();
+        if act.has(Act::NAMES_REASON) && reason.is_none() {
+            reason = event.kind.rsplit(|&byte| byte == b'.').next().and_then(unescaped);
+        }
+        self.finish(reason);
+        self.finished |= act.has(Act::FINISH);
+        if act.has(Act::END) {
+            self.ended = true;
+            self.message.close();
+        }
+        self.sequence.observe(event.take_count(Number::Sequence), &mut self.report.defects);
+        let text = event.said.kinds(act, &mut self.whole_bytes);
+        if let Some(clock) = dialect.clock {
+            self.settle_clock(clock, event);
+            self.server.settle_stamp(clock, event, text.any());
+        }
+        text
+    }
+
+    /// One of several answers was read.
+    fn settle_choice(&mut self, choice: &mut Reading) {
+        let index = choice.take_count(Number::Index).unwrap_or(0);
+        let bit = u32::try_from(index).ok().and_then(|index| 1u64.checked_shl(index)).unwrap_or(0);
+        self.choices.seen |= bit;
+        if choice.reason.is_some() {
+            self.choices.finished |= bit;
+            self.finish(choice.reason.take());
+        }
+        if self.choices.finished != 0 {
+            self.finished = self.choices.finished == self.choices.seen;
+        }
+    }
+
+    /// A server's own timing was read.
+    fn settle_clock(&mut self, clock: &'static Clock, timing: &mut Reading) {
+        if self.server.settle(clock, timing) && clock.is_provider {
+            self.provider = Some(clock.name);
+        }
     }
 
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
     fn begin_answer(&mut self, id: &[u8]) {
+        self.sequence.restart();
         (self.ended, self.finished, self.report.finish_reason) = (false, false, None);
         self.see_id(id, 1);
-    }
-
-    /// An answer ended with an event of its own.
-    fn end_answer(&mut self, reason: Option<String>) {
-        self.finish(reason);
-        self.ended = true;
-        self.message.close();
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another
@@ -243,7 +292,7 @@ impl Facts {
     /// What every dialect does with a finish reason.
     fn finish(&mut self, reason: Option<String>) {
         if let Some(reason) = reason {
-            self.failed |= reason == "error";
+            self.failed |= FAILURES.contains(&Word::of(reason.as_bytes()));
             self.report.finish_reason = Some(Cow::Owned(reason));
             self.finished = true;
         }
@@ -256,7 +305,7 @@ impl Usage {
     }
 
     pub(crate) fn reasoning(&self) -> Option<u64> {
-        self.0[Tokens::Reasoning as usize]
+        self.0[Tokens::Reasoning as usize].or(self.0[Tokens::ReasoningBeside as usize])
     }
 
     pub(crate) fn cached(&self) -> Option<u64> {
@@ -266,17 +315,12 @@ impl Usage {
     /// Generated tokens, reasoning included. Some providers leave reasoning out of their own
     /// figure, but never out of the total.
     pub(crate) fn output(&self) -> Option<u64> {
-        let output = self.0[Tokens::Output as usize]?;
+        let beside = self.0[Tokens::ReasoningBeside as usize];
+        let output = self.0[Tokens::Output as usize].or(beside.map(|_| 0))? + beside.unwrap_or(0);
         match (self.0[Tokens::Total as usize], self.input()) {
             (Some(total), Some(input)) => Some(output.max(total.saturating_sub(input))),
             _ => Some(output),
         }
-    }
-}
-
-fn settle_llama_cpp(facts: &mut Facts, timings: &mut Reading) {
-    if facts.server.settle_llama_cpp(timings) {
-        facts.provider = Some("llama_cpp");
     }
 }
 
@@ -285,33 +329,34 @@ fn is_sentinel(data: &[u8]) -> bool {
     data.starts_with(b"[DONE]")
 }
 
-/// The finer counts, which every OpenAI format puts into objects of their own.
-const DETAILS: &Shape =
-    &[(CACHED_TOKENS, Take::Tokens(Tokens::Cached)), (REASONING_TOKENS, Take::Tokens(Tokens::Reasoning))];
+/// Finish reasons that say that the answer broke off.
+const FAILURES: &[Word] = &[Word::of(b"error")];
 
-/// llama.cpp's own timing, in whatever dialect it answers.
-const TIMINGS_SHAPE: &Shape = &[
-    (PROMPT_MS, Take::Number(Number::Prompt)),
-    (PREDICTED_MS, Take::Number(Number::Generation)),
-    (PREDICTED_N, Take::Number(Number::Generated)),
-];
+/// The finer counts, which every OpenAI format puts into objects of their own.
+const DETAILS: &Shape = table! {
+    "cached_tokens" => Take::Tokens(Tokens::Cached),
+    "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
+};
+
+/// llama.cpp's own timing, in whatever dialect it answers. Its prompt time begins when a slot takes
+/// the request up: the wait for one is not in it.
+static LLAMA_CPP: Clock = Clock {
+    name: "llama_cpp",
+    starts_from: ServerStart::Prefill,
+    // While it is still busy with the prompt, it has times too.
+    needs: Number::Generated,
+    shape: table! {
+        "prompt_ms" => Take::Number(Number::Prompt),
+        "predicted_ms" => Take::Number(Number::Generation),
+        "predicted_n" => Take::Number(Number::Generated),
+    },
+    ..Clock::PLAIN
+};
 
 /// Our own timing, in a comment.
-const COMMENT: &Shape = &[
-    (TTFT_MS, Take::Number(Number::Prompt)),
-    (QUEUE_MS, Take::Number(Number::Queue)),
-    (GENERATION_MS, Take::Number(Number::Generation)),
-    (OUTPUT_TOKENS, Take::Number(Number::Generated)),
-];
-
-words! {
-    CACHED_TOKENS = b"cached_tokens",
-    GENERATION_MS = b"generation_ms",
-    OUTPUT_TOKENS = b"output_tokens",
-    PREDICTED_MS = b"predicted_ms",
-    PREDICTED_N = b"predicted_n",
-    PROMPT_MS = b"prompt_ms",
-    QUEUE_MS = b"queue_ms",
-    REASONING_TOKENS = b"reasoning_tokens",
-    TTFT_MS = b"ttft_ms",
-}
+const COMMENT: &Shape = table! {
+    "ttft_ms" => Take::Number(Number::Prompt),
+    "queue_ms" => Take::Number(Number::Queue),
+    "generation_ms" => Take::Number(Number::Generation),
+    "output_tokens" => Take::Number(Number::Generated),
+};

@@ -46,12 +46,6 @@ impl Word {
     }
 }
 
-/// Names the words that a dialect knows.
-macro_rules! words {
-    ($($name:ident = $text:literal,)*) => { $(const $name: $crate::json::Word = $crate::json::Word::of($text);)* };
-}
-pub(crate) use words;
-
 /// A position in one JSON text.
 pub(crate) struct Json<'a> {
     bytes: &'a [u8],
@@ -97,9 +91,9 @@ impl<'a> Json<'a> {
         self.peek() == Some(b'[')
     }
 
-    /// Takes a value, and tells whether it was a string with anything in it.
-    pub(crate) fn is_text(&mut self) -> bool {
-        self.string().is_some_and(|text| !text.is_empty())
+    /// Whether the next value is a string.
+    pub(crate) fn is_string(&mut self) -> bool {
+        self.peek() == Some(b'"')
     }
 
     /// Takes a value, and tells whether it says anything: not `null`, `false` or an empty string.
@@ -109,19 +103,12 @@ impl<'a> Json<'a> {
                 self.skip();
                 false
             }
-            Some(b'"') => self.is_text(),
+            Some(b'"') => self.string().is_some_and(|text| !text.is_empty()),
             Some(_) => {
                 self.skip();
                 !self.failed
             }
         }
-    }
-
-    /// Takes a value that is `true` or not.
-    pub(crate) fn is_true(&mut self) -> bool {
-        let truth = self.peek() == Some(b't');
-        self.skip();
-        truth && !self.failed
     }
 
     /// Takes a string as it stands between its quotes, escapes and all: for tags and ids.
@@ -547,16 +534,11 @@ mod tests {
     }
 
     #[test]
-    fn only_a_string_with_anything_in_it_is_text() {
-        for (text, expected) in [
-            (r#""a""#, true),
-            (r#""""#, false),
-            (r#""\u0000""#, true),
-            ("null", false),
-            ("1", false),
-            (r#"["a"]"#, false),
-        ] {
-            assert_eq!(Json::new(text.as_bytes()).is_text(), expected, "{text}");
+    fn null_false_and_an_empty_string_say_nothing() {
+        for (text, expected) in
+            [(r#""a""#, true), (r#""""#, false), ("null", false), ("false", false), ("0", true), ("{}", true)]
+        {
+            assert_eq!(Json::new(text.as_bytes()).is_something(), expected, "{text}");
         }
     }
 

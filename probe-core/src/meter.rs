@@ -170,7 +170,7 @@ impl Meter {
         report.reasoning_tokens = facts.usage.reasoning();
         report.cached_tokens = facts.usage.cached();
         report.tpot_ms = tpot_ms(report);
-        report.server = facts.server.merged();
+        report.server = facts.server.merged(report.output_tokens);
         report
     }
 
@@ -288,10 +288,12 @@ impl Meter {
             Some(End::Cancelled) => Outcome::Aborted,
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
-            Some(End::Closed) => match self.dialect() {
-                None => Outcome::Empty,
-                Some(GENERIC | PLAIN_TEXT) if !self.unclosed => Outcome::Complete,
-                Some(_) => Outcome::Truncated,
+            Some(End::Closed) => match (self.facts.dialect, self.dialect()) {
+                (_, None) => Outcome::Empty,
+                (dialect, _) if !self.unclosed && dialect.is_none_or(|known| known.ends_by_closing) => {
+                    Outcome::Complete
+                }
+                _ => Outcome::Truncated,
             },
         }
     }

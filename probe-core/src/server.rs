@@ -5,14 +5,43 @@ use std::borrow::Cow;
 
 use beacon::{ServerStart, ServerTiming};
 
-use crate::dialect::{Number, Reading};
+use crate::dialect::{Number, Reading, Shape};
 use crate::time::whole_micros;
+
+/// How an engine tells its own timing.
+pub(crate) struct Clock {
+    /// The word in reports.
+    pub(crate) name: &'static str,
+    /// It is a provider's name, and nobody else tells the time like this.
+    pub(crate) is_provider: bool,
+    pub(crate) starts_from: ServerStart,
+    /// Its unit of time, in milliseconds.
+    pub(crate) unit_ms: f64,
+    /// Without this number, or when it is zero, the others mean nothing yet.
+    pub(crate) needs: Number,
+    /// Where the numbers stand, unless it is the event itself that has them.
+    pub(crate) shape: &'static Shape,
+}
+
+impl Clock {
+    /// What most of them are like.
+    pub(crate) const PLAIN: Self = Self {
+        name: "",
+        is_provider: true,
+        starts_from: ServerStart::Arrival,
+        unit_ms: 1.0,
+        needs: Number::Prompt,
+        shape: &[],
+    };
+}
 
 /// Every claim that one stream carried.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerClaims {
     comment: Option<Claim>,
     in_band: Option<Claim>,
+    /// The first time that the server stamped an event with.
+    begun_ms: Option<f64>,
 }
 
 /// What one source says: a [`ServerTiming`] in the making.
@@ -36,39 +65,47 @@ impl ServerClaims {
         claim.output_tokens = comment.take_count(Number::Generated).or(claim.output_tokens);
     }
 
-    /// llama.cpp's `timings`; false while they are still of the prompt alone. Its prompt time begins
-    /// when a slot takes the request up: the wait for one is not in it.
-    pub(crate) fn settle_llama_cpp(&mut self, timings: &mut Reading) -> bool {
-        let mut claim = Claim::new("llama_cpp", ServerStart::Prefill);
-        claim.ttft_ms = timings.take(Number::Prompt);
-        claim.generation_ms = timings.take(Number::Generation);
-        claim.output_tokens = timings.take_count(Number::Generated);
-        let generated = claim.output_tokens.is_some_and(|tokens| tokens > 0);
-        if generated {
+    /// An engine's own timing. False if it does not say enough for a claim.
+    pub(crate) fn settle(&mut self, clock: &'static Clock, timing: &mut Reading) -> bool {
+        let claims = timing.is_positive(clock.needs);
+        let mut take = |number| timing.take(number).map(|time| time * clock.unit_ms);
+        let loaded_ms = take(Number::Load).unwrap_or(0.0);
+        let claim = Claim {
+            source: clock.name,
+            starts_from: clock.starts_from,
+            queue_ms: take(Number::Queue).map(whole_micros),
+            ttft_ms: Some(whole_micros(loaded_ms + take(Number::Prompt).unwrap_or(0.0))),
+            generation_ms: take(Number::Generation).map(whole_micros),
+            output_tokens: timing.take_count(Number::Generated),
+        };
+        if claims {
             self.in_band = Some(claim);
         }
-        generated
+        claims
     }
 
-    /// Ollama's last line. Its clock starts when the request arrives: loading includes the wait for
-    /// a free runner, and is followed by the prompt.
-    pub(crate) fn settle_ollama(&mut self, last: &mut Reading, output_tokens: Option<u64>) {
-        let Some(load_ns) = last.take(Number::Load) else {
+    /// The time that the server stamped an event with, which has generated text or not.
+    pub(crate) fn settle_stamp(&mut self, clock: &'static Clock, event: &mut Reading, text: bool) {
+        let Some(stamp_ms) = event.take(Number::Stamp) else {
             return;
         };
-        let mut claim = Claim::new("ollama", ServerStart::Arrival);
-        // It leaves out what is zero.
-        claim.ttft_ms = Some(ms(load_ns + last.take(Number::Prompt).unwrap_or(0.0)));
-        claim.generation_ms = last.take(Number::Generation).map(ms);
-        claim.output_tokens = output_tokens;
-        self.in_band = Some(claim);
+        let begun_ms = *self.begun_ms.get_or_insert(stamp_ms);
+        if text {
+            let since_ms = whole_micros((stamp_ms - begun_ms).max(0.0));
+            let claim = self.in_band.get_or_insert(Claim::new(clock.name, clock.starts_from));
+            let ttft_ms = *claim.ttft_ms.get_or_insert(since_ms);
+            claim.generation_ms = Some(whole_micros((since_ms - ttft_ms).max(0.0)));
+        }
     }
 
     /// What all claims say together. Only one measured from the request's arrival is the whole
     /// time to first token: it goes before one that leaves queueing out. The rest is filled from
     /// whichever has it.
-    pub(crate) fn merged(&self) -> Option<ServerTiming> {
-        let (first, second) = match (self.comment, self.in_band) {
+    /// What an engine does not say of its tokens beside its time, its usage does: `counted`.
+    pub(crate) fn merged(&self, counted: Option<u64>) -> Option<ServerTiming> {
+        let in_band =
+            self.in_band.map(|claim| Claim { output_tokens: claim.output_tokens.or(counted), ..claim });
+        let (first, second) = match (self.comment, in_band) {
             (Some(comment), Some(in_band)) if comment.ttft_ms.is_none() => (in_band, comment),
             (Some(comment), in_band) => (comment, in_band.unwrap_or(comment)),
             (None, in_band) => (in_band?, in_band?),
@@ -88,8 +125,4 @@ impl Claim {
     const fn new(source: &'static str, starts_from: ServerStart) -> Self {
         Self { source, starts_from, queue_ms: None, ttft_ms: None, generation_ms: None, output_tokens: None }
     }
-}
-
-fn ms(ns: f64) -> f64 {
-    whole_micros(ns / 1e6)
 }

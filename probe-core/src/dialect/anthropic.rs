@@ -1,75 +1,52 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use super::shape::{Reading, Shape, Take, Tokens};
-use super::{Dialect, Facts, Text};
-use crate::json::words;
+use super::shape::{Act, Shape, Take, Text, Tokens, table};
+use super::Dialect;
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = Dialect {
     name: "anthropic",
-    recognise: |clues| {
-        let block = clues.kind.starts_with(b"content_block_");
-        block || matches!(clues.kind, b"message_start" | b"message_delta" | b"message_stop")
+    kinds: table! {
+        "content_block_delta" => Act::NOTHING,
+        "content_block_start" => Act::NOTHING,
+        "content_block_stop" => Act::NOTHING,
+        "message_start" => Act::BEGIN,
+        "message_delta" => Act::NOTHING,
+        "message_stop" => Act::END,
     },
-    shape: EVENT,
-    settle,
+    shape: table! {
+        "type" => Take::Kind,
+        "delta" => Take::In(PART),
+        "content_block" => Take::In(PART),
+        "message" => Take::In(MESSAGE),
+        "usage" => Take::In(USAGE),
+        "error" => Take::If(Act::FAIL),
+    },
     marks_end: true,
     gives_reason: true,
+    ..Dialect::PLAIN
 };
 
-const EVENT: &Shape = &[
-    (TYPE, Take::Kind),
-    (DELTA, Take::In(PART)),
-    (CONTENT_BLOCK, Take::In(PART)),
-    (MESSAGE, Take::In(MESSAGE_SHAPE)),
-    (USAGE, Take::In(USAGE_SHAPE)),
-    (ERROR, Take::Error),
-];
-
 /// A part of a block, or of the message itself. A signature is not generated text.
-const PART: &Shape = &[
-    (TEXT, Take::Text(Text::ANSWER)),
-    (THINKING, Take::Text(Text::REASONING)),
-    (PARTIAL_JSON, Take::Text(Text::TOOL)),
-    (STOP_REASON, Take::Reason),
-];
+const PART: &Shape = table! {
+    "text" => Take::Text(Text::ANSWER),
+    "thinking" => Take::Text(Text::REASONING),
+    "partial_json" => Take::Text(Text::TOOL),
+    "stop_reason" => Take::Reason,
+};
 
-const MESSAGE_SHAPE: &Shape = &[(ID, Take::Id), (MODEL, Take::Model), (USAGE, Take::In(START_USAGE))];
+const MESSAGE: &Shape = table! {
+    "id" => Take::Id,
+    "model" => Take::Model,
+    // What a message starts with has a placeholder for the output.
+    "usage" => Take::In(table! {
+        "input_tokens" => Take::Tokens(Tokens::Input),
+        "cache_read_input_tokens" => Take::Tokens(Tokens::Cached),
+    }),
+};
 
-/// What a message starts with has a placeholder for the output.
-const START_USAGE: &Shape =
-    &[(INPUT_TOKENS, Take::Tokens(Tokens::Input)), (CACHE_READ_INPUT_TOKENS, Take::Tokens(Tokens::Cached))];
-
-const USAGE_SHAPE: &Shape = &[
-    (INPUT_TOKENS, Take::Tokens(Tokens::Input)),
-    (CACHE_READ_INPUT_TOKENS, Take::Tokens(Tokens::Cached)),
-    (OUTPUT_TOKENS, Take::Tokens(Tokens::Output)),
-];
-
-fn settle(facts: &mut Facts, event: &mut Reading) {
-    facts.finish(event.reason.take());
-    match event.kind {
-        b"message_start" => facts.begin_answer(event.id),
-        b"message_stop" => facts.end_answer(None),
-        b"error" => facts.failed = true,
-        _ => {}
-    }
-}
-
-words! {
-    CACHE_READ_INPUT_TOKENS = b"cache_read_input_tokens",
-    CONTENT_BLOCK = b"content_block",
-    DELTA = b"delta",
-    ERROR = b"error",
-    ID = b"id",
-    INPUT_TOKENS = b"input_tokens",
-    MESSAGE = b"message",
-    MODEL = b"model",
-    OUTPUT_TOKENS = b"output_tokens",
-    PARTIAL_JSON = b"partial_json",
-    STOP_REASON = b"stop_reason",
-    TEXT = b"text",
-    THINKING = b"thinking",
-    TYPE = b"type",
-    USAGE = b"usage",
-}
+const USAGE: &Shape = table! {
+    "input_tokens" => Take::Tokens(Tokens::Input),
+    "cache_read_input_tokens" => Take::Tokens(Tokens::Cached),
+    "output_tokens" => Take::Tokens(Tokens::Output),
+};

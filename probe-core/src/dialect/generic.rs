@@ -1,9 +1,7 @@
 //! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
 //! content only an error is understood. The same first look recognises the dialects.
 
-use super::Clues;
-use super::shape::{Shape, Take};
-use crate::json::words;
+use crate::json::{Json, Word};
 
 /// The word in reports.
 pub(crate) const NAME: &str = "generic";
@@ -11,20 +9,43 @@ pub(crate) const NAME: &str = "generic";
 /// The word in reports for a body that is text without events: all of it is answer.
 pub(crate) const PLAIN_TEXT: &str = "plain_text";
 
-pub(super) const EVENT: &Shape = &[
-    (TYPE, Take::Kind),
-    (OBJECT, Take::Object),
-    (ERROR, Take::Error),
-    (CHOICES, Take::Clue(Clues::CHOICES)),
-    (DONE, Take::Clue(Clues::DONE)),
-    (CREATED_AT, Take::Clue(Clues::CREATED_AT)),
-];
-
-words! {
-    CHOICES = b"choices",
-    CREATED_AT = b"created_at",
-    DONE = b"done",
-    ERROR = b"error",
-    OBJECT = b"object",
-    TYPE = b"type",
+/// What tells formats apart: the top level of one event.
+pub(super) struct FirstLook<'a> {
+    /// The type that the event gives itself.
+    pub(super) kind: &'a [u8],
+    /// It reports an error.
+    pub(super) failed: bool,
+    keys: [Word; MAX_KEYS],
 }
+
+impl<'a> FirstLook<'a> {
+    /// Looks at one event. `None` if it is not JSON.
+    pub(super) fn at(data: &'a [u8]) -> Option<Self> {
+        let mut look = Self { kind: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
+        let mut json = Json::new(data);
+        let mut keys = look.keys.iter_mut();
+        let object = json.enter(b'{');
+        while object && let Some(key) = json.key() {
+            if KINDS.contains(&key) {
+                look.kind = json.string().unwrap_or_default();
+            } else if key == ERROR {
+                look.failed |= json.is_something();
+            } else if let Some(free) = keys.next() {
+                *free = key;
+            }
+        }
+        look.failed |= look.kind == b"error";
+        json.finish().then_some(look)
+    }
+
+    /// Whether both keys are there.
+    pub(super) fn has(&self, one: Word, other: Word) -> bool {
+        self.keys.contains(&one) && self.keys.contains(&other)
+    }
+}
+
+/// Keys that name the type of an event.
+const KINDS: [Word; 3] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type")];
+const ERROR: Word = Word::of(b"error");
+/// Formats are told apart by their first keys; no event has many.
+const MAX_KEYS: usize = 16;

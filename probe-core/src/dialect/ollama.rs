@@ -1,64 +1,47 @@
 //! Ollama's own API, chat and generate: one JSON object per line, the last with `done` and all
 //! counts and durations.
 
-use super::shape::{Number, Reading, Shape, Take, Tokens};
-use super::{Clues, Dialect, Facts, Text};
-use crate::json::words;
+use beacon::ServerStart;
+
+use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::Dialect;
+use crate::json::Word;
+use crate::server::Clock;
 
 /// `done` ends it, with a reason only since 2024.
-pub(super) const DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = Dialect {
     name: "ollama",
-    recognise: |clues| clues.has(Clues::DONE) && clues.has(Clues::CREATED_AT),
-    shape: EVENT,
-    settle,
-    marks_end: false,
-    gives_reason: false,
+    provider: Some("ollama"),
+    signs: &[(Word::of(b"done"), Word::of(b"created_at"))],
+    shape: table! {
+        "model" => Take::Model,
+        "message" => Take::In(MESSAGE),
+        "response" => Take::Text(Text::ANSWER),
+        "thinking" => Take::Text(Text::REASONING),
+        "done" => Take::If(Act::END),
+        "done_reason" => Take::Reason,
+        "error" => Take::If(Act::FAIL),
+        "prompt_eval_count" => Take::Tokens(Tokens::Input),
+        "eval_count" => Take::Tokens(Tokens::Output),
+        "load_duration" => Take::Number(Number::Load),
+        "prompt_eval_duration" => Take::Number(Number::Prompt),
+        "eval_duration" => Take::Number(Number::Generation),
+    },
+    clock: Some(&Clock {
+        name: "ollama",
+        // Loading includes the wait for a free runner, and is followed by the prompt.
+        starts_from: ServerStart::Arrival,
+        unit_ms: 1e-6,
+        // It leaves out what is zero, which loading never is.
+        needs: Number::Load,
+        ..Clock::PLAIN
+    }),
+    ..Dialect::PLAIN
 };
 
-const EVENT: &Shape = &[
-    (MODEL, Take::Model),
-    (MESSAGE, Take::In(MESSAGE_SHAPE)),
-    (RESPONSE, Take::Text(Text::ANSWER)),
-    (THINKING, Take::Text(Text::REASONING)),
-    (DONE, Take::Done),
-    (DONE_REASON, Take::Reason),
-    (ERROR, Take::Error),
-    (PROMPT_EVAL_COUNT, Take::Tokens(Tokens::Input)),
-    (EVAL_COUNT, Take::Tokens(Tokens::Output)),
-    (LOAD_DURATION, Take::Number(Number::Load)),
-    (PROMPT_EVAL_DURATION, Take::Number(Number::Prompt)),
-    (EVAL_DURATION, Take::Number(Number::Generation)),
-];
-
-const MESSAGE_SHAPE: &Shape = &[
-    (CONTENT, Take::Text(Text::ANSWER)),
-    (THINKING, Take::Text(Text::REASONING)),
+const MESSAGE: &Shape = table! {
+    "content" => Take::Text(Text::ANSWER),
+    "thinking" => Take::Text(Text::REASONING),
     // Tool calls come whole, with arguments as an object.
-    (TOOL_CALLS, Take::In(&[(FUNCTION, Take::Thing(Text::TOOL))])),
-];
-
-fn settle(facts: &mut Facts, event: &mut Reading) {
-    facts.provider = Some("ollama");
-    if event.done {
-        facts.end_answer(event.reason.take());
-        facts.server.settle_ollama(event, facts.usage.output());
-    }
-}
-
-words! {
-    CONTENT = b"content",
-    DONE = b"done",
-    DONE_REASON = b"done_reason",
-    ERROR = b"error",
-    EVAL_COUNT = b"eval_count",
-    EVAL_DURATION = b"eval_duration",
-    FUNCTION = b"function",
-    LOAD_DURATION = b"load_duration",
-    MESSAGE = b"message",
-    MODEL = b"model",
-    PROMPT_EVAL_COUNT = b"prompt_eval_count",
-    PROMPT_EVAL_DURATION = b"prompt_eval_duration",
-    RESPONSE = b"response",
-    THINKING = b"thinking",
-    TOOL_CALLS = b"tool_calls",
-}
+    "tool_calls" => Take::In(table! { "function" => Take::Thing(Text::TOOL) }),
+};

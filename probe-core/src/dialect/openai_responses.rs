@@ -1,94 +1,51 @@
 //! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
 //! carries the whole answer again.
 
-use super::shape::{Number, Reading, Shape, Take, Tokens};
-use super::{DETAILS, Dialect, Facts, TIMINGS_SHAPE, Text, settle_llama_cpp};
-use crate::json::{unescaped, words};
+use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::{DETAILS, Dialect, LLAMA_CPP};
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(super) static DIALECT: Dialect = Dialect {
     name: "openai_responses",
-    recognise: |clues| clues.kind.starts_with(PREFIX),
-    shape: EVENT,
-    settle,
-    marks_end: false,
+    kinds: table! {
+        "response.output_text.delta" => Act::text(Text::ANSWER),
+        "response.reasoning_text.delta" => Act::text(Text::REASONING),
+        "response.reasoning_summary_text.delta" => Act::text(Text::REASONING),
+        "response.refusal.delta" => Act::text(Text::REFUSAL),
+        "response.function_call_arguments.delta" => Act::text(Text::TOOL),
+        "response.custom_tool_call_input.delta" => Act::text(Text::TOOL),
+        "response.mcp_call_arguments.delta" => Act::text(Text::TOOL),
+        "response.code_interpreter_call_code.delta" => Act::text(Text::TOOL),
+        "response.shell_call_command.delta" => Act::text(Text::TOOL),
+        "response.apply_patch_call_operation_diff.delta" => Act::text(Text::TOOL),
+        "response.created" => Act::BEGIN,
+        // The status that the answer ends with is the same word.
+        "response.completed" => Act::END.and(Act::NAMES_REASON),
+        "response.incomplete" => Act::END.and(Act::NAMES_REASON),
+        "response.failed" => Act::FAIL,
+    },
+    shape: table! {
+        "type" => Take::Kind,
+        "sequence_number" => Take::Number(Number::Sequence),
+        "delta" => Take::Text(Text::BY_TYPE),
+        "response" => Take::In(RESPONSE),
+        "error" => Take::If(Act::FAIL),
+        "timings" => Take::Clock(&LLAMA_CPP),
+    },
     gives_reason: true,
+    ..Dialect::PLAIN
 };
 
-const PREFIX: &[u8] = b"response.";
+const RESPONSE: &Shape = table! {
+    "id" => Take::Id,
+    "model" => Take::Model,
+    "usage" => Take::In(USAGE),
+    "incomplete_details" => Take::In(table! { "reason" => Take::Reason }),
+};
 
-const EVENT: &Shape = &[
-    (TYPE, Take::Kind),
-    (SEQUENCE_NUMBER, Take::Number(Number::Sequence)),
-    // Which kind of text it is, the type tells.
-    (DELTA, Take::Text(Text::ANSWER)),
-    (RESPONSE, Take::In(RESPONSE_SHAPE)),
-    (ERROR, Take::Error),
-    (TIMINGS, Take::Then(TIMINGS_SHAPE, settle_llama_cpp)),
-];
-
-const RESPONSE_SHAPE: &Shape = &[
-    (ID, Take::Id),
-    (MODEL, Take::Model),
-    (USAGE, Take::In(USAGE_SHAPE)),
-    (INCOMPLETE_DETAILS, Take::In(&[(REASON, Take::Reason)])),
-];
-
-const USAGE_SHAPE: &Shape = &[
-    (INPUT_TOKENS, Take::Tokens(Tokens::Input)),
-    (OUTPUT_TOKENS, Take::Tokens(Tokens::Output)),
-    (TOTAL_TOKENS, Take::Tokens(Tokens::Total)),
-    (INPUT_TOKENS_DETAILS, Take::In(DETAILS)),
-    (OUTPUT_TOKENS_DETAILS, Take::In(DETAILS)),
-];
-
-fn settle(facts: &mut Facts, event: &mut Reading) {
-    let name = event.kind.strip_prefix(PREFIX).unwrap_or(event.kind);
-    match name {
-        b"created" => {
-            facts.sequence.restart();
-            facts.begin_answer(event.id);
-        }
-        // The status that the answer ends with is the same word.
-        b"completed" | b"incomplete" => facts.end_answer(event.reason.take().or_else(|| unescaped(name))),
-        b"failed" | b"error" => facts.failed = true,
-        _ => {}
-    }
-    facts.sequence.observe(event.take_count(Number::Sequence), &mut facts.report.defects);
-    if event.text.any() {
-        event.text = kind_of_delta(name);
-    }
-}
-
-/// Of the many `.delta` events those that carry text. Every tool has its own, with `_call_` in it.
-fn kind_of_delta(name: &[u8]) -> Text {
-    if name.starts_with(b"output_text.") {
-        Text::ANSWER
-    } else if name.starts_with(b"reasoning") {
-        Text::REASONING
-    } else if name.starts_with(b"refusal.") {
-        Text::REFUSAL
-    } else if name.windows(6).any(|part| part == b"_call_") {
-        Text::TOOL
-    } else {
-        Text::NONE
-    }
-}
-
-words! {
-    DELTA = b"delta",
-    ERROR = b"error",
-    ID = b"id",
-    INCOMPLETE_DETAILS = b"incomplete_details",
-    INPUT_TOKENS = b"input_tokens",
-    INPUT_TOKENS_DETAILS = b"input_tokens_details",
-    MODEL = b"model",
-    OUTPUT_TOKENS = b"output_tokens",
-    OUTPUT_TOKENS_DETAILS = b"output_tokens_details",
-    REASON = b"reason",
-    RESPONSE = b"response",
-    SEQUENCE_NUMBER = b"sequence_number",
-    TIMINGS = b"timings",
-    TOTAL_TOKENS = b"total_tokens",
-    TYPE = b"type",
-    USAGE = b"usage",
-}
+const USAGE: &Shape = table! {
+    "input_tokens" => Take::Tokens(Tokens::Input),
+    "output_tokens" => Take::Tokens(Tokens::Output),
+    "total_tokens" => Take::Tokens(Tokens::Total),
+    "input_tokens_details" => Take::In(DETAILS),
+    "output_tokens_details" => Take::In(DETAILS),
+};

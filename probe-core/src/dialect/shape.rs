@@ -1,30 +1,48 @@
-//! Tables say where in an event's JSON the facts stand; one walk over the JSON finds them.
+//! The language that dialects are written in: tables say where in an event's JSON the facts stand
+//! and what its types mean; one walk over the JSON reads them all.
 //!
 //! The walk is there once, so that another dialect adds little but its table to what a page loads.
 
 use std::borrow::Cow;
+use std::mem;
 
-use super::{Facts, Text};
+use super::{Facts, Usage};
 use crate::json::{Json, Word, whole};
+use crate::server::Clock;
+
+/// Writes a table: words of the wire, and what each means.
+macro_rules! table {
+    ($($word:literal => $meaning:expr),* $(,)?) => {
+        &[$(($crate::json::Word::of($word.as_bytes()), $meaning)),*]
+    };
+}
+pub(crate) use table;
+
+/// A word of the wire and what it means.
+pub(crate) type Table<T> = [(Word, T)];
 
 /// The keys of an object that matter, and what to take from under each. A list of such objects is
 /// read like each of them.
-pub(super) type Shape = [(Word, Take)];
+pub(crate) type Shape = Table<Take>;
 
 /// What to do with a value.
-pub(super) enum Take {
+pub(crate) enum Take {
     /// Generated text of this kind, if it is a string with anything in it.
     Text(Text),
-    /// The same, or a list of parts.
-    TextOrParts(Text, &'static Shape),
+    /// The same, or an object or list to look into.
+    TextOrIn(Text, &'static Shape),
     /// Generated content of this kind that is no string.
     Thing(Text),
     /// Look into it.
     In(&'static Shape),
-    /// Look into it, and settle what each object of it said.
-    Then(&'static Shape, fn(&mut Facts, &mut Reading)),
-    /// A token count.
+    /// One of several answers, each with its own end: look into it.
+    Choice(&'static Shape),
+    /// The server's own timing: look into it.
+    Clock(&'static Clock),
+    /// A token count. A later one takes its place.
     Tokens(Tokens),
+    /// A token count to add to those before.
+    MoreTokens(Tokens),
     /// Any other number of zero or more.
     Number(Number),
     /// Name of the model.
@@ -33,27 +51,25 @@ pub(super) enum Take {
     Id,
     /// Type of the event.
     Kind,
-    /// Type of the object.
-    Object,
     /// Why the answer ended.
     Reason,
-    /// `true` at the end.
-    Done,
-    /// An error, unless it is `null`, `false` or an empty string.
-    Error,
-    /// Its presence alone is a clue.
-    Clue(u8),
+    /// Means this, unless it is `null`, `false` or an empty string.
+    If(Act),
+    /// A word that means one of these.
+    Says(&'static Table<Act>),
     /// Its presence proves who the provider is.
     Proves(&'static str),
 }
 
 /// What a token count counts.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Tokens {
+pub(crate) enum Tokens {
     Input,
     Output,
     Total,
     Reasoning,
+    /// Reasoning that is not among the output.
+    ReasoningBeside,
     Cached,
 }
 
@@ -64,6 +80,8 @@ pub(crate) enum Number {
     Index,
     /// Place of the event in the stream.
     Sequence,
+    /// When the server made the event.
+    Stamp,
     /// Durations and counts of the server's own, in its own unit.
     Queue,
     Load,
@@ -72,20 +90,146 @@ pub(crate) enum Number {
     Generated,
 }
 
+/// The kinds of generated text that an event brought.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Text(u8);
+
+impl Text {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ANSWER: Self = Self(1);
+    pub(crate) const REASONING: Self = Self(2);
+    pub(crate) const REFUSAL: Self = Self(4);
+    pub(crate) const TOOL: Self = Self(8);
+    /// In a table only: of the kind that the event's type tells.
+    pub(super) const BY_TYPE: Self = Self(16);
+
+    pub(crate) fn any(self) -> bool {
+        self != Self::NONE
+    }
+
+    /// What the user reads: an answer, or the refusal that stands in its place.
+    pub(crate) fn is_visible(self) -> bool {
+        self.0 & (Self::ANSWER.0 | Self::REFUSAL.0) != 0
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What a type of event, or a word in it, means. Several meanings are joined by [`Act::and`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Act(u16);
+
+impl Act {
+    /// Only that the event is of this format.
+    pub(super) const NOTHING: Self = Self(0);
+    /// An answer begins.
+    pub(super) const BEGIN: Self = Self(1 << 5);
+    /// The answer ends here.
+    pub(super) const END: Self = Self(1 << 6);
+    /// The answer is whole; the end marker follows.
+    pub(super) const FINISH: Self = Self(1 << 7);
+    /// The provider reports an error.
+    pub(super) const FAIL: Self = Self(1 << 8);
+    /// If no reason is given, the last word of the type is it.
+    pub(super) const NAMES_REASON: Self = Self(1 << 9);
+    /// Text comes whole each time, with what came before.
+    pub(super) const WHOLE: Self = Self(1 << 10);
+    /// What is text in this object is reasoning.
+    pub(super) const THOUGHT: Self = Self(1 << 11);
+    /// What is text in this object was not generated.
+    pub(super) const MUTE: Self = Self(1 << 12);
+
+    /// Text under [`Text::BY_TYPE`] is of this kind.
+    pub(super) const fn text(text: Text) -> Self {
+        Self(text.0 as u16)
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// What of it is not only about the object that it stands in.
+    fn beyond_its_object(self) -> Self {
+        Self(self.0 & (Self::THOUGHT.0 - 1))
+    }
+
+    /// What `word` means by this table.
+    pub(super) fn of(word: &[u8], table: &Table<Self>) -> Option<Self> {
+        if table.is_empty() {
+            return None;
+        }
+        let word = Word::of(word);
+        table.iter().find(|(known, _)| *known == word).map(|&(_, act)| act)
+    }
+}
+
+/// Generated text, without the text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Said {
+    kinds: Text,
+    /// As it is written, escapes and all.
+    bytes: usize,
+}
+
+impl Said {
+    fn and(self, other: Self) -> Self {
+        Self { kinds: self.kinds.and(other.kinds), bytes: self.bytes + other.bytes }
+    }
+
+    /// What is left of it in an object that means `act`.
+    fn within(self, act: Act) -> Self {
+        let muted = act.has(Act::MUTE) || !self.kinds.any();
+        match act.has(Act::THOUGHT) {
+            _ if muted => Self::default(),
+            true => Self { kinds: Text::REASONING, ..self },
+            false => self,
+        }
+    }
+
+    /// The kinds, when the event's type means `act`. `whole_bytes` is what was there before of text
+    /// that comes whole each time: shorter or longer, it was generated anew.
+    pub(super) fn kinds(self, act: Act, whole_bytes: &mut usize) -> Text {
+        if act.has(Act::WHOLE) && mem::replace(whole_bytes, self.bytes) == self.bytes {
+            return Text::NONE;
+        }
+        let by_type = if self.kinds.0 & Text::BY_TYPE.0 != 0 { act.0 as u8 } else { 0 };
+        Text((self.kinds.0 | by_type) & (Text::BY_TYPE.0 - 1))
+    }
+}
+
 /// What one event has said so far that means nothing by itself.
 #[derive(Default)]
 pub(crate) struct Reading<'a> {
-    pub(super) text: Text,
+    pub(super) said: Said,
+    pub(super) act: Act,
     pub(super) kind: &'a [u8],
-    pub(super) object: Word,
     pub(super) id: &'a [u8],
     pub(super) reason: Option<String>,
-    pub(super) done: bool,
-    pub(super) clues: u8,
     numbers: [Option<f64>; Number::Generated as usize + 1],
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// Nothing but the name that SSE gives the event.
+    pub(super) fn of(name: &'a [u8]) -> Self {
+        Self { kind: name, ..Self::default() }
+    }
+
+    /// Whether the number is there and over zero.
+    pub(crate) fn is_positive(&self, number: Number) -> bool {
+        self.numbers[number as usize].is_some_and(|number| number > 0.0)
+    }
+
+    /// Takes a number from where it stands by itself.
+    pub(super) fn number(&mut self, number: Number, text: &[u8]) {
+        self.numbers[number as usize] = Json::new(text).number();
+    }
+
     pub(super) fn has_numbers(&self) -> bool {
         self.numbers.iter().any(Option::is_some)
     }
@@ -99,25 +243,65 @@ impl Reading<'_> {
     pub(crate) fn take_count(&mut self, number: Number) -> Option<u64> {
         self.take(number).and_then(whole)
     }
+
+    fn add(&mut self, kinds: Text, text: Option<&[u8]>) {
+        // Some servers pad short texts to hide their length.
+        let bytes = text.map_or(0, |text| unpadded(text).len());
+        if bytes > 0 {
+            self.said = self.said.and(Said { kinds, bytes });
+        }
+    }
 }
 
-/// Reads the next value by its shape.
-pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: &Shape) {
-    each(facts, reading, json, shape, None);
+/// Reads the next value.
+pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, take: &Take) {
+    match *take {
+        Take::TextOrIn(_, shape) if !json.is_string() => each(facts, reading, json, shape, false),
+        Take::Text(kind) | Take::TextOrIn(kind, _) => reading.add(kind, json.string()),
+        Take::Thing(kind) => reading.add(kind, json.is_something().then_some(b"{}")),
+        Take::In(shape) => each(facts, reading, json, shape, false),
+        Take::Choice(shape) => each(facts, reading, json, shape, true),
+        Take::Clock(clock) => {
+            each(facts, reading, json, clock.shape, false);
+            facts.settle_clock(clock, reading);
+        }
+        Take::Tokens(tokens) => {
+            let Usage(counts) = &mut facts.usage;
+            let kept = &mut counts[tokens as usize];
+            *kept = json.count().or(*kept);
+        }
+        Take::MoreTokens(tokens) => {
+            let Usage(counts) = &mut facts.usage;
+            let sum = &mut counts[tokens as usize];
+            *sum = json.count().map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
+        }
+        Take::Number(number) => reading.numbers[number as usize] = json.number(),
+        Take::Model if facts.report.response_model.is_none() => {
+            facts.report.response_model = json.name().map(Cow::Owned);
+        }
+        Take::Model => {}
+        Take::Id => reading.id = json.string().unwrap_or_default(),
+        Take::Kind => reading.kind = json.string().unwrap_or_default(),
+        Take::Reason => reading.reason = json.name(),
+        Take::If(act) => {
+            if json.is_something() {
+                reading.act = reading.act.and(act);
+            }
+        }
+        Take::Says(words) => {
+            let act = json.string().and_then(|word| Act::of(word, words)).unwrap_or_default();
+            reading.act = reading.act.and(act);
+        }
+        Take::Proves(provider) => facts.provider = Some(provider),
+    }
 }
 
-fn each<'a>(
-    facts: &mut Facts,
-    reading: &mut Reading<'a>,
-    json: &mut Json<'a>,
-    shape: &Shape,
-    then: Option<fn(&mut Facts, &mut Reading)>,
-) {
+fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: &Shape, choices: bool) {
     let list = json.is_array() && json.enter(b'[');
     while !list || json.element() {
         object(facts, reading, json, shape);
-        if let Some(then) = then {
-            then(facts, reading);
+        if choices {
+            facts.settle_choice(reading);
         }
         if !list {
             break;
@@ -129,36 +313,20 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
     if !json.enter(b'{') {
         return;
     }
+    let outside = (mem::take(&mut reading.said), mem::take(&mut reading.act));
     while let Some(key) = json.key() {
         if let Some((_, take)) = shape.iter().find(|(word, _)| *word == key) {
-            apply(facts, reading, json, take);
+            walk(facts, reading, json, take);
         }
     }
+    let (said, act) = (reading.said.within(reading.act), reading.act.beyond_its_object());
+    (reading.said, reading.act) = (outside.0.and(said), outside.1.and(act));
 }
 
-fn apply<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, take: &Take) {
-    match *take {
-        Take::TextOrParts(_, parts) if json.is_array() => walk(facts, reading, json, parts),
-        Take::Text(kind) | Take::TextOrParts(kind, _) => reading.text.add(kind, json.is_text()),
-        Take::Thing(kind) => reading.text.add(kind, json.is_something()),
-        Take::In(shape) => walk(facts, reading, json, shape),
-        Take::Then(shape, then) => each(facts, reading, json, shape, Some(then)),
-        Take::Tokens(tokens) => {
-            let kept = &mut facts.usage.0[tokens as usize];
-            *kept = json.count().or(*kept);
-        }
-        Take::Number(number) => reading.numbers[number as usize] = json.number(),
-        Take::Model if facts.report.response_model.is_none() => {
-            facts.report.response_model = json.name().map(Cow::Owned);
-        }
-        Take::Id => reading.id = json.string().unwrap_or_default(),
-        Take::Kind => reading.kind = json.string().unwrap_or_default(),
-        Take::Object => reading.object = Word::of(json.string().unwrap_or_default()),
-        Take::Reason => reading.reason = json.name(),
-        Take::Done => reading.done = json.is_true(),
-        Take::Error => facts.failed |= json.is_something(),
-        Take::Clue(clue) => reading.clues |= clue,
-        Take::Proves(provider) => facts.provider = Some(provider),
-        Take::Model => {}
+/// The text without NULs at its end, as JSON writes them.
+fn unpadded(mut text: &[u8]) -> &[u8] {
+    while let Some(shorter) = text.strip_suffix(br"\u0000") {
+        text = shorter;
     }
+    text
 }

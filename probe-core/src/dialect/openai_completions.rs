@@ -1,0 +1,13 @@
+//! OpenAI completions, the older API: the frames of chat, with the text in the choice itself.
+
+use super::shape::{Act, table};
+use super::{Dialect, openai_chat};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    name: "openai_completions",
+    kinds: table! { "text_completion" => Act::NOTHING },
+    shape: openai_chat::EVENT,
+    marks_end: true,
+    gives_reason: true,
+    ..Dialect::PLAIN
+};
