@@ -243,8 +243,10 @@ impl Histogram {
     }
 }
 
-/// Bucket of a positive finite value.
-fn index_of(value: f64) -> i32 {
+/// Bucket of a positive finite value, for those who count in coarser buckets: `index >> k` is the bucket
+/// `2^k` times as wide, counted from the value itself. Clamped to [`MIN_INDEX`] and [`MAX_INDEX`].
+#[must_use]
+pub fn index_of(value: f64) -> i32 {
     let bits = value.to_bits();
     let mut power = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
     // The mantissa to the power of 32: its exponent is the bucket within the doubling.

@@ -15,7 +15,9 @@ mod outcome;
 mod report;
 
 pub use defect::{Defect, Defects};
-pub use histogram::{Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE};
+pub use histogram::{
+    Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
+};
 pub use outcome::Outcome;
 pub use report::{
     Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,

@@ -1,12 +1,20 @@
-//! `GET /metrics`: the totals in the store come in, Prometheus' text goes out. Counters are those of
-//! the store, so they rise over restarts. Names and labels: `docs/api.md#prometheus`.
+//! `GET /metrics`: the totals in the store come in, Prometheus' text or protobuf goes out. Counters are
+//! those of the store, so they rise over restarts. Names and labels: `docs/api.md#prometheus`.
+
+mod accept;
+mod exemplars;
+mod native;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
 use axum::response::{IntoResponse, Response};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
-use prometheus::{Encoder, Registry, TextEncoder};
+use prometheus::{Encoder, ProtobufEncoder, Registry, TextEncoder};
+
+use accept::Form;
+use exemplars::Exemplars;
 
 use crate::clock;
 use crate::counts::{ACCEPTED, Kind, PREFLIGHT};
@@ -14,32 +22,57 @@ use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
 use crate::state::AppState;
-use crate::store::{SeriesSnapshot, Snapshot, read};
+use crate::store::{Filter, SeriesSnapshot, Snapshot, StreamsAsked, read};
 use crate::totals::{Buckets, Classic};
 
 /// Answers a scrape.
-pub(crate) async fn metrics(State(state): State<AppState>) -> Result<Response, ApiError> {
-    let from = minute_of(clock::now_ms()) - TPOT_MINUTES;
-    let snapshot = state.reader().run(move |store| read::snapshot(store, from)).await?;
-    let scrape = Scrape { snapshot, writable: !state.health().storage_failed() };
-    let text = encode(scrape).map_err(|error| {
+pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
+    let (form, now_ms) = (Form::wanted(&headers), clock::now_ms());
+    let read_all = move |store: &rusqlite::Connection| {
+        let snapshot = read::snapshot(store, minute_of(now_ms) - TPOT_MINUTES)?;
+        let exemplars = match form {
+            Form::Text => None,
+            Form::Protobuf => Some(Exemplars::of(&read::streams(store, &newest(now_ms))?.streams)),
+        };
+        Ok((snapshot, exemplars))
+    };
+    let (snapshot, exemplars) = state.reader().run(read_all).await?;
+    let scrape = Scrape { snapshot, exemplars, writable: !state.health().storage_failed() };
+    let body = encode(scrape, form).map_err(|error| {
         tracing::error!(%error, "The metrics could not be written");
         ApiError::new(Reason::Internal, "the metrics could not be written")
     })?;
-    Ok(([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
+    let headers = [(CONTENT_TYPE, form.content_type()), (VARY, HeaderValue::from_name(ACCEPT))];
+    Ok((headers, body).into_response())
 }
 
-fn encode(scrape: Scrape) -> Result<Vec<u8>, prometheus::Error> {
+/// The streams that exemplars are taken from.
+fn newest(now_ms: i64) -> StreamsAsked {
+    StreamsAsked {
+        filter: Filter::default(),
+        outcome: None,
+        received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
+        before: i64::MAX,
+        limit: MOST_EXEMPLARS,
+    }
+}
+
+fn encode(scrape: Scrape, form: Form) -> Result<Vec<u8>, prometheus::Error> {
     let registry = Registry::new();
     registry.register(Box::new(Described { desc: describe()?, scrape }))?;
-    let mut text = Vec::new();
-    TextEncoder::new().encode(&registry.gather(), &mut text)?;
-    Ok(text)
+    let (families, mut body) = (registry.gather(), Vec::new());
+    match form {
+        Form::Text => TextEncoder::new().encode(&families, &mut body)?,
+        Form::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
+    }
+    Ok(body)
 }
 
 /// One scrape's worth of the store.
 struct Scrape {
     snapshot: Snapshot,
+    /// `None` in the form that has neither exemplars nor native buckets.
+    exemplars: Option<Exemplars>,
     writable: bool,
 }
 
@@ -119,7 +152,19 @@ impl Scrape {
     fn histogram(&self, classic: Classic) -> MetricFamily {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
-            metric.set_histogram(cumulate(classic.edges(), s.total.buckets(classic)));
+            let buckets = s.total.buckets(classic);
+            let mut histogram = cumulate(classic.edges(), buckets);
+            if let Some(exemplars) = &self.exemplars {
+                native::add_native(&mut histogram, &buckets.native);
+                // The text encoder adds this one by itself.
+                histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
+                for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
+                    if let Some(exemplar) = exemplars.get(&s.series, classic, at) {
+                        native::add_exemplar(bucket, exemplar);
+                    }
+                }
+            }
+            metric.set_histogram(histogram);
             metric
         });
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
@@ -199,15 +244,19 @@ fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
     let mut so_far = 0;
     let cumulative = edges.iter().zip(&buckets.counts).map(|(edge, count)| {
         so_far += count;
-        let mut bucket = Bucket::default();
-        bucket.set_upper_bound(*edge);
-        bucket.set_cumulative_count(so_far);
-        bucket
+        bucket(*edge, so_far)
     });
     histogram.set_bucket(cumulative.collect());
     histogram.set_sample_count(buckets.counts.iter().sum());
     histogram.set_sample_sum(buckets.sum);
     histogram
+}
+
+fn bucket(upper: f64, cumulative: u64) -> Bucket {
+    let mut bucket = Bucket::default();
+    bucket.set_upper_bound(upper);
+    bucket.set_cumulative_count(cumulative);
+    bucket
 }
 
 fn labels(series: &Series) -> Vec<LabelPair> {
@@ -236,3 +285,8 @@ const REQUESTS: &str = "Streams.";
 
 /// `llm_tpot_seconds` is the mean over the running minute and so many before it.
 const TPOT_MINUTES: i64 = 5;
+
+/// Exemplars are taken from so many of the newest streams at most: reading them costs 5 µs each, and they
+/// are as old as a few scrapes at most.
+const MOST_EXEMPLARS: usize = 500;
+const EXEMPLARS_MS: i64 = 120_000;

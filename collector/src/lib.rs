@@ -21,6 +21,7 @@ mod exposition;
 mod health;
 mod ingest;
 mod journal;
+mod native;
 mod network;
 mod origin;
 mod pace;

@@ -8,7 +8,7 @@ use beacon::StreamReport;
 use crate::config::Limits;
 
 /// The labels of everything that is counted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Series {
     pub(crate) site: String,
     pub(crate) use_case: String,
@@ -79,11 +79,9 @@ impl Book {
 
     /// The series of a report, and the bounds that its labels ran into.
     pub(crate) fn of(&mut self, report: &StreamReport, mut overflow: impl FnMut(Overflow)) -> SeriesId {
-        let site = report.site.as_deref().unwrap_or(UNKNOWN);
-        let use_case = report.use_case.as_deref().unwrap_or(UNKNOWN);
-        let provider = report.provider.as_deref().unwrap_or(UNKNOWN);
-        let model = report.model.as_deref().or(report.response_model.as_deref()).unwrap_or(UNKNOWN);
-        join(&mut self.scratch, [site, use_case, provider, model]);
+        let labels = labels_of(report);
+        let [site, use_case, provider, model] = labels;
+        join(&mut self.scratch, labels);
         if let Some(id) = self.by_labels.get(&self.scratch) {
             return *id;
         }
@@ -154,9 +152,21 @@ impl Book {
 }
 
 impl Series {
+    /// As the report names it, whatever the bounds.
+    pub(crate) fn named_by(report: &StreamReport) -> Self {
+        let [site, use_case, provider, model] = labels_of(report).map(str::to_owned);
+        Self { site, use_case, provider, model }
+    }
+
     fn labels(&self) -> [&str; 4] {
         [&self.site, &self.use_case, &self.provider, &self.model]
     }
+}
+
+fn labels_of(report: &StreamReport) -> [&str; 4] {
+    let model = report.model.as_deref().or(report.response_model.as_deref());
+    [report.site.as_deref(), report.use_case.as_deref(), report.provider.as_deref(), model]
+        .map(|label| label.unwrap_or(UNKNOWN))
 }
 
 /// Label of what a report does not say.

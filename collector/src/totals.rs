@@ -1,10 +1,11 @@
 //! What was ever counted per series, for Prometheus: reports are added and never taken back, so that
-//! counters only rise. Classic buckets are counted from the raw values.
+//! counters only rise. Classic and native buckets are counted from the raw values.
 
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, UnreadableBlob};
+use crate::native::Native;
 
 /// A Prometheus histogram that is kept per series. The number is its place in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,9 @@ impl Classic {
         }
     }
 
-    fn value_ms(self, report: &StreamReport) -> Option<f64> {
+    /// What a report adds to it. `None` where the report does not know, and for gaps, which come as a
+    /// histogram of their own.
+    pub(crate) fn value_ms(self, report: &StreamReport) -> Option<f64> {
         match self {
             Self::FirstToken => report.ttft_ms,
             Self::FirstVisible => report.ttfv_ms,
@@ -83,35 +86,45 @@ impl Classic {
     }
 }
 
-/// Counts of one classic histogram.
+/// Counts of one histogram, in buckets of both kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Buckets {
     /// Per bucket, not cumulative; the last is above all edges.
     pub(crate) counts: Vec<u64>,
     /// In seconds.
     pub(crate) sum: f64,
+    pub(crate) native: Native,
 }
 
 impl Buckets {
     fn new(edges: &[f64]) -> Self {
-        Self { counts: vec![0; edges.len() + 1], sum: 0.0 }
+        Self { counts: vec![0; edges.len() + 1], sum: 0.0, native: Native::default() }
     }
 
     fn record(&mut self, edges: &[f64], value_ms: f64) {
         // Divided, not multiplied: 100 ms then is the very double that `0.1` is.
         let seconds = value_ms / 1_000.0;
-        self.counts[edges.partition_point(|edge| *edge < seconds)] += 1;
+        self.counts[bucket_of(edges, seconds)] += 1;
         self.sum += seconds;
+        self.native.add(seconds, 1);
     }
 
     /// An exponential bucket with an edge inside it counts above that edge.
     fn fold(&mut self, edges: &[f64], histogram: &Histogram) {
         self.counts[0] += histogram.zero();
+        self.native.add(0.0, histogram.zero());
         for bucket in histogram.buckets() {
-            self.counts[edges.partition_point(|edge| *edge < bucket.upper / 1_000.0)] += bucket.count;
+            let seconds = bucket.upper / 1_000.0;
+            self.counts[bucket_of(edges, seconds)] += bucket.count;
+            self.native.add(seconds, bucket.count);
         }
         self.sum += histogram.sum() / 1_000.0;
     }
+}
+
+/// Which classic bucket holds a value; as many as there are edges: the one above all.
+pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
+    edges.partition_point(|edge| *edge < seconds)
 }
 
 /// What was ever counted of one series.

@@ -1,4 +1,5 @@
-//! The four queries of the requirement, verbatim, in a real Prometheus that scrapes the collector.
+//! A real Prometheus that scrapes the collector: the four queries of the requirement, verbatim, over
+//! classic buckets; quantiles of native histograms, and exemplars that lead to single streams.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const ERRORS: &str = "rate(llm_generation_errors_total[5m]) / rate(llm_requests_
 async fn the_four_queries_give_the_truth_within_their_buckets() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
-    let prometheus = Prometheus::start(data.path(), &collector.url).await?;
+    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
 
     // A series has no rate before its second sample: the first wave only brings it into being.
     send(&collector, 0..20).await?;
@@ -36,6 +37,41 @@ async fn the_four_queries_give_the_truth_within_their_buckets() -> Result<()> {
     let tokens = prometheus.value(TOKENS).await?;
     ensure!(tokens > 0.0, "tokens per second {tokens}");
     println!("TTFT p95 {p95:.3} s, request p99 {p99:.3} s, errors {errors:.4}, tokens {tokens:.1}/s");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn native_histograms_give_the_truth_within_their_narrower_buckets() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let features = ["--enable-feature=native-histograms,exemplar-storage"];
+    let prometheus = Prometheus::start(data.path(), &collector.url, &features).await?;
+    send(&collector, 0..20).await?;
+    prometheus.scraped("llm_requests_total", 20.0).await?;
+    send(&collector, 20..1020).await?;
+    prometheus.scraped("llm_requests_total", 1020.0).await?;
+
+    let seen = prometheus.value("histogram_count(llm_first_token_duration_seconds)").await?;
+    ensure!(seen == 1020.0, "a native histogram of {seen} streams");
+    for (q, exact) in [(0.5, 0.5), (0.95, 0.95), (0.99, 0.99)] {
+        let query = format!("histogram_quantile({q}, rate(llm_first_token_duration_seconds[5m]))");
+        let answer = prometheus.value(&query).await?;
+        // A bucket is 2^(1/8) wide.
+        ensure!((answer / exact - 1.0).abs() < 0.0906, "TTFT quantile {q}: {answer} for {exact}");
+        println!("TTFT quantile {q}: {answer:.4} s for {exact} s");
+    }
+    check_exemplar(&prometheus, &collector).await
+}
+
+/// An exemplar names a stream that the collector knows, and the stream has the exemplar's value.
+async fn check_exemplar(prometheus: &Prometheus, collector: &Collector) -> Result<()> {
+    let query = [("query", "llm_first_token_duration_seconds"), ("start", "0"), ("end", "9999999999")];
+    let answer = prometheus.get("query_exemplars", &query).await?;
+    let exemplar = &answer["data"][0]["exemplars"][0];
+    let id = exemplar["labels"]["stream_id"].as_str().with_context(|| format!("no exemplar: {answer}"))?;
+    let value: f64 = exemplar["value"].as_str().context("a value")?.parse()?;
+    let stream = collector.get(&format!("/v1/streams/{id}")).await?;
+    ensure!(stream["ttft_ms"] == value * 1_000.0, "{exemplar} of {stream}");
     Ok(())
 }
 
@@ -72,7 +108,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    async fn start(folder: &std::path::Path, collector: &str) -> Result<Self> {
+    async fn start(folder: &std::path::Path, collector: &str, features: &[&str]) -> Result<Self> {
         let target = collector.strip_prefix("http://").context("an address")?;
         let config = folder.join("prometheus.yml");
         std::fs::write(
@@ -89,15 +125,20 @@ impl Prometheus {
         command.arg(format!("--storage.tsdb.path={}", folder.join("tsdb").display()));
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.args(["--web.console.templates=/nonexistent", "--web.console.libraries=/nonexistent"]);
+        command.args(features);
         let ready = |line: &str| line.contains("Server is ready").then(String::new);
         let (server, _) = Server::start(command, ready).await?;
         Ok(Self { _server: server, url: format!("http://127.0.0.1:{port}"), http: reqwest::Client::new() })
     }
 
+    async fn get(&self, route: &str, query: &[(&str, &str)]) -> Result<Value> {
+        let request = self.http.get(format!("{}/api/v1/{route}", self.url)).query(query);
+        Ok(request.send().await?.json().await?)
+    }
+
     /// The value of a query that answers with exactly one series.
     async fn value(&self, query: &str) -> Result<f64> {
-        let request = self.http.get(format!("{}/api/v1/query", self.url)).query(&[("query", query)]);
-        let answer: Value = request.send().await?.json().await?;
+        let answer = self.get("query", &[("query", query)]).await?;
         let series = answer["data"]["result"].as_array().with_context(|| format!("{query}: {answer}"))?;
         ensure!(series.len() == 1, "{query}: {answer}");
         series[0]["value"][1].as_str().context("a value")?.parse().context("a number")
