@@ -1,4 +1,4 @@
-//! Headless Chromium, driven through WebDriver.
+//! A browser of one of the engines, driven through WebDriver.
 
 use std::time::Duration;
 
@@ -8,51 +8,47 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::process::Command;
 
-use crate::process::{Server, kill_9};
+use crate::engine::Engine;
+use crate::process::{Server, kill_offspring};
 
-/// A browser with an empty profile; both it and its driver die with this value.
+/// A browser with an empty profile; it, its driver and its display die with this value.
 pub struct Browser {
     /// The WebDriver session.
     pub page: Client,
     driver_url: String,
-    pid: u32,
-    _driver: Server,
+    driver: Server,
+    _display: Option<Server>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts driver and browser.
+    /// Starts Chromium and its driver.
     ///
     /// # Errors
     /// When either does not start.
     pub async fn start() -> Result<Self> {
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0");
-        let (driver, driver_url) = Server::start(command, |line| {
-            let port = line.split("successfully on port ").nth(1)?;
-            let port: String = port.chars().take_while(char::is_ascii_digit).collect();
-            Some(format!("http://127.0.0.1:{port}"))
-        })
-        .await?;
+        Self::start_in(Engine::Chromium).await
+    }
+
+    /// Starts a browser of that engine, and its driver.
+    ///
+    /// # Errors
+    /// When either does not start.
+    pub async fn start_in(engine: Engine) -> Result<Self> {
+        let (display, name) = engine.display().await?.unzip();
+        let (driver, driver_url) = engine.drive(name.as_deref()).await?;
         let profile = tempfile::tempdir()?;
-        let mut switches: Vec<String> = SWITCHES.map(str::to_owned).into();
-        switches.push(format!("--user-data-dir={}", profile.path().display()));
-        let capabilities = json!({
-            "goog:chromeOptions": { "args": switches },
-            "goog:loggingPrefs": { "browser": "ALL" },
-        });
+        let capabilities = engine.capabilities(profile.path());
         let page = ClientBuilder::new(HttpConnector::new())
             .capabilities(serde_json::from_value(capabilities)?)
             .connect(&driver_url)
             .await
-            .context("the browser does not start")?;
+            .with_context(|| format!("{engine} does not start"))?;
+        let browser = Self { page, driver_url, driver, _display: display, _profile: profile };
         let patient = TimeoutConfiguration::new(Some(Duration::from_secs(600)), None, None);
-        page.update_timeouts(patient).await?;
-        let pid = page.capabilities().and_then(|known| known.get("goog:processID")?.as_u64());
-        let pid = pid.context("the driver tells the browser's process id")? as u32;
-        Ok(Self { page, driver_url, pid, _driver: driver, _profile: profile })
+        browser.page.update_timeouts(patient).await?;
+        Ok(browser)
     }
 
     /// Runs the body of an async function in the page and gives back what it resolves to. Its
@@ -73,7 +69,7 @@ impl Browser {
         }
     }
 
-    /// What the browser has written to its console since the last call.
+    /// What Chromium has written to its console since the last call; other drivers do not tell.
     ///
     /// # Errors
     /// When the driver does not answer.
@@ -96,19 +92,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver does not take the browser with it when a failing journey ends without `close`.
-        kill_9(self.pid);
+        // A driver does not take its browser with it when a failing journey ends without `close`.
+        if let Some(driver) = self.driver.pid() {
+            kill_offspring(driver);
+        }
     }
 }
-
-const SWITCHES: [&str; 9] = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-];

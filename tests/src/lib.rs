@@ -1,12 +1,14 @@
-//! The harness of the journeys: starts the real binaries on free ports and a real browser, and stops
-//! each of them again.
+//! The harness of the journeys: starts the real binaries on free ports and real browsers, and stops each
+//! of them again.
 //!
 //! The binaries come from `cargo xtask build`; without them a journey fails and says so.
 
 mod browser;
+mod engine;
 mod process;
 mod world;
 
 pub use browser::Browser;
+pub use engine::Engine;
 pub use process::{Server, binary, free_port};
 pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -1,11 +1,13 @@
 //! A server process: started, asked where it listens, and killed with the value that holds it.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 /// A running process, killed when dropped.
@@ -43,6 +45,26 @@ impl Server {
         Ok((Self { child }, address))
     }
 
+    /// Starts `command`, which listens on `port` of the loopback address but does not say so.
+    ///
+    /// # Errors
+    /// When it cannot start, ends, or does not listen within 30 s.
+    pub async fn start_on(mut command: Command, port: u16) -> Result<Self> {
+        let mut child =
+            command.kill_on_drop(true).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let listens = tokio::time::timeout(Duration::from_secs(30), async {
+            while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
+                if let Some(status) = child.try_wait()? {
+                    bail!("{command:?} ended with {status}");
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Ok(())
+        });
+        listens.await.with_context(|| format!("{command:?} does not listen"))??;
+        Ok(Self { child })
+    }
+
     /// Process id, while it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
@@ -71,10 +93,19 @@ impl Server {
     }
 }
 
-/// Ends a process as the kernel does when memory runs out. One that is gone already is fine.
-pub(crate) fn kill_9(pid: u32) {
-    let _ =
-        std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+/// Ends every process that `pid` started, and those they started, as the kernel does when memory runs
+/// out. Those that are gone already are fine.
+pub(crate) fn kill_offspring(pid: u32) {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    for thread in threads {
+        let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        for child in children.split_ascii_whitespace() {
+            if let Ok(child) = child.parse() {
+                kill_offspring(child);
+            }
+            let _ = std::process::Command::new("kill").args(["-KILL", child]).stderr(Stdio::null()).status();
+        }
+    }
 }
 
 /// Path of a release binary that `cargo xtask build` made.
@@ -83,13 +114,25 @@ pub(crate) fn kill_9(pid: u32) {
 /// When it is not there.
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
+    let binary = target().join("release").join(name);
+    assert!(binary.exists(), "{} is missing: run `cargo xtask build` first", binary.display());
+    binary
+}
+
+/// A program on the path, or else in the folder where `cargo xtask test` installs what Debian has no
+/// package of.
+pub(crate) fn tool(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+    on_path.unwrap_or_else(|| target().join("tools/bin").join(name))
+}
+
+fn target() -> PathBuf {
     let this = std::env::current_exe().expect("a running test has a path");
     let target = this.ancestors().find(|folder| folder.join("release").is_dir()).expect(
         "tests run from a cargo target folder with a release build in it: run `cargo xtask build` first",
     );
-    let binary = target.join("release").join(name);
-    assert!(binary.exists(), "{} is missing: run `cargo xtask build` first", binary.display());
-    binary
+    target.to_owned()
 }
 
 /// A port of the loopback address that nobody listens on just now.

@@ -41,6 +41,10 @@ pub(crate) fn build_probe(root: &Path) -> Result<()> {
 
 /// Where a release binary lies after [`build`].
 pub(crate) fn binary(root: &Path, name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("release").join(name)
+    target_dir(root).join("release").join(name)
+}
+
+/// Cargo's own folder for what it makes.
+pub(crate) fn target_dir(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }

@@ -20,7 +20,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Everything, from a fresh clone.
 pub(crate) fn test(root: &Path) -> Result<()> {
-    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::PROMETHEUS])?;
+    tools::programs(&[tools::PROMETHEUS])?;
+    tools::browsers(root)?;
     let mut checks = Checks::default();
     fast(root, &mut checks);
     checks.stage("documentation", || {

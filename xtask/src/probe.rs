@@ -7,13 +7,14 @@ mod shrink;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
 use self::shrink::Addresses;
+use crate::artefacts::target_dir;
 use crate::run::run;
 
 /// Builds everything in `probe-wasm/dist`.
@@ -90,11 +91,6 @@ impl fmt::Display for Sizes {
         }
         Ok(())
     }
-}
-
-/// Cargo's own folder for what it makes.
-fn target_dir(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
 fn compile(root: &Path, made: &Path) -> Result<Addresses> {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::artefacts::target_dir;
 use crate::run::{output, run};
 
 /// A program and the Debian package that brings it.
@@ -17,6 +18,11 @@ pub(crate) struct Program {
 
 pub(crate) const CHROMIUM: Program = Program { name: "chromium", package: "chromium" };
 pub(crate) const CHROMEDRIVER: Program = Program { name: "chromedriver", package: "chromium-driver" };
+pub(crate) const FIREFOX: Program = Program { name: "firefox-esr", package: "firefox-esr" };
+/// Brings WebKitGTK and its MiniBrowser, too.
+pub(crate) const WEBKIT_DRIVER: Program = Program { name: "WebKitWebDriver", package: "webkit2gtk-driver" };
+/// A display for WebKit, which has no headless mode.
+pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
 
 /// Adds the Wasm target to the toolchain in use, unless it is there.
@@ -27,6 +33,28 @@ pub(crate) fn wasm_target() -> Result<()> {
     }
     run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
         .with_context(|| format!("the Rust target {WASM_TARGET} is missing, and rustup could not add it"))
+}
+
+/// What the three browser engines need to be driven.
+pub(crate) fn browsers(root: &Path) -> Result<()> {
+    programs(&[CHROMIUM, CHROMEDRIVER, FIREFOX, WEBKIT_DRIVER, XVFB])?;
+    geckodriver(root)
+}
+
+/// Debian has no package of Firefox's driver: built from crates.io into the target folder, where tests
+/// look for it, unless it is there or on the path.
+fn geckodriver(root: &Path) -> Result<()> {
+    let tools = target_dir(root).join("tools");
+    if find("geckodriver").is_some() || tools.join("bin/geckodriver").exists() {
+        return Ok(());
+    }
+    let version = ["--version", GECKODRIVER_VERSION];
+    run(Command::new("cargo")
+        .args(["install", "--quiet", "--locked", "geckodriver"])
+        .args(version)
+        .arg("--root")
+        .arg(&tools))
+    .context("geckodriver, which drives Firefox, is missing and could not be built")
 }
 
 /// Installs a folder's npm packages exactly as its lockfile says, unless that has been done.
@@ -85,4 +113,5 @@ fn is_root() -> Result<bool> {
     Ok(output(Command::new("id").arg("-u"))?.trim() == "0")
 }
 
+const GECKODRIVER_VERSION: &str = "0.37.1";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
