@@ -16,11 +16,12 @@ use beacon::{Defect, ServerStart, StreamReport};
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Json, Word, unescaped};
+use crate::layout::{Layout, Repeated};
 use crate::server::{Clock, ServerClaims};
 
 use generic::FirstLook;
 use shape::{Act, Table, Tokens, walk};
-pub(crate) use shape::{Number, Reading, Shape, Take, Text, table};
+pub(crate) use shape::{Number, Reading, Shape, Take, Text, table, written_bytes};
 
 macro_rules! dialects {
     ($($name:ident,)*) => {
@@ -108,6 +109,7 @@ pub(crate) struct Facts {
     pub(crate) server: ServerClaims,
     sequence: Sequence,
     message: Message,
+    layout: Layout,
     choices: Choices,
     /// Length of the text so far, where it comes whole each time.
     whole_bytes: usize,
@@ -139,6 +141,7 @@ impl Facts {
             server: ServerClaims::default(),
             sequence: Sequence::default(),
             message: Message::default(),
+            layout: Layout::default(),
             choices: Choices::default(),
             whole_bytes: 0,
             unread: 0,
@@ -147,13 +150,27 @@ impl Facts {
 
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
-        if !event.is_utf8() {
+        let data = event.data.trim_ascii();
+        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, data) {
+            self.sequence.observe(sequence, &mut self.report.defects);
+            return text;
+        }
+        self.layout.begin();
+        let valid = event.is_utf8();
+        if !valid {
             self.report.defects.add(Defect::InvalidUtf8);
         }
-        if event.name == b"error" {
-            self.failed = true;
+        let text = self.read_anew(event, data);
+        let over = self.finished || self.ended || self.failed;
+        if valid && text.any() && !over && self.message.is_settled() {
+            self.layout.learn(event.name, data, text);
         }
-        let data = event.data.trim_ascii();
+        text
+    }
+
+    /// Takes in an event that is not like the one before.
+    fn read_anew(&mut self, event: &Event<'_>, data: &[u8]) -> Text {
+        self.failed |= event.name == b"error";
         if data.is_empty() {
             return Text::NONE;
         }
@@ -172,6 +189,7 @@ impl Facts {
             return Text::NONE;
         }
         if dialect.numbered == Some(event.name) {
+            self.layout.veto();
             reading.number(Number::Sequence, event.id);
         }
         self.settle(dialect, &mut reading)
@@ -234,6 +252,9 @@ impl Facts {
             self.message.close();
         }
         self.sequence.observe(event.take_count(Number::Sequence), &mut self.report.defects);
+        if act.has(Act::WHOLE) {
+            self.layout.veto();
+        }
         let text = event.said.kinds(act, &mut self.whole_bytes);
         if let Some(clock) = dialect.clock {
             self.settle_clock(clock, event);
@@ -266,6 +287,7 @@ impl Facts {
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
     fn begin_answer(&mut self, id: &[u8]) {
+        self.layout.veto();
         self.sequence.restart();
         (self.ended, self.finished, self.report.finish_reason) = (false, false, None);
         self.see_id(id, 1);

@@ -79,6 +79,11 @@ impl Message {
         spliced
     }
 
+    /// Whether one more event of the same answer would make no difference.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.events >= 2 || self.id.is_empty()
+    }
+
     /// The answer has ended; the next id is that of another one.
     pub(crate) fn close(&mut self) {
         self.id.clear();

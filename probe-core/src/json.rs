@@ -141,6 +141,43 @@ impl<'a> Json<'a> {
         self.number().and_then(whole)
     }
 
+    /// Where the next value begins.
+    pub(crate) fn start(&mut self) -> usize {
+        self.peek();
+        self.at
+    }
+
+    /// Where the last value ended.
+    pub(crate) fn end(&self) -> usize {
+        self.at
+    }
+
+    /// Steps over bytes that must come next exactly so; else stays.
+    pub(crate) fn pass(&mut self, literal: &[u8]) -> Option<()> {
+        let end = self.at + literal.len();
+        same(self.bytes.get(self.at..end)?, literal).then(|| self.at = end)
+    }
+
+    /// Takes what must be a string right here, in UTF-8.
+    pub(crate) fn quoted_utf8(&mut self) -> Option<&'a [u8]> {
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return None;
+        }
+        self.quoted().filter(|text| text.is_ascii() || str::from_utf8(text).is_ok())
+    }
+
+    /// Takes what must be a number right here.
+    pub(crate) fn plain_number(&mut self) -> Option<f64> {
+        let decimal = Decimal::parse(&self.bytes[self.at..])?;
+        self.at += decimal.len;
+        (!decimal.negative).then(|| decimal.value())
+    }
+
+    /// Whether nothing is left, not even blanks.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// Takes the next value, whatever it is.
     pub(crate) fn skip(&mut self) {
         let base = self.depth;
@@ -414,6 +451,16 @@ fn plain_len(bytes: &[u8]) -> usize {
     }
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// Whether both are the same bytes. The library's comparison goes byte by byte in WebAssembly, and
+/// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
+pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
+    let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    left.len() == right.len()
+        && words.iter().zip(right_words).all(|(left, right)| word(left) == word(right))
+        && rest.iter().zip(right_rest).all(|(left, right)| left == right)
 }
 
 /// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the

@@ -15,6 +15,7 @@ mod dialect;
 pub mod framing;
 mod integrity;
 mod json;
+mod layout;
 mod meter;
 mod server;
 mod time;

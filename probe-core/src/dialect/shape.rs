@@ -8,6 +8,7 @@ use std::mem;
 
 use super::{Facts, Usage};
 use crate::json::{Json, Word, whole};
+use crate::layout::Free;
 use crate::server::Clock;
 
 /// Writes a table: words of the wire, and what each means.
@@ -245,8 +246,7 @@ impl<'a> Reading<'a> {
     }
 
     fn add(&mut self, kinds: Text, text: Option<&[u8]>) {
-        // Some servers pad short texts to hide their length.
-        let bytes = text.map_or(0, |text| unpadded(text).len());
+        let bytes = text.map_or(0, written_bytes);
         if bytes > 0 {
             self.said = self.said.and(Said { kinds, bytes });
         }
@@ -257,7 +257,9 @@ impl<'a> Reading<'a> {
 pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, take: &Take) {
     match *take {
         Take::TextOrIn(_, shape) if !json.is_string() => each(facts, reading, json, shape, false),
-        Take::Text(kind) | Take::TextOrIn(kind, _) => reading.add(kind, json.string()),
+        Take::Text(kind) | Take::TextOrIn(kind, _) => {
+            reading.add(kind, free_string(facts, json, |text| Free::Text(written_bytes(text) > 0)));
+        }
         Take::Thing(kind) => reading.add(kind, json.is_something().then_some(b"{}")),
         Take::In(shape) => each(facts, reading, json, shape, false),
         Take::Choice(shape) => each(facts, reading, json, shape, true),
@@ -271,11 +273,18 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             *kept = json.count().or(*kept);
         }
         Take::MoreTokens(tokens) => {
+            facts.layout.veto();
             let Usage(counts) = &mut facts.usage;
             let sum = &mut counts[tokens as usize];
             *sum = json.count().map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
         }
-        Take::Number(number) => reading.numbers[number as usize] = json.number(),
+        Take::Number(number) => {
+            let start = json.start();
+            reading.numbers[number as usize] = json.number();
+            if matches!(number, Number::Sequence) {
+                facts.layout.may_differ(start, json.end(), Free::Sequence);
+            }
+        }
         Take::Model if facts.report.response_model.is_none() => {
             facts.report.response_model = json.name().map(Cow::Owned);
         }
@@ -315,18 +324,29 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
     }
     let outside = (mem::take(&mut reading.said), mem::take(&mut reading.act));
     while let Some(key) = json.key() {
-        if let Some((_, take)) = shape.iter().find(|(word, _)| *word == key) {
-            walk(facts, reading, json, take);
+        match shape.iter().find(|(word, _)| *word == key) {
+            Some((_, take)) => walk(facts, reading, json, take),
+            None if json.is_string() => drop(free_string(facts, json, |_| Free::Unread)),
+            None => {}
         }
     }
     let (said, act) = (reading.said.within(reading.act), reading.act.beyond_its_object());
     (reading.said, reading.act) = (outside.0.and(said), outside.1.and(act));
 }
 
-/// The text without NULs at its end, as JSON writes them.
-fn unpadded(mut text: &[u8]) -> &[u8] {
+/// Takes a string that may be another in an event that means the same.
+fn free_string<'a>(facts: &mut Facts, json: &mut Json<'a>, free: fn(&[u8]) -> Free) -> Option<&'a [u8]> {
+    let start = json.start();
+    let text = json.string()?;
+    facts.layout.may_differ(start, json.end(), free(text));
+    Some(text)
+}
+
+/// Length of generated text as JSON writes it, without NULs at its end: some servers pad short texts
+/// to hide their length.
+pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
     while let Some(shorter) = text.strip_suffix(br"\u0000") {
         text = shorter;
     }
-    text
+    text.len()
 }

@@ -73,6 +73,9 @@ impl Sse {
     /// Takes the next frame off the front of `input`. `None` when it is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         self.settle();
+        if input.is_empty() {
+            return None;
+        }
         if self.bom < BOM.len() {
             self.drop_bom(input);
         }
