@@ -22,12 +22,24 @@ pub(crate) struct Options {
 enum Name {
     /// The collector's requests per second beside a bare axum handler's.
     Ingest,
+    /// Framing and pipeline beside what one would use instead.
+    Core,
 }
 
 pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
     match options.name.unwrap_or(Name::Ingest) {
         Name::Ingest => ingest(root, options.json),
+        Name::Core => core(root, options.json),
     }
+}
+
+fn core(root: &Path, json: bool) -> Result<()> {
+    let mut bench = Command::new("cargo");
+    bench.current_dir(root).args(["bench", "-q", "-p", "probe-core", "--bench", "core", "--"]);
+    if json {
+        bench.arg("--json");
+    }
+    show(&mut bench)
 }
 
 fn ingest(root: &Path, json: bool) -> Result<()> {

@@ -1,0 +1,51 @@
+//! Bodies as the providers send them, with text of changing length.
+
+/// Events of exactly 200 bytes each, one `data` line and a blank one.
+pub(crate) fn of_200_byte_events(events: usize) -> Vec<u8> {
+    let event = format!("data: {}\n\n", "x".repeat(192));
+    event.repeat(events).into_bytes()
+}
+
+/// OpenAI chat deltas, with the padding that hides how long a token is.
+pub(crate) fn chat(events: usize) -> Vec<u8> {
+    let event = |(text, padding): (&str, &str)| {
+        format!(
+            "data: {{\"id\":\"chatcmpl-CbW3nQZb7rY2Lk0fXh1sUeVtPaGmD\",\"object\":\"chat.completion.chunk\",\
+             \"created\":1763719200,\"model\":\"gpt-4.1-mini-2025-04-14\",\"service_tier\":\"default\",\
+             \"system_fingerprint\":\"fp_4c2851f862\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\
+             \"logprobs\":null,\"finish_reason\":null}}],\"usage\":null,\"obfuscation\":\"{padding}\"}}\n\n"
+        )
+    };
+    words(events).map(event).collect::<String>().into_bytes()
+}
+
+/// Anthropic text deltas.
+pub(crate) fn anthropic(events: usize) -> Vec<u8> {
+    let event = |(text, _): (&str, &str)| {
+        format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\
+             \"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+        )
+    };
+    words(events).map(event).collect::<String>().into_bytes()
+}
+
+/// The events of a body, each with its blank line.
+pub(crate) fn events(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = body;
+    std::iter::from_fn(move || {
+        let end = rest.windows(2).position(|two| two == b"\n\n")? + 2;
+        let (event, more) = rest.split_at(end);
+        rest = more;
+        Some(event)
+    })
+}
+
+/// Texts as they stand in JSON, and paddings, in an order that repeats only after 63.
+fn words(count: usize) -> impl Iterator<Item = (&'static str, &'static str)> {
+    (0..count).map(|at| (WORDS[at % WORDS.len()], PADDINGS[at % PADDINGS.len()]))
+}
+
+const WORDS: [&str; 9] =
+    [" the", " quick", ",", " \\\"brown\\\"", " fox", " jumps over", "\\n\\n", " schön", " responsibility"];
+const PADDINGS: [&str; 7] = ["", "k3", "Xa9QpL", "b7Zr", "pLw0Tq8s", "Y", "e2VxN"];
