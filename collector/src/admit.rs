@@ -2,9 +2,11 @@
 //! limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use beacon::{Batch, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
-use serde::Deserialize;
+use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
 use crate::config::Site;
@@ -22,17 +24,57 @@ pub(crate) struct Accepted {
 
 /// Takes a body apart, and judges every report in it.
 pub(crate) fn admit(body: &[u8], site: &Site) -> Result<Vec<Accepted>, ApiError> {
-    let batch: Batch = serde_json::from_slice(body).map_err(|error| explain(body, &error))?;
-    let reports = batch.reports;
-    if !(1..=MOST_REPORTS).contains(&reports.len()) {
-        let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {}", reports.len());
+    let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
+    let Reports { kept, sent } =
+        serde_json::from_str::<Body>(text).map_err(|error| explain(text, &error))?.reports;
+    if !(1..=MOST_REPORTS).contains(&sent) {
+        let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {sent}");
         return Err(ApiError::new(Reason::BadBatch, message));
     }
-    let mut accepted = Vec::with_capacity(reports.len());
-    for (at, report) in reports.into_iter().enumerate() {
+    let mut accepted = Vec::with_capacity(kept.len());
+    for (at, report) in kept.into_iter().enumerate() {
         accepted.push(accept(report, site).map_err(|refused| refused.at(at))?);
     }
     Ok(accepted)
+}
+
+/// A [`beacon::Batch`] of which no more is built than may be in it.
+#[derive(Deserialize)]
+struct Body {
+    #[serde(deserialize_with = "reports")]
+    reports: Reports,
+}
+
+struct Reports {
+    kept: Vec<StreamReport>,
+    sent: usize,
+}
+
+fn reports<'de, D: Deserializer<'de>>(from: D) -> Result<Reports, D::Error> {
+    from.deserialize_seq(ReportsVisitor)
+}
+
+struct ReportsVisitor;
+
+impl<'de> Visitor<'de> for ReportsVisitor {
+    type Value = Reports;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of reports")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Reports, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() < MOST_REPORTS {
+            let Some(report) = sequence.next_element()? else { break };
+            kept.push(report);
+        }
+        let mut sent = kept.len();
+        while sent >= MOST_REPORTS && sequence.next_element::<IgnoredAny>()?.is_some() {
+            sent += 1;
+        }
+        Ok(Reports { kept, sent })
+    }
 }
 
 /// A report back from the journal, where only what was accepted stands.
@@ -223,9 +265,9 @@ fn unknown_version(index: usize, version: u64) -> ApiError {
 
 /// What is wrong with a body that did not parse. Costs a second look at it, which good bodies do
 /// not pay.
-fn explain(body: &[u8], error: &serde_json::Error) -> ApiError {
+fn explain(text: &str, error: &serde_json::Error) -> ApiError {
     match error.classify() {
-        Category::Data => explain_data(body),
+        Category::Data => explain_data(text),
         // serde_json's text here is of its own words and a place, never of the body.
         Category::Io | Category::Syntax | Category::Eof => {
             ApiError::new(Reason::BadJson, format!("the body is not JSON: {error}"))
@@ -233,9 +275,9 @@ fn explain(body: &[u8], error: &serde_json::Error) -> ApiError {
     }
 }
 
-fn explain_data(body: &[u8]) -> ApiError {
+fn explain_data(text: &str) -> ApiError {
     // A later version may have changed types: its number says more than the field it broke at.
-    if let Ok(versions) = serde_json::from_slice::<Versions>(body) {
+    if let Ok(versions) = serde_json::from_str::<Versions>(text) {
         let other = |report: &&Version| report.v.is_some_and(|v| v != u64::from(SCHEMA_VERSION));
         if let Some(index) = versions.reports.iter().position(|report| other(&report))
             && let Some(version) = versions.reports[index].v
@@ -243,8 +285,8 @@ fn explain_data(body: &[u8]) -> ApiError {
             return unknown_version(index, version);
         }
     }
-    let deserializer = &mut serde_json::Deserializer::from_slice(body);
-    let message = match serde_path_to_error::deserialize::<_, Batch>(deserializer) {
+    let deserializer = &mut serde_json::Deserializer::from_str(text);
+    let message = match serde_path_to_error::deserialize::<_, Body>(deserializer) {
         Err(error) => format!("{}: {}", error.path(), error.inner()),
         Ok(_) => "the body has a field of a wrong type".to_owned(),
     };

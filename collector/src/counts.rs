@@ -159,6 +159,11 @@ impl Counts {
         self.all.iter().filter(move |(key, _)| key.kind == kind).map(|(key, count)| (key, *count))
     }
 
+    /// A count that is not by site; 0 when nothing was counted.
+    pub(crate) fn get(&self, kind: Kind, word: &str) -> u64 {
+        self.iter(kind).filter(|(key, _)| key.word == word).map(|(_, count)| count).sum()
+    }
+
     /// Counts that the store has otherwise or not at all.
     pub(crate) fn unstored(&mut self) -> Vec<(&CountKey, u64)> {
         for handled in Handled::ALL {

@@ -65,6 +65,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/compare", get(query::compare))
         .route("/v1/streams", get(query::streams))
         .route("/v1/streams/{id}", get(query::stream))
+        .route("/v1/accounting", get(query::accounting))
         .route("/metrics", get(exposition::metrics))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), access::guard));

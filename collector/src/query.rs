@@ -1,6 +1,7 @@
 //! The dashboard's only source: parameters come in, answers over the stored windows and reports go
 //! out. One file per question; here what they share. The contract: `docs/api.md`.
 
+mod accounting;
 mod compare;
 mod histogram;
 mod params;
@@ -11,6 +12,7 @@ mod timeseries;
 use beacon::{Histogram, RELATIVE_ERROR};
 use serde::Serialize;
 
+pub(crate) use accounting::accounting;
 pub(crate) use compare::compare;
 pub(crate) use histogram::histogram;
 use params::{Params, Range};

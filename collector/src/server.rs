@@ -109,5 +109,6 @@ fn service(
 }
 
 const MOST_HEADERS: usize = 64;
-/// Per connection, and so the longest head; a body comes in pieces of it.
-const READ_BUFFER_BYTES: usize = 32 * 1024;
+/// Per connection. A head may be up to twice as long, as the last read may fill the buffer once more; a
+/// body comes in pieces of it.
+const READ_BUFFER_BYTES: usize = 16 * 1024;

@@ -54,6 +54,14 @@ impl Params {
         }
     }
 
+    /// For a question that is about everything.
+    pub(super) fn none(&self) -> Result<(), ApiError> {
+        match self.0.keys().next() {
+            Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

@@ -8,13 +8,14 @@ use crate::harness::{Answer, TestCollector, beacon_request};
 
 const TOKEN: &str = "0123456789abcdef0123";
 
-const DATA: [&str; 7] = [
+const DATA: [&str; 8] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
     "/v1/compare",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
+    "/v1/accounting",
     "/metrics",
 ];
 

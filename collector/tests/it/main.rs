@@ -5,6 +5,7 @@ mod access;
 mod counting;
 mod door;
 mod harness;
+mod hostile;
 mod process;
 mod queries;
 mod refusals;

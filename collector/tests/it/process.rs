@@ -15,19 +15,19 @@ use tempfile::TempDir;
 use crate::harness::{TestCollector, stream};
 
 /// A running binary, killed when dropped.
-struct Process {
-    child: Child,
-    address: SocketAddr,
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
 }
 
 impl Process {
-    fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
         Self::spawn(&mut command)
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -39,15 +39,15 @@ impl Process {
         Client::new(self.address)
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
         self.connect().ask(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).unwrap()
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         serde_json::from_str(&self.get(path).1).unwrap()
     }
 
-    fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..250 {
             let answer = self.json(path);
             if wished(&answer) {
@@ -58,7 +58,7 @@ impl Process {
         panic!("{path} never answered as wished: {}", self.json(path));
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
         assert!(sent.unwrap().success());
     }

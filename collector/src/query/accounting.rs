@@ -1,0 +1,101 @@
+//! `GET /v1/accounting`: what came in beside what became of it, since ever, so that anyone can see that
+//! nothing is lost or counted twice. What each sum means: `docs/api.md`.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::{ApiError, Params};
+use crate::counts::{ACCEPTED, BEACONS, Counts, Kind, PREFLIGHT, REFUSED_CONNECTIONS, REPORTS};
+use crate::state::AppState;
+use crate::store::{StoreError, read};
+
+/// All of it from one transaction.
+#[derive(Serialize)]
+pub(crate) struct Accounting {
+    beacons: Beacons,
+    reports: Reports,
+    streams: Streams,
+    /// What probes say they had to drop, by reason: it never came in.
+    probe_dropped: BTreeMap<String, u64>,
+    /// Connections closed before anything was read.
+    refused_connections: u64,
+}
+
+/// Requests to the front door: `received` = `accepted` + `preflights` + all `refused` + `under_way`.
+#[derive(Serialize)]
+struct Beacons {
+    received: u64,
+    accepted: u64,
+    preflights: u64,
+    refused: BTreeMap<String, u64>,
+    under_way: i64,
+}
+
+/// Reports in accepted beacons: `received` = all `became` + `unexplained`.
+#[derive(Serialize)]
+struct Reports {
+    received: u64,
+    became: BTreeMap<String, u64>,
+    unexplained: i64,
+}
+
+/// Streams that reports were about: `new` = `counted` + `open`.
+#[derive(Serialize)]
+struct Streams {
+    new: u64,
+    counted: u64,
+    open: i64,
+}
+
+/// Answers with the books.
+pub(crate) async fn accounting(
+    State(state): State<AppState>,
+    params: Params,
+) -> Result<Json<Accounting>, ApiError> {
+    params.none()?;
+    Ok(Json(state.reader().run(add_up).await?))
+}
+
+fn add_up(store: &rusqlite::Connection) -> Result<Accounting, StoreError> {
+    let transaction = store.unchecked_transaction()?;
+    let snapshot = read::snapshot(&transaction, i64::MAX)?;
+    let counted = snapshot.series.iter().map(|series| series.total.requests()).sum();
+    let counts = snapshot.counts;
+    let received = |word| counts.get(Kind::Received, word);
+    let mut refused = by_word(&counts, Kind::Beacon);
+    let accepted = refused.remove(ACCEPTED).unwrap_or(0);
+    let preflights = refused.remove(PREFLIGHT).unwrap_or(0);
+    let decided = accepted + preflights + refused.values().sum::<u64>();
+    let became = by_word(&counts, Kind::Report);
+    let handled: u64 = became.values().sum();
+    let new = became.get("new").copied().unwrap_or(0);
+    Ok(Accounting {
+        beacons: Beacons {
+            received: received(BEACONS),
+            accepted,
+            preflights,
+            refused,
+            under_way: difference(received(BEACONS), decided),
+        },
+        reports: Reports {
+            received: received(REPORTS),
+            became,
+            unexplained: difference(received(REPORTS), handled),
+        },
+        streams: Streams { new, counted, open: difference(new, counted) },
+        probe_dropped: by_word(&counts, Kind::Dropped),
+        refused_connections: received(REFUSED_CONNECTIONS),
+    })
+}
+
+fn by_word(counts: &Counts, kind: Kind) -> BTreeMap<String, u64> {
+    counts.iter(kind).map(|(key, count)| (key.word.clone(), count)).collect()
+}
+
+/// Signed: a fault of the counting is to be seen, whichever way it goes.
+const fn difference(all: u64, part: u64) -> i64 {
+    all.wrapping_sub(part).cast_signed()
+}

@@ -1,0 +1,134 @@
+//! Floods: more names, sites, ids, networks and connections than there can be in good faith.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use beacon::StreamReport;
+use serde_json::json;
+
+use super::{Connection, Target, beacon, good, request};
+use crate::harness::stream;
+
+impl Target {
+    /// Sends everything over one connection and counts the answers by status.
+    fn floods(&self, requests: impl Iterator<Item = Vec<u8>>) -> Vec<(u16, usize)> {
+        let mut connection = Connection::open(self.process.address);
+        let mut counts: Vec<(u16, usize)> = Vec::new();
+        for request in requests {
+            std::io::Write::write_all(&mut connection.stream, &request).unwrap();
+            let (status, _) = connection.answer().expect("the connection is kept");
+            match counts.iter_mut().find(|(known, _)| *known == status) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((status, 1)),
+            }
+        }
+        counts.sort_unstable();
+        counts
+    }
+
+    /// Runs a flood, and gives back by how many KiB the process's memory grew at most and in the end.
+    fn grows_by<T>(&self, name: &str, flood: impl FnOnce() -> T) -> (T, u64, u64) {
+        let (before, start) = (self.memory().now, Instant::now());
+        self.forget_peak();
+        let answer = flood();
+        let after = self.memory();
+        let (peak, end) = (after.peak.saturating_sub(before), after.now.saturating_sub(before));
+        println!(
+            "{name}: {before} KiB before, peak +{peak}, end +{end}, {:.1} s",
+            start.elapsed().as_secs_f64()
+        );
+        (answer, peak, end)
+    }
+}
+
+fn batches(reports: impl Iterator<Item = StreamReport>) -> impl Iterator<Item = Vec<u8>> {
+    let mut reports = reports.peekable();
+    std::iter::from_fn(move || {
+        reports.peek()?;
+        let batch: Vec<_> = reports.by_ref().take(100).collect();
+        Some(beacon("", json!({ "reports": batch }).to_string()))
+    })
+}
+
+#[test]
+fn fifty_thousand_models_become_a_hundred_and_other() {
+    let target = Target::start("");
+    let reports = (0..50_000).map(|n| StreamReport {
+        model: Some(format!("made-up-{n}-{}", "x".repeat(100)).into()),
+        provider: Some(format!("provider-{n}").into()),
+        use_case: Some(format!("use-case-{n}").into()),
+        ..stream(n, 100.0)
+    });
+    let (answers, peak, _) = target.grows_by("50,000 models", || target.floods(batches(reports)));
+    assert_eq!(answers, [(204, 500)]);
+    let books = target.process.until("/v1/accounting", |books| books["reports"]["became"]["new"] == 50_000);
+    assert_eq!(books["reports"]["unexplained"], 0);
+    assert_eq!(books["streams"]["counted"], 50_000);
+    let overflow = target.process.json("/v1/summary")["overflow"].clone();
+    assert_eq!(overflow["model"], 49_900, "{overflow}");
+    assert!(overflow["provider"].as_u64() >= Some(49_900) && overflow["use_case"].as_u64() >= Some(49_900));
+    let metrics = target.process.get("/metrics").1;
+    let series = metrics.lines().filter(|line| line.starts_with("llm_requests_total{")).count();
+    assert!(series <= 2_000, "{series}");
+    assert!(peak < 96 * 1024, "{peak} KiB for 50,000 streams");
+}
+
+#[test]
+fn five_thousand_sites_each_have_their_own_bounds() {
+    let mut config = String::new();
+    for n in 0..5_000 {
+        writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['https://s{n}.example']\nrate = {{ per_second = 1, burst = 2 }}").unwrap();
+    }
+    let target = Target::start(&config);
+    let to = |n: u32| request(&format!("POST /v1/beacons?site=key-{n} HTTP/1.1"), "", good(n.into()));
+    let (answers, peak, _) = target.grows_by("5,000 sites", || target.floods((0..5_000).map(to)));
+    assert_eq!(answers, [(204, 5_000)]);
+    assert!(peak < 96 * 1024, "{peak} KiB for 5,000 sites");
+    let foreign = (0..5_000_u32).map(|n| {
+        let line = format!("POST /v1/beacons?site=key-{n} HTTP/1.1");
+        request(&line, &format!("origin: https://s{}.example\r\n", n + 1), good(n.into()))
+    });
+    assert_eq!(target.floods(foreign), [(403, 5_000)], "no site's pages may send for another");
+    let (answers, _, end) = target.grows_by("20,000 unknown keys", || {
+        target.floods(
+            (0..20_000).map(|n| request(&format!("POST /v1/beacons?site=made-up-{n} HTTP/1.1"), "", "{}")),
+        )
+    });
+    assert_eq!(answers, [(403, 20_000)]);
+    assert!(end < 2 * 1024, "{end} KiB for keys that nobody has");
+    target.process.until("/v1/accounting", |books| {
+        books["beacons"]["refused"] == json!({ "foreign_origin": 5_000, "unknown_site": 20_000 })
+            && books["beacons"]["under_way"] == 0
+            && books["streams"]["counted"] == 5_000
+    });
+}
+
+#[test]
+fn no_more_ids_are_remembered_than_may_be() {
+    let target = Target::start("[dedupe]\nids = 1000\n[store]\nstreams_kept = 1000\n");
+    let flood = |from: u128| batches((from..from + 20_000).map(|id| stream(id, 100.0)));
+    target.floods(flood(0));
+    let (_, _, end) = target.grows_by("20,000 more ids", || target.floods(flood(20_000)));
+    target.process.until("/v1/accounting", |books| books["reports"]["became"]["new"] == 40_000);
+    assert!(end < 8 * 1024, "{end} KiB for ids beyond what is remembered");
+}
+
+#[test]
+fn a_network_that_floods_is_held_back_and_others_are_not() {
+    let target = Target::start(
+        "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 100 }\n",
+    );
+    let from = |address: String, id: u128| beacon(&format!("x-forwarded-for: {address}\r\n"), good(id));
+    let start = Instant::now();
+    let answers = target.floods((0..2_000).map(|n| from(format!("192.0.2.{}", n % 256), n)));
+    let passed = answers.iter().find(|(status, _)| *status == 204).map_or(0, |(_, count)| *count);
+    let saved_up = start.elapsed().as_secs() as usize + 1;
+    assert!((100..=100 + saved_up).contains(&passed), "{answers:?}");
+    assert_eq!(answers.iter().map(|(_, count)| count).sum::<usize>(), 2_000);
+    let others = |n: u128| from(format!("forged, 10.{}.{}.7", n / 256, n % 256), 10_000 + n);
+    let (answers, _, end) = target.grows_by("10,000 networks", || target.floods((0..10_000).map(others)));
+    assert_eq!(answers, [(204, 10_000)]);
+    assert!(end < 48 * 1024, "{end} KiB for 10,000 streams of as many networks");
+    let unreadable = target.floods((0..500).map(|n| from("not an address".to_owned(), 50_000 + n)));
+    assert_eq!(unreadable, [(204, 500)], "what the proxy cannot say is of no network");
+}
