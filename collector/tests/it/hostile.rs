@@ -125,15 +125,23 @@ impl Target {
         println!("{table}{} cases", cases.len());
         assert!(failed.is_empty(), "{}", failed.join("\n"));
         let again: Vec<_> = cases.iter().filter(|case| case.is_refused_at_once()).collect();
-        let rounds = || (0..ROUNDS).for_each(|_| again.iter().for_each(|case| drop(self.ask(case))));
-        // Until the allocator has for every thread what it wants to have at hand.
-        rounds();
-        let warm = self.memory().now;
-        rounds();
-        let grown = self.memory().now.saturating_sub(warm);
-        assert!(grown < MOST_KIB_LEFT, "{ROUNDS} times the same left {grown} KiB behind");
-        let sent_again = again.iter().copied().cycle().take(again.len() * ROUNDS * 2);
+        let sent_again = again.iter().copied().cycle().take(again.len() * self.rounds_until_level(&again));
         self.books_say(cases.iter().chain(sent_again));
+    }
+
+    /// Sends the same again and again until that takes no more memory, and gives back how often: the
+    /// allocator takes something for every thread, a leak never ends.
+    fn rounds_until_level(&self, cases: &[&Case]) -> usize {
+        for window in 1..=MOST_WINDOWS {
+            let before = self.memory().now;
+            for case in cases.iter().cycle().take(cases.len() * ROUNDS) {
+                self.ask(case);
+            }
+            if self.memory().now.saturating_sub(before) < LEVEL_KIB {
+                return window * ROUNDS;
+            }
+        }
+        panic!("the same cases take more memory every time: {} KiB now", self.memory().now);
     }
 
     fn books_say<'a>(&self, cases: impl Iterator<Item = &'a Case>) {
@@ -282,8 +290,9 @@ fn request(line: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
 
 /// Some bodies of the greatest length, and what the allocator takes in advance for each thread.
 const MOST_KIB_PER_CASE: u64 = 16 * 1024;
-/// What is refused leaves nothing behind: the same again takes no more memory.
-const MOST_KIB_LEFT: u64 = 3 * 1024;
+/// What is refused leaves nothing behind: so often the same in a row takes less than this.
+const LEVEL_KIB: u64 = 1024;
+const MOST_WINDOWS: usize = 12;
 const ROUNDS: usize = 6;
 
 /// Deadlines of a second, so that a case that waits for one does not take long.
