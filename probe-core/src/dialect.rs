@@ -38,8 +38,17 @@ dialects! {
     openai_responses,
     anthropic,
     ollama,
+    gemini,
+    gemini_interactions,
+    mistral_conversations,
+    cohere,
     ag_ui,
+    ai_sdk_ui,
+    ai_sdk_data,
+    langgraph,
     chat_ui,
+    lobe_chat,
+    tgi,
 }
 
 /// One wire format.
@@ -48,9 +57,11 @@ pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// Who serves it, where nobody else does.
     provider: Option<&'static str>,
-    /// Types of event that only this format has, and what they mean.
+    /// Types of event that this format has, and what they mean. One of them is what it is recognised
+    /// by, if it has any.
     kinds: &'static Table<Act>,
-    /// An event that has both keys of such a pair at its top level is of this format.
+    /// Pairs of keys at the top level of an event. Where there are no types, or they are
+    /// [`Act::COMMON`], one whole pair is what it is recognised by.
     signs: &'static [(Word, Word)],
     /// Where the facts stand in an event.
     shape: &'static Shape,
@@ -84,10 +95,14 @@ impl Dialect {
         ends_by_closing: false,
     };
 
-    /// Whether an event of this name, that looks like this, is of this format.
-    fn knows(&self, name: &[u8], look: &FirstLook) -> bool {
-        let kind = if self.named { name } else { look.kind };
-        Act::of(kind, self.kinds).is_some() || self.signs.iter().any(|&(one, other)| look.has(one, other))
+    /// Whether an event that looks like this is of this format.
+    fn knows(&self, look: &FirstLook) -> bool {
+        let kind = if self.named { look.name } else { look.kind };
+        let signed = || self.signs.iter().any(|&(one, other)| look.has(one, other));
+        match Act::of(kind, self.kinds) {
+            Some(act) => !act.has(Act::COMMON) || signed(),
+            None => self.kinds.is_empty() && signed(),
+        }
     }
 }
 
@@ -178,12 +193,16 @@ impl Facts {
             self.ended = true;
             return Text::NONE;
         }
-        let Some(dialect) = self.dialect.or_else(|| self.recognise(event.name, data)) else {
+        let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
             return Text::NONE;
         };
         let mut reading = Reading::of(event.name);
+        if dialect.named {
+            reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
+            reading.whole = reading.act.has(Act::WHOLE);
+        }
         let mut json = Json::new(data);
-        walk(self, &mut reading, &mut json, &Take::TextOrIn(Text::BY_TYPE, dialect.shape));
+        reading.root(self, &mut json, dialect.shape);
         if !json.finish() {
             self.report.defects.add(Defect::Malformed);
             return Text::NONE;
@@ -214,9 +233,9 @@ impl Facts {
         whole.then(|| self.read(event))
     }
 
-    fn recognise(&mut self, name: &[u8], data: &[u8]) -> Option<&'static Dialect> {
-        let Some(look) = FirstLook::at(data) else {
-            if matches!(data[0], b'{' | b'[') {
+    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Dialect> {
+        let Some(look) = FirstLook::at(event) else {
+            if matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
@@ -224,7 +243,7 @@ impl Facts {
             return None;
         };
         self.failed |= look.failed;
-        let dialect = DIALECTS.iter().copied().find(|dialect| dialect.knows(name, &look))?;
+        let dialect = DIALECTS.iter().copied().find(|dialect| dialect.knows(&look))?;
         let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
         self.report.defects.set(Defect::Malformed, malformed);
         self.provider = dialect.provider;
@@ -234,7 +253,8 @@ impl Facts {
 
     /// What the event means, now that it is read.
     fn settle(&mut self, dialect: &Dialect, event: &mut Reading) -> Text {
-        let act = Act::of(event.kind, dialect.kinds).unwrap_or_default().and(event.act);
+        let kind = if dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
+        let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
         if act.has(Act::BEGIN) {
             self.begin_answer(event.id);
@@ -243,9 +263,9 @@ impl Facts {
         }
         let mut reason = event.reason.take();
         if act.has(Act::NAMES_REASON) && reason.is_none() {
-            reason = event.kind.rsplit(|&byte| byte == b'.').next().and_then(unescaped);
+            reason = event.last_word().and_then(unescaped);
         }
-        self.finish(reason);
+        self.finish(reason.filter(|_| !act.has(Act::MUTE)));
         self.finished |= act.has(Act::FINISH);
         if act.has(Act::END) {
             self.ended = true;
@@ -314,9 +334,9 @@ impl Facts {
     /// What every dialect does with a finish reason.
     fn finish(&mut self, reason: Option<String>) {
         if let Some(reason) = reason {
-            self.failed |= FAILURES.contains(&Word::of(reason.as_bytes()));
+            self.failed |= FAILURES.iter().any(|(failure, ())| *failure == Word::of(reason.as_bytes()));
             self.report.finish_reason = Some(Cow::Owned(reason));
-            self.finished = true;
+            self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
         }
     }
 }
@@ -352,7 +372,14 @@ fn is_sentinel(data: &[u8]) -> bool {
 }
 
 /// Finish reasons that say that the answer broke off.
-const FAILURES: &[Word] = &[Word::of(b"error")];
+const FAILURES: &Table<()> = table! {
+    "error" => (),
+    "ERROR" => (),
+    "failed" => (),
+    "abort" => (),
+    "TIMEOUT" => (),
+    "insufficient_system_resource" => (),
+};
 
 /// The finer counts, which every OpenAI format puts into objects of their own.
 const DETAILS: &Shape = table! {
@@ -371,6 +398,19 @@ static LLAMA_CPP: Clock = Clock {
         "prompt_ms" => Take::Number(Number::Prompt),
         "predicted_ms" => Take::Number(Number::Generation),
         "predicted_n" => Take::Number(Number::Generated),
+    },
+    ..Clock::PLAIN
+};
+
+/// vLLM's own timing, where it was started with `--enable-per-request-metrics`. Its first token
+/// counts from when the request was scheduled, and the wait for that stands beside it.
+static VLLM: Clock = Clock {
+    name: "vllm",
+    starts_from: ServerStart::Scheduled,
+    shape: table! {
+        "queue_time_ms" => Take::Number(Number::Queue),
+        "time_to_first_token_ms" => Take::Number(Number::Prompt),
+        "generation_time_ms" => Take::Number(Number::Generation),
     },
     ..Clock::PLAIN
 };

@@ -14,6 +14,7 @@ pub(crate) struct Clock {
     pub(crate) name: &'static str,
     /// It is a provider's name, and nobody else tells the time like this.
     pub(crate) is_provider: bool,
+    /// From when its time to first token counts, where it does not tell the wait before that.
     pub(crate) starts_from: ServerStart,
     /// Its unit of time, in milliseconds.
     pub(crate) unit_ms: f64,
@@ -69,12 +70,14 @@ impl ServerClaims {
     pub(crate) fn settle(&mut self, clock: &'static Clock, timing: &mut Reading) -> bool {
         let claims = timing.is_positive(clock.needs);
         let mut take = |number| timing.take(number).map(|time| time * clock.unit_ms);
-        let loaded_ms = take(Number::Load).unwrap_or(0.0);
+        let queue_ms = take(Number::Queue);
+        let waited_ms = queue_ms.unwrap_or(0.0) + take(Number::Load).unwrap_or(0.0);
         let claim = Claim {
             source: clock.name,
-            starts_from: clock.starts_from,
-            queue_ms: take(Number::Queue).map(whole_micros),
-            ttft_ms: Some(whole_micros(loaded_ms + take(Number::Prompt).unwrap_or(0.0))),
+            // With the wait before it, any time counts from the request's arrival.
+            starts_from: if queue_ms.is_some() { ServerStart::Arrival } else { clock.starts_from },
+            queue_ms: queue_ms.map(whole_micros),
+            ttft_ms: Some(whole_micros(waited_ms + take(Number::Prompt).unwrap_or(0.0))),
             generation_ms: take(Number::Generation).map(whole_micros),
             output_tokens: timing.take_count(Number::Generated),
         };

@@ -3,15 +3,17 @@
 
 use super::Dialect;
 use super::shape::{Act, Take, Text, table};
+use crate::json::Word;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "chat_ui",
     kinds: table! {
-        "status" => Act::NOTHING,
-        "stream" => Act::text(Text::ANSWER),
-        "reasoning" => Act::text(Text::REASONING),
-        "end" => Act::END,
+        "status" => Act::COMMON,
+        "stream" => Act::text(Text::ANSWER).and(Act::COMMON),
+        "reasoning" => Act::text(Text::REASONING).and(Act::COMMON),
+        "end" => Act::END.and(Act::COMMON),
     },
+    signs: &[(TOKEN, TOKEN)],
     shape: table! {
         "type" => Take::Kind,
         "token" => Take::Text(Text::BY_TYPE),
@@ -25,3 +27,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     numbered: Some(b"update"),
     ..Dialect::PLAIN
 };
+
+const TOKEN: Word = Word::of(b"token");

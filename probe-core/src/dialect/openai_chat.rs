@@ -1,14 +1,18 @@
 //! OpenAI chat completions, and the many servers that speak it: role-only frames first, deltas, a
 //! finish reason per choice, often a usage frame, then `[DONE]`.
 
+use beacon::ServerStart;
+
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
-use super::{DETAILS, Dialect, LLAMA_CPP};
+use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 use crate::json::Word;
+use crate::server::Clock;
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "openai_chat",
     signs: &[(CHOICES, CHOICES)],
     shape: EVENT,
+    clock: Some(&GROQ),
     marks_end: true,
     gives_reason: true,
     ..Dialect::PLAIN
@@ -22,12 +26,13 @@ pub(super) const EVENT: &Shape = table! {
     "usage" => Take::In(USAGE),
     "error" => Take::If(Act::FAIL),
     "timings" => Take::Clock(&LLAMA_CPP),
+    "metrics" => Take::Clock(&VLLM),
     "x_groq" => Take::In(table! {
         "id" => Take::Proves("groq"),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
     }),
-    "time_info" => Take::Proves("cerebras"),
+    "time_info" => Take::Clock(&CEREBRAS),
 };
 
 const CHOICES: Word = Word::of(b"choices");
@@ -50,7 +55,7 @@ const DELTA: &Shape = table! {
 };
 
 /// Mistral's answers come as a list of parts, where thinking has parts of its own.
-const PARTS: &Shape = table! {
+pub(super) const PARTS: &Shape = table! {
     "text" => Take::Text(Text::ANSWER),
     "thinking" => Take::In(THOUGHTS),
 };
@@ -72,4 +77,21 @@ const USAGE: &Shape = table! {
     // Azure puts it beside the others, and DeepSeek has a name of its own for cached tokens.
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
     "prompt_cache_hit_tokens" => Take::Tokens(Tokens::Cached),
+    "queue_time" => Take::Number(Number::Queue),
+    "prompt_time" => Take::Number(Number::Prompt),
+    "completion_time" => Take::Number(Number::Generation),
+};
+
+/// Groq's times stand among its counts, in seconds.
+pub(super) static GROQ: Clock =
+    Clock { name: "groq", starts_from: ServerStart::Scheduled, unit_ms: 1e3, ..Clock::PLAIN };
+
+static CEREBRAS: Clock = Clock {
+    name: "cerebras",
+    shape: table! {
+        "queue_time" => Take::Number(Number::Queue),
+        "prompt_time" => Take::Number(Number::Prompt),
+        "completion_time" => Take::Number(Number::Generation),
+    },
+    ..GROQ
 };

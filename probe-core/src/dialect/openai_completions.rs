@@ -7,6 +7,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "openai_completions",
     kinds: table! { "text_completion" => Act::NOTHING },
     shape: openai_chat::EVENT,
+    clock: Some(&openai_chat::GROQ),
     marks_end: true,
     gives_reason: true,
     ..Dialect::PLAIN

@@ -2,7 +2,7 @@
 //! carries the whole answer again.
 
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
-use super::{DETAILS, Dialect, LLAMA_CPP};
+use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "openai_responses",
@@ -39,6 +39,7 @@ const RESPONSE: &Shape = table! {
     "id" => Take::Id,
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
+    "metrics" => Take::Clock(&VLLM),
     "incomplete_details" => Take::In(table! { "reason" => Take::Reason }),
 };
 

@@ -42,7 +42,7 @@ pub(crate) enum Take {
     Clock(&'static Clock),
     /// A token count. A later one takes its place.
     Tokens(Tokens),
-    /// A token count to add to those before.
+    /// A token count to add to those before. None is taken from what comes whole each time.
     MoreTokens(Tokens),
     /// Any other number of zero or more.
     Number(Number),
@@ -137,10 +137,12 @@ impl Act {
     pub(super) const NAMES_REASON: Self = Self(1 << 9);
     /// Text comes whole each time, with what came before.
     pub(super) const WHOLE: Self = Self(1 << 10);
+    /// Other formats have events of this type too: it takes a sign beside it.
+    pub(super) const COMMON: Self = Self(1 << 11);
     /// What is text in this object is reasoning.
-    pub(super) const THOUGHT: Self = Self(1 << 11);
-    /// What is text in this object was not generated.
-    pub(super) const MUTE: Self = Self(1 << 12);
+    pub(super) const THOUGHT: Self = Self(1 << 12);
+    /// What is text or a reason in this object or event is not the answer's.
+    pub(super) const MUTE: Self = Self(1 << 13);
 
     /// Text under [`Text::BY_TYPE`] is of this kind.
     pub(super) const fn text(text: Text) -> Self {
@@ -196,11 +198,12 @@ impl Said {
     /// The kinds, when the event's type means `act`. `whole_bytes` is what was there before of text
     /// that comes whole each time: shorter or longer, it was generated anew.
     pub(super) fn kinds(self, act: Act, whole_bytes: &mut usize) -> Text {
-        if act.has(Act::WHOLE) && mem::replace(whole_bytes, self.bytes) == self.bytes {
+        let Self { kinds, bytes } = self.within(act);
+        if act.has(Act::WHOLE) && bytes > 0 && mem::replace(whole_bytes, bytes) == bytes {
             return Text::NONE;
         }
-        let by_type = if self.kinds.0 & Text::BY_TYPE.0 != 0 { act.0 as u8 } else { 0 };
-        Text((self.kinds.0 | by_type) & (Text::BY_TYPE.0 - 1))
+        let by_type = if kinds.0 & Text::BY_TYPE.0 != 0 { act.0 as u8 } else { 0 };
+        Text((kinds.0 | by_type) & (Text::BY_TYPE.0 - 1))
     }
 }
 
@@ -212,13 +215,35 @@ pub(crate) struct Reading<'a> {
     pub(super) kind: &'a [u8],
     pub(super) id: &'a [u8],
     pub(super) reason: Option<String>,
+    /// Counts and text come whole each time, with what came before.
+    pub(super) whole: bool,
+    /// What the event is, if it is a string and no object.
+    bare: &'a [u8],
     numbers: [Option<f64>; Number::Generated as usize + 1],
 }
 
 impl<'a> Reading<'a> {
-    /// Nothing but the name that SSE gives the event.
+    /// Nothing but the name that SSE gives the event. Behind a bar in it stands which part of the
+    /// server's graph sent it.
     pub(super) fn of(name: &'a [u8]) -> Self {
-        Self { kind: name, ..Self::default() }
+        let kind = name.split(|&byte| byte == b'|').next().unwrap_or_default();
+        Self { kind, ..Self::default() }
+    }
+
+    /// Reads the event itself.
+    pub(super) fn root(&mut self, facts: &mut Facts, json: &mut Json<'a>, shape: &Shape) {
+        if json.is_string() {
+            self.bare = json.string().unwrap_or_default();
+            self.add(Text::BY_TYPE, Some(self.bare));
+        } else {
+            each(facts, self, json, shape, false);
+        }
+    }
+
+    /// The word that says why the answer ended: the event itself, or the last of its type.
+    pub(super) fn last_word(&self) -> Option<&'a [u8]> {
+        let words = if self.bare.is_empty() { self.kind } else { self.bare };
+        words.rsplit(|&byte| byte == b'.').next()
     }
 
     /// Whether the number is there and over zero.
@@ -276,7 +301,8 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             facts.layout.veto();
             let Usage(counts) = &mut facts.usage;
             let sum = &mut counts[tokens as usize];
-            *sum = json.count().map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
+            let count = json.count().filter(|_| !reading.whole);
+            *sum = count.map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
         }
         Take::Number(number) => {
             let start = json.start();
