@@ -99,21 +99,22 @@ export function createTap(sink) {
     }
 
     /**
-     * Replaces a method on this one object. `before` may give the method another `this`; `kept` and
-     * `broken` see what it returns, or what its promise comes to.
+     * Replaces a method on this one object by a proxy, which keeps its name and length. `before` may give
+     * another way to call it; `kept` and `broken` see what it returns, or what its promise comes to.
      */
     function watch(target, name, kept, before, broken = fail) {
-      const native = target[name];
-      if (native)
+      if (target[name])
         Object.defineProperty(target, name, {
           writable: true,
           configurable: true,
-          value(...args) {
-            // A locked Response refuses to be read, which says nothing of the stream.
-            return target.body?.locked
-              ? native.apply(this, args)
-              : follow(native.apply(guard(before) ?? this, args), kept, broken);
-          },
+          value: new Proxy(target[name], {
+            apply(...call) {
+              // What is locked refuses to be read, which says nothing of the stream.
+              return call[1] != target || (target.body ?? target).locked
+                ? Reflect.apply(...call)
+                : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
+            },
+          }),
         });
     }
 
@@ -129,7 +130,7 @@ export function createTap(sink) {
     }
 
     function watchBody(body, at = 0) {
-      let cancelled, reader;
+      let cancelled;
 
       // The promise is kept when nobody can read the source any more: of two branches, the one that
       // is cancelled first waits for the other.
@@ -151,8 +152,10 @@ export function createTap(sink) {
           ({ done, value }) => {
             if (value) at += value.length;
             // Branches of one body carry the same bytes: each counts when the first of them is there.
-            if (at > bytes) tell(CHUNK, value.subarray(bytes - at));
-            bytes = Math.max(bytes, at);
+            if (at > bytes) {
+              tell(CHUNK, value.subarray(bytes - at));
+              bytes = at;
+            }
             // A read that was pending when the app cancelled ends with `done` as well.
             if (done && !cancelled) tell(CLOSED);
           },
@@ -161,8 +164,6 @@ export function createTap(sink) {
           (error) => (closed ? closed.catch((reason) => reason == error && fail(error)) : fail(error)),
         );
       };
-
-      const release = () => reader?.releaseLock();
 
       watchCancel(body, "cancel");
       // A reader has the first of each two methods, an iterator the second.
@@ -177,24 +178,29 @@ export function createTap(sink) {
       // Native pipes read behind the back of a replaced reader, so they start from a stream that is
       // read through it and buffers nothing.
       for (const name of ["pipeTo", "pipeThrough"])
-        watch(
-          body,
-          name,
-          (end) => end ?? release(),
-          () => {
-            if (body.locked) return;
-            reader = body.getReader();
-            reader.closed.then(release, release);
-            return new ReadableStream(
-              {
-                pull: (to) => reader.read().then(({ done, value }) => (done ? to.close() : to.enqueue(value))),
-                cancel: (reason) => reader.cancel(reason),
-              },
-              { highWaterMark: 0 },
-            );
+        watch(body, name, null, () => pipe, null);
+
+      function pipe(native, self, args) {
+        let reader;
+        const release = (value) => (reader?.releaseLock(), value);
+        const source = new ReadableStream(
+          {
+            // Released no earlier than the pipe has got the end or the error: then there is neither.
+            pull: (to) =>
+              reader.read().then(
+                ({ done, value }) => (done ? to.close(release()) : to.enqueue(value)),
+                (error) => to.error(release(error)),
+              ),
+            cancel: (reason) => release((reader ?? body).cancel(reason)),
           },
-          release,
+          { highWaterMark: 0 },
         );
+        const piped = Reflect.apply(native, source, args);
+        // Bad arguments have thrown by now, and have left the body alone.
+        reader = body.getReader();
+        piped.then?.(release, release);
+        return piped;
+      }
     }
   }
 }

@@ -361,6 +361,39 @@ test("locks and used bodies refuse as they do natively, and that ends nothing", 
   assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
 });
 
+/** A watched response whose body has ended before anybody reads. */
+function endedResponse() {
+  const native = async () => new Response(TEXT, { headers: { "content-type": "text/event-stream" } });
+  return createTap(() => {}).wrap(native)("http://localhost/");
+}
+
+test("a body that ended before it is read is piped whole, and let go", async () => {
+  const through = await endedResponse();
+  assert.equal(await readAll(through.body.pipeThrough(new TextDecoderStream()).getReader()), TEXT);
+  const { body } = await endedResponse();
+  let text = "";
+  const decoder = new TextDecoder();
+  await body.pipeTo(new WritableStream({ write: (chunk) => void (text += decoder.decode(chunk)) }));
+  assert.deepEqual([text, body.locked, through.body.locked], [TEXT, false, false]);
+});
+
+test("a pipe that is refused leaves the body as it was", async () => {
+  const { body } = await endedResponse();
+  assert.throws(() => body.pipeThrough({}), TypeError);
+  await assert.rejects(body.pipeTo({}), TypeError);
+  assert.equal(body.locked, false);
+  const piped = body.pipeTo(new WritableStream({ write: () => new Promise(setImmediate) }));
+  await assert.rejects(body.pipeTo(new WritableStream()), TypeError);
+  assert.equal(body.locked, true);
+  await piped;
+});
+
+test("methods keep their names and lengths", async () => {
+  const { body } = await endedResponse();
+  const { name, length } = ReadableStream.prototype.pipeTo;
+  assert.deepEqual([body.pipeTo.name, body.pipeTo.length], [name, length]);
+});
+
 test("a rejection that the app does not handle stays unhandled, once", async () => {
   // In a process of its own: this one's runner takes unhandled rejections for failed tests.
   const script = `
