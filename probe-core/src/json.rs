@@ -321,7 +321,7 @@ impl<'a> Json<'a> {
                     self.at = at + 1;
                     return Some(&self.bytes[start..at]);
                 }
-                [b'\\', escape, ..] if ESCAPES.contains(escape) => at += 2,
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => at += 2,
                 [b'\\', b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|hex| hex.is_ascii_hexdigit()) => {
                     at += 6;
                 }
@@ -439,7 +439,7 @@ pub(crate) fn whole(number: f64) -> Option<u64> {
 }
 
 /// Bytes before the first that ends or breaks a string.
-fn plain_len(bytes: &[u8]) -> usize {
+pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     // Strings are mostly too short for calls of SIMD searches to pay off, and this is as fast in
     // WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
@@ -510,7 +510,6 @@ fn escaped(rest: &mut std::slice::Iter<u8>) -> Result<char, u8> {
     }
 }
 
-const ESCAPES: &[u8] = b"\"\\/bfnrt";
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGHS: u64 = ONES << 7;
 const MAX_COUNT: u64 = 1 << 53;

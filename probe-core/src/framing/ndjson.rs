@@ -1,10 +1,8 @@
 //! NDJSON and JSON lines: one JSON value per line. Blank lines say nothing. Some writers put a code
 //! before the value, as in `0:"Hi"`, or a record separator.
 
-use memchr::memchr;
-
 use super::values::RECORD_SEPARATOR;
-use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
+use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
 
 /// A push parser for lines. Feed it chunks in order with [`Ndjson::next`].
 #[derive(Debug, Clone, Default)]
@@ -28,7 +26,7 @@ impl Ndjson {
             if chunk.is_empty() {
                 return None;
             }
-            let Some(end) = memchr(b'\n', chunk) else {
+            let Some(end) = find(chunk, *b"\n\n") else {
                 *input = &[];
                 return self.hold(chunk).then_some(Frame::Oversize);
             };

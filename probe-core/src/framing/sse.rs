@@ -7,9 +7,7 @@
 use std::mem;
 use std::ops::Range;
 
-use memchr::{memchr, memchr2};
-
-use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
+use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]
@@ -270,7 +268,7 @@ impl Block {
             self.name = line.start + skip..line.end;
         } else if let Some(skip) = value_at(bytes, b"id") {
             let id = &bytes[skip..];
-            if memchr(0, id).is_none() {
+            if find(id, [0; 2]).is_none() {
                 self.id.clear();
                 self.id.extend_from_slice(id);
             }
@@ -341,7 +339,7 @@ fn line_len(bytes: &[u8]) -> Option<usize> {
     // Every event ends in a blank line: its line end is the first byte.
     match bytes.first() {
         Some(b'\n' | b'\r') => Some(0),
-        _ => memchr2(b'\n', b'\r', bytes),
+        _ => find(bytes, *b"\n\r"),
     }
 }
 

@@ -4,9 +4,8 @@
 //! Where a value is broken, the next is found again: no string reaches over a line end, and a brace
 //! at the very beginning of a line opens a value of its own, as everything inside one is indented.
 
-use memchr::memchr3;
-
 use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
+use crate::json::plain_len;
 
 /// A push parser for JSON values. Feed it chunks in order with [`Values::next`].
 #[derive(Debug, Clone, Default)]
@@ -131,10 +130,7 @@ impl Values {
                 }
                 (Within::String, b'\\') => self.within = Within::Escape,
                 (Within::String, b'\n') => return Some(at),
-                (Within::String, _) => {
-                    at += memchr3(b'"', b'\\', b'\n', &chunk[at..]).unwrap_or(chunk.len() - at);
-                    continue;
-                }
+                (Within::String, _) => at += plain_len(&chunk[at + 1..]),
                 (_, b'"') => self.within = Within::String,
                 (Within::Value, b'{') if line_start && self.depth > 0 => return Some(at),
                 (_, b'{' | b'[') => {
