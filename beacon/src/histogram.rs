@@ -188,6 +188,13 @@ impl Histogram {
             .filter(|&(_, count)| count > 0)
     }
 
+    /// Counts of buckets in a row, empty ones among them, and the index of the first: what goes over
+    /// the wire.
+    #[must_use]
+    pub fn dense(&self) -> (i32, &[u64]) {
+        (self.offset, &self.counts)
+    }
+
     /// A histogram back from what [`indexed`](Self::indexed) gave.
     ///
     /// # Errors

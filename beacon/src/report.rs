@@ -225,6 +225,18 @@ pub enum ServerStart {
     Prefill,
 }
 
+impl ServerStart {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Arrival => "arrival",
+            Self::Scheduled => "scheduled",
+            Self::Prefill => "prefill",
+        }
+    }
+}
+
 /// Where the user was: families and classes, nothing that could tell one user from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {

@@ -1,42 +1,193 @@
-//! A value that serde can describe comes in, its JSON goes out.
+//! A report comes in, its JSON goes out.
 //!
-//! serde_json would add 20 kB to what every page downloads, most of it for reading and for exact
-//! floats. This writes what `beacon` has: floats as whole thousandths, since a duration's third
-//! decimal is a microsecond and no browser's clock is finer.
+//! Every page downloads this: serde_json would add 20 kB to it, most of them for reading and for
+//! exact floats, and serde's derived code 1 kB. Floats are whole thousandths, since a duration's
+//! third decimal is a microsecond and no browser's clock is finer.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::ser::{Error, Impossible, SerializeMap, SerializeSeq, SerializeStruct};
-use serde::{Serialize, Serializer};
+use beacon::{Defects, Histogram, Outcome, Page, Phases, SCALE, ServerStart, ServerTiming, StreamReport};
 
-/// The JSON of `value`. Traps where `value` has something that no report has, such as a tuple.
-pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
-    let mut json = Json { text: String::new() };
-    let Ok(()) = value.serialize(&mut json);
-    json.text
+/// The named fields of a struct, as names and values.
+macro_rules! members {
+    ($of:expr => $($name:ident)*) => {
+        (stringify!($($name)*), &[$(Value::from(&$of.$name)),*])
+    };
 }
 
-struct Json {
-    text: String,
+/// The JSON of `report`, without what the facade (`observed`, `dropped`) and the collector (`site`)
+/// say.
+pub(crate) fn to_json(report: &StreamReport) -> String {
+    let mut json = Json(Vec::new());
+    json.object(members!(report =>
+        v id rev open use_case dialect provider model response_model response_id status outcome
+        finish_reason submit_delay_ms headers_ms first_byte_ms first_event_ms ttft_ms ttfv_ms ttfp_ms
+        e2e_ms close_ms chunks events deltas bytes input_tokens output_tokens reasoning_tokens
+        cached_tokens tpot_ms longest_gap_ms gaps stalls defects phases server page
+        clock_resolution_ms
+    ));
+    String::from_utf8(json.0).unwrap_or_default()
 }
 
-/// A list or an object as it fills.
-struct Members<'a> {
-    json: &'a mut Json,
-    comma: bool,
-    close: char,
+/// What a field holds. One that is absent, false or empty is left out.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Flag(bool),
+    Count(&'a u32),
+    LongCount(&'a u64),
+    Name(&'a str),
+    Status(&'a Option<u16>),
+    Text(&'a Option<Cow<'static, str>>),
+    Ms(&'a Option<f64>),
+    Tokens(&'a Option<u64>),
+    Gaps(&'a Option<Histogram>),
+    Defects(&'a Defects),
+    Phases(&'a Option<Phases>),
+    Server(&'a Option<ServerTiming>),
+    Page(&'a Option<Page>),
 }
 
-/// There is none: without values of it, nobody's code asks after failures.
-#[derive(Debug)]
-enum Never {}
+/// One way from each type of field.
+macro_rules! values {
+    ($($variant:ident($type:ty),)*) => {$(
+        impl<'a> From<&'a $type> for Value<'a> {
+            fn from(value: &'a $type) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )*};
+}
 
-type Written = Result<(), Never>;
+values! {
+    Count(u32),
+    LongCount(u64),
+    Name(String),
+    Name(Cow<'static, str>),
+    Status(Option<u16>),
+    Text(Option<Cow<'static, str>>),
+    Ms(Option<f64>),
+    Tokens(Option<u64>),
+    Gaps(Option<Histogram>),
+    Defects(Defects),
+    Phases(Option<Phases>),
+    Server(Option<ServerTiming>),
+    Page(Option<Page>),
+}
+
+impl From<&bool> for Value<'_> {
+    fn from(flag: &bool) -> Self {
+        Self::Flag(*flag)
+    }
+}
+
+impl From<&Outcome> for Value<'_> {
+    fn from(outcome: &Outcome) -> Self {
+        Self::Name(outcome.as_str())
+    }
+}
+
+impl From<&Option<ServerStart>> for Value<'_> {
+    fn from(start: &Option<ServerStart>) -> Self {
+        start.map_or(Self::Flag(false), |start| Self::Name(start.as_str()))
+    }
+}
+
+struct Json(Vec<u8>);
 
 impl Json {
-    fn open(&mut self, open: char, close: char) -> Members<'_> {
-        self.text.push(open);
-        Members { json: self, comma: false, close }
+    fn object(&mut self, (names, values): (&str, &[Value])) {
+        self.raw(b"{");
+        for (name, value) in names.as_bytes().split(u8::is_ascii_whitespace).zip(values) {
+            let before = self.0.len();
+            self.name(name);
+            if !self.value(value) {
+                self.0.truncate(before);
+            }
+        }
+        self.raw(b"}");
+    }
+
+    /// False when there is nothing to write.
+    fn value(&mut self, value: &Value) -> bool {
+        match *value {
+            Value::Flag(flag) => {
+                self.raw(b"true");
+                return flag;
+            }
+            Value::Count(&count) => self.integer(count.into()),
+            Value::LongCount(&count) | Value::Tokens(&Some(count)) => self.integer(count),
+            Value::Status(&Some(status)) => self.integer(status.into()),
+            Value::Name(text) => self.quoted(text.as_bytes()),
+            Value::Text(Some(text)) => self.quoted(text.as_bytes()),
+            Value::Ms(&Some(ms)) => self.float(ms),
+            Value::Gaps(Some(gaps)) => self.histogram(gaps),
+            Value::Defects(defects) => return self.defects(defects),
+            Value::Phases(Some(phases)) => {
+                self.object(members!(phases => dns_ms connect_ms tls_ms wait_ms));
+            }
+            Value::Server(Some(server)) => {
+                self.object(
+                    members!(server => source starts_from queue_ms ttft_ms generation_ms output_tokens),
+                );
+            }
+            Value::Page(Some(page)) => {
+                self.object(members!(page => browser os device connection visibility release route));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn histogram(&mut self, gaps: &Histogram) {
+        let (offset, counts) = gaps.dense();
+        self.raw(b"{\"scale\":");
+        self.integer(SCALE.into());
+        self.name(b"offset");
+        if offset < 0 {
+            self.raw(b"-");
+        }
+        self.integer(offset.unsigned_abs().into());
+        self.name(b"counts");
+        self.raw(b"[");
+        for &count in counts {
+            self.comma();
+            self.integer(count);
+        }
+        self.raw(b"]");
+        self.name(b"zero");
+        self.integer(gaps.zero());
+        self.name(b"sum");
+        self.float(gaps.sum());
+        self.raw(b"}");
+    }
+
+    fn defects(&mut self, defects: &Defects) -> bool {
+        self.raw(b"{");
+        let empty = self.0.len();
+        for (defect, count) in defects.iter() {
+            self.name(defect.as_str().as_bytes());
+            self.integer(count.into());
+        }
+        let any = self.0.len() > empty;
+        self.raw(b"}");
+        any
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        self.comma();
+        self.quoted(name);
+        self.raw(b":");
+    }
+
+    /// What stands before another member or element, unless it is the first.
+    fn comma(&mut self) {
+        if !matches!(self.0.last(), Some(b'{' | b'[')) {
+            self.raw(b",");
+        }
+    }
+
+    fn raw(&mut self, text: &[u8]) {
+        self.0.extend_from_slice(text);
     }
 
     fn integer(&mut self, mut value: u64) {
@@ -44,325 +195,89 @@ impl Json {
         let mut start = digits.len();
         loop {
             start -= 1;
-            digits[start] = (value % 10) as u8;
+            digits[start] = b'0' + (value % 10) as u8;
             value /= 10;
             if value == 0 {
                 break;
             }
         }
-        for digit in &digits[start..] {
-            self.text.push(char::from(b'0' + digit));
-        }
-    }
-
-    fn signed(&mut self, value: i64) {
-        if value < 0 {
-            self.text.push('-');
-        }
-        self.integer(value.unsigned_abs());
+        self.raw(&digits[start..]);
     }
 
     fn float(&mut self, value: f64) {
-        if !value.is_finite() {
-            self.text.push_str("null");
-            return;
-        }
         if value < 0.0 {
-            self.text.push('-');
+            self.raw(b"-");
         }
         let thousandths = (value.abs() * 1000.0).round() as u64;
         self.integer(thousandths / 1000);
         let mut rest = thousandths % 1000;
         if rest > 0 {
-            self.text.push('.');
+            self.raw(b".");
         }
         while rest > 0 {
-            self.text.push(char::from(b'0' + (rest / 100) as u8));
+            self.0.push(b'0' + (rest / 100) as u8);
             rest = rest % 100 * 10;
         }
     }
 
-    fn quoted(&mut self, value: &str) {
-        self.text.push('"');
-        for character in value.chars() {
-            match character {
-                '"' | '\\' => {
-                    self.text.push('\\');
-                    self.text.push(character);
+    fn quoted(&mut self, text: &[u8]) {
+        self.raw(b"\"");
+        for &byte in text {
+            match byte {
+                b'"' | b'\\' => self.0.push(b'\\'),
+                0..b' ' => {
+                    self.raw(if byte < 16 { b"\\u000" } else { b"\\u001" });
+                    self.0.push(b"0123456789abcdef"[usize::from(byte % 16)]);
+                    continue;
                 }
-                '\0'..=' ' if character != ' ' => {
-                    self.text.push_str("\\u00");
-                    self.text.push(if character < '\u{10}' { '0' } else { '1' });
-                    self.text.push(char::from(b"0123456789abcdef"[character as usize % 16]));
-                }
-                _ => self.text.push(character),
+                _ => {}
             }
+            self.0.push(byte);
         }
-        self.text.push('"');
-    }
-}
-
-impl Members<'_> {
-    fn separate(&mut self) {
-        if self.comma {
-            self.json.text.push(',');
-        }
-        self.comma = true;
-    }
-
-    fn name(&mut self, name: &str) {
-        self.separate();
-        self.json.quoted(name);
-        self.json.text.push(':');
-    }
-
-    fn finish(self) -> Written {
-        self.json.text.push(self.close);
-        Ok(())
-    }
-}
-
-impl<'a> Serializer for &'a mut Json {
-    type Ok = ();
-    type Error = Never;
-    type SerializeSeq = Members<'a>;
-    type SerializeTuple = Impossible<(), Never>;
-    type SerializeTupleStruct = Impossible<(), Never>;
-    type SerializeTupleVariant = Impossible<(), Never>;
-    type SerializeMap = Members<'a>;
-    type SerializeStruct = Members<'a>;
-    type SerializeStructVariant = Impossible<(), Never>;
-
-    fn serialize_bool(self, value: bool) -> Written {
-        self.text.push_str(if value { "true" } else { "false" });
-        Ok(())
-    }
-
-    fn serialize_i8(self, value: i8) -> Written {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i16(self, value: i16) -> Written {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i32(self, value: i32) -> Written {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i64(self, value: i64) -> Written {
-        self.signed(value);
-        Ok(())
-    }
-
-    fn serialize_u8(self, value: u8) -> Written {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u16(self, value: u16) -> Written {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u32(self, value: u32) -> Written {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u64(self, value: u64) -> Written {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_f32(self, value: f32) -> Written {
-        self.serialize_f64(value.into())
-    }
-
-    fn serialize_f64(self, value: f64) -> Written {
-        self.float(value);
-        Ok(())
-    }
-
-    fn serialize_char(self, value: char) -> Written {
-        self.serialize_str(value.encode_utf8(&mut [0; 4]))
-    }
-
-    fn serialize_str(self, value: &str) -> Written {
-        self.quoted(value);
-        Ok(())
-    }
-
-    fn serialize_bytes(self, _: &[u8]) -> Written {
-        unwritten()
-    }
-
-    fn serialize_none(self) -> Written {
-        self.serialize_unit()
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
-        value.serialize(self)
-    }
-
-    fn serialize_unit(self) -> Written {
-        self.text.push_str("null");
-        Ok(())
-    }
-
-    fn serialize_unit_struct(self, _: &'static str) -> Written {
-        self.serialize_unit()
-    }
-
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
-        self.serialize_str(variant)
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Written {
-        value.serialize(self)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Written {
-        unwritten()
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Members<'a>, Never> {
-        Ok(self.open('[', ']'))
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Never> {
-        unwritten()
-    }
-
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Never> {
-        unwritten()
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Never> {
-        unwritten()
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, Never> {
-        Ok(self.open('{', '}'))
-    }
-
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Never> {
-        Ok(self.open('{', '}'))
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, Never> {
-        unwritten()
-    }
-}
-
-impl SerializeSeq for Members<'_> {
-    type Ok = ();
-    type Error = Never;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        self.separate();
-        value.serialize(&mut *self.json)
-    }
-
-    fn end(self) -> Written {
-        self.finish()
-    }
-}
-
-impl SerializeMap for Members<'_> {
-    type Ok = ();
-    type Error = Never;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
-        self.separate();
-        key.serialize(&mut *self.json)?;
-        self.json.text.push(':');
-        Ok(())
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        value.serialize(&mut *self.json)
-    }
-
-    fn end(self) -> Written {
-        self.finish()
-    }
-}
-
-impl SerializeStruct for Members<'_> {
-    type Ok = ();
-    type Error = Never;
-
-    // Out of line: a report has forty fields of five types.
-    #[inline(never)]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Written {
-        self.name(name);
-        value.serialize(&mut *self.json)
-    }
-
-    fn end(self) -> Written {
-        self.finish()
-    }
-}
-
-/// A shape that no report has.
-fn unwritten() -> ! {
-    unimplemented!("a shape that no report has")
-}
-
-impl fmt::Display for Never {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
-    }
-}
-
-impl std::error::Error for Never {}
-
-impl Error for Never {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        unwritten()
+        self.raw(b"\"");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use beacon::StreamReport;
-    use serde_json::{Value, from_str, json};
+    use serde_json::{Value, from_str, json, to_value};
 
     use super::*;
 
+    const GOLDEN: [&str; 3] = [
+        include_str!("../../beacon/tests/golden/v1-full.json"),
+        include_str!("../../beacon/tests/golden/v1-open.json"),
+        include_str!("../../beacon/tests/golden/v1-bare.json"),
+    ];
+
     #[test]
     fn every_field_of_a_report_is_written_as_serde_json_does() {
-        for golden in [
-            include_str!("../../beacon/tests/golden/v1-full.json"),
-            include_str!("../../beacon/tests/golden/v1-open.json"),
-            include_str!("../../beacon/tests/golden/v1-bare.json"),
-        ] {
-            let report: StreamReport = from_str(golden).unwrap();
+        for golden in GOLDEN {
+            let mut report: StreamReport = from_str(golden).unwrap();
+            (report.site, report.dropped) = (None, None);
             let ours: StreamReport = from_str(&to_json(&report)).unwrap();
-            assert_eq!(ours.tpot_ms.is_some(), report.tpot_ms.is_some());
-            assert_eq!(StreamReport { tpot_ms: None, ..ours }, StreamReport { tpot_ms: None, ..report });
+            report.tpot_ms = report.tpot_ms.map(|ms| (ms * 1000.0).round() / 1000.0);
+            assert_eq!(ours, report);
+        }
+    }
+
+    #[test]
+    fn the_golden_report_has_every_field() {
+        let mut report: StreamReport = from_str(GOLDEN[0]).unwrap();
+        report.open = true;
+        let written: Value = from_str(&to_json(&report)).unwrap();
+        let theirs = to_value(&report).unwrap();
+        for (name, value) in theirs.as_object().unwrap() {
+            let elsewhere = ["site", "dropped"].contains(&name.as_str());
+            assert_eq!(written.get(name).is_none(), elsewhere, "{name}");
+            if let (false, Some(inner)) = (elsewhere, value.as_object()) {
+                assert_eq!(written[name].as_object().unwrap().len(), inner.len(), "{name}");
+            }
         }
     }
 
     #[test]
     fn numbers_are_whole_thousandths() {
-        let written = |value: f64| to_json(&value);
         let cases = [
             (0.0, "0"),
             (0.1, "0.1"),
@@ -372,18 +287,23 @@ mod tests {
             (0.0004, "0"),
             (-1.5, "-1.5"),
             (1_700_000_000_000.5, "1700000000000.5"),
-            (f64::NAN, "null"),
         ];
         for (value, expected) in cases {
-            assert_eq!(written(value), expected);
+            assert_eq!(written(|json| json.float(value)), expected);
         }
-        assert_eq!(to_json(&u64::MAX), "18446744073709551615");
-        assert_eq!(to_json(&i32::MIN), "-2147483648");
+        assert_eq!(written(|json| json.integer(u64::MAX)), "18446744073709551615");
     }
 
     #[test]
     fn any_string_reads_back_as_it_was() {
         let text = (0..=0x2100).filter_map(char::from_u32).collect::<String>() + "\u{1f600}";
-        assert_eq!(from_str::<Value>(&to_json(&text)).unwrap(), json!(text));
+        let quoted = written(|json| json.quoted(text.as_bytes()));
+        assert_eq!(from_str::<Value>(&quoted).unwrap(), json!(text));
+    }
+
+    fn written(write: impl FnOnce(&mut Json)) -> String {
+        let mut json = Json(Vec::new());
+        write(&mut json);
+        String::from_utf8(json.0).unwrap()
     }
 }

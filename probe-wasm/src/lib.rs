@@ -18,6 +18,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::Window;
 
 use crate::options::Options;
+use crate::page::{Device, Place};
 use crate::session::{Opening, Session};
 
 // SAFETY: the module has no shared memory, so only the page's own thread ever runs in it.
@@ -42,8 +43,8 @@ struct Probe {
 #[allow(clippy::needless_pass_by_value, reason = "what crosses is handed over, not lent")]
 pub fn begin(window: Window, options: JsValue, wake: Function, visible: bool) {
     send::call_when_due(wake);
-    let page = page::of_browser(&window);
-    let session = Session::new(Options::decode(&options), page, clock::resolution(), visible);
+    let (options, device) = (Options::decode(&options), Device::of(&window));
+    let session = Session::new(options, device, clock::resolution(), visible);
     PROBE.set(Some(Probe { window, session }));
 }
 
@@ -53,8 +54,8 @@ pub fn begin(window: Window, options: JsValue, wake: Function, visible: bool) {
 pub fn open(key: u32, id: &JsValue, request: f64, submit: f64, model: &JsValue) {
     with(|Probe { window, session }| {
         let id = id.as_string().unwrap_or_default();
-        let page = page::of_moment(window);
-        session.open(key, Opening { id, request, submit, model: model.as_string(), page });
+        let place = Place::now(window);
+        session.open(key, Opening { id, request, submit, model: model.as_string(), place });
     });
 }
 

@@ -1,56 +1,65 @@
 //! Where the user is: the browser's own words come in, families and classes go out, and nothing
 //! that could tell one user from another.
 
-use beacon::Page;
 use js_sys::Reflect;
 use wasm_bindgen::JsValue;
 use web_sys::Window;
 
 /// What holds for the whole life of the page.
-pub(crate) fn of_browser(window: &Window) -> Page {
-    let navigator = window.navigator();
-    let agent = navigator.user_agent().unwrap_or_default();
-    let [browser, os, device] = families(agent.as_bytes(), navigator.max_touch_points() > 1);
-    Page {
-        browser: browser.map(Into::into),
-        os: os.map(Into::into),
-        device: device.map(Into::into),
-        ..Page::default()
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Device {
+    /// Browser family.
+    pub(crate) browser: Option<&'static str>,
+    /// Operating system family.
+    pub(crate) os: Option<&'static str>,
+    /// `desktop`, `mobile` or `tablet`.
+    pub(crate) device: Option<&'static str>,
+}
+
+/// What a request of this moment is made over.
+pub(crate) struct Place {
+    /// Path with ids replaced.
+    pub(crate) route: String,
+    /// The browser's class of the connection, where it has one.
+    pub(crate) connection: Option<String>,
+}
+
+impl Device {
+    pub(crate) fn of(window: &Window) -> Self {
+        let navigator = window.navigator();
+        let agent = navigator.user_agent().unwrap_or_default();
+        Self::by(agent.as_bytes(), navigator.max_touch_points() > 1)
+    }
+
+    /// By the user agent string: the first word found decides, as each browser names those that it
+    /// wants to be taken for after itself.
+    fn by(agent: &[u8], touch: bool) -> Self {
+        // An iPad takes itself for a Mac, but no Mac has a touch screen.
+        let pad = has(agent, "iPad") || (touch && has(agent, "Macintosh"));
+        let os = if pad { Some("ios") } else { first(agent, SYSTEMS) };
+        let device = if !pad && has(agent, "Mobi") {
+            "mobile"
+        } else if pad || has(agent, "Android") {
+            "tablet"
+        } else {
+            "desktop"
+        };
+        Self { browser: first(agent, BROWSERS), os, device: os.map(|_| device) }
     }
 }
 
-/// The route at this moment, and the browser's class of the connection where it has one.
-pub(crate) fn of_moment(window: &Window) -> Page {
-    let path = window.location().pathname().unwrap_or_default();
-    let connection = member(&window.navigator(), "connection");
-    Page {
-        route: Some(route(&path).into()),
+impl Place {
+    pub(crate) fn now(window: &Window) -> Self {
+        let path = window.location().pathname().unwrap_or_default();
         // Only some browsers have it, and web-sys only what all have.
-        connection: member(&connection, "effectiveType").as_string().map(Into::into),
-        ..Page::default()
+        let connection = member(&window.navigator(), "connection");
+        Self { route: route(&path), connection: member(&connection, "effectiveType").as_string() }
     }
 }
 
 /// `undefined` where there is no such thing.
 pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
-}
-
-/// Browser, operating system and device by the user agent string: the first word found decides, as
-/// each browser names those that it wants to be taken for after itself.
-fn families(agent: &[u8], touch: bool) -> [Option<&'static str>; 3] {
-    let browser = first(agent, BROWSERS);
-    // An iPad takes itself for a Mac, but no Mac has a touch screen.
-    let pad = has(agent, "iPad") || (touch && has(agent, "Macintosh"));
-    let os = if pad { Some("ios") } else { first(agent, SYSTEMS) };
-    let device = if !pad && has(agent, "Mobi") {
-        "mobile"
-    } else if pad || has(agent, "Android") {
-        "tablet"
-    } else {
-        "desktop"
-    };
-    [browser, os, os.map(|_| device)]
 }
 
 fn first(agent: &[u8], families: &[(&str, &'static str)]) -> Option<&'static str> {
@@ -132,6 +141,11 @@ mod tests {
         }
     }
 
+    fn families(agent: &str, touch: bool) -> [Option<&'static str>; 3] {
+        let Device { browser, os, device } = Device::by(agent.as_bytes(), touch);
+        [browser, os, device]
+    }
+
     #[test]
     fn a_browser_is_known_by_the_first_name_that_is_its_own() {
         let mac = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15";
@@ -165,8 +179,8 @@ mod tests {
             (mac, true, ["safari", "ios", "tablet"]),
         ];
         for (agent, touch, expected) in cases {
-            assert_eq!(families(agent.as_bytes(), touch), expected.map(Some), "{agent}");
+            assert_eq!(families(agent, touch), expected.map(Some), "{agent}");
         }
-        assert_eq!(families(b"something else", false), [None; 3]);
+        assert_eq!(families("something else", false), [None; 3]);
     }
 }

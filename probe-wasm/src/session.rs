@@ -9,13 +9,15 @@ use probe_core::{End, Meter, Timestamp};
 
 use crate::json::to_json;
 use crate::options::Options;
+use crate::page::{Device, Place};
 
 /// The streams that the facade has not forgotten; it bounds how many there are.
 pub(crate) struct Session {
     options: Options,
-    page: Page,
+    device: Device,
     clock_resolution_ms: Option<f64>,
-    visible: bool,
+    /// Now.
+    seen: Seen,
     streams: Vec<Stream>,
 }
 
@@ -28,18 +30,27 @@ pub(crate) struct Opening {
     pub(crate) submit: f64,
     /// As the request names it.
     pub(crate) model: Option<String>,
-    /// Route and connection at this moment.
-    pub(crate) page: Page,
+    pub(crate) place: Place,
 }
 
 struct Stream {
     key: u32,
     meter: Meter,
+    seen: Seen,
 }
 
+/// How the page was while a stream ran, a bit each: visible, hidden.
+#[derive(Clone, Copy)]
+struct Seen(usize);
+
 impl Session {
-    pub(crate) fn new(options: Options, page: Page, clock_resolution_ms: Option<f64>, visible: bool) -> Self {
-        Self { options, page, clock_resolution_ms, visible, streams: Vec::new() }
+    pub(crate) fn new(
+        options: Options,
+        device: Device,
+        clock_resolution_ms: Option<f64>,
+        visible: bool,
+    ) -> Self {
+        Self { options, device, clock_resolution_ms, seen: Seen::of(visible), streams: Vec::new() }
     }
 
     /// A request was made.
@@ -48,19 +59,23 @@ impl Session {
         if !opening.submit.is_nan() {
             meter.on_submit(Timestamp::from_ms(opening.submit));
         }
+        let (Options { use_case, provider, release }, Device { browser, os, device }) =
+            (self.options, self.device);
         let report = meter.settle();
-        report.use_case = self.options.use_case.clone();
-        report.provider = self.options.provider.clone();
+        report.use_case = use_case.map(Cow::Borrowed);
+        report.provider = provider.map(Cow::Borrowed);
         report.model = opening.model.map(Cow::Owned);
         report.clock_resolution_ms = self.clock_resolution_ms;
         report.page = Some(Page {
-            release: self.options.release.clone(),
-            visibility: Some(visibility(self.visible)),
-            route: opening.page.route,
-            connection: opening.page.connection,
-            ..self.page.clone()
+            browser: browser.map(Cow::Borrowed),
+            os: os.map(Cow::Borrowed),
+            device: device.map(Cow::Borrowed),
+            connection: opening.place.connection.map(Cow::Owned),
+            visibility: None,
+            release: release.map(Cow::Borrowed),
+            route: Some(Cow::Owned(opening.place.route)),
         });
-        self.streams.push(Stream { key, meter });
+        self.streams.push(Stream { key, meter, seen: self.seen });
     }
 
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: &str) {
@@ -83,8 +98,11 @@ impl Session {
 
     /// The JSON of the stream as it is now, each a revision of its own. Empty for an unknown stream.
     pub(crate) fn report(&mut self, key: u32) -> String {
-        let Some(meter) = self.meter(key) else { return String::new() };
+        let Some(Stream { meter, seen, .. }) = self.stream(key) else { return String::new() };
         let report = meter.settle();
+        if let Some(page) = &mut report.page {
+            page.visibility = Some(Cow::Borrowed(seen.word()));
+        }
         let json = to_json(report);
         report.rev += 1;
         json
@@ -96,22 +114,29 @@ impl Session {
 
     /// The page was shown or hidden.
     pub(crate) fn set_visible(&mut self, visible: bool) {
-        self.visible = visible;
+        self.seen = Seen::of(visible);
         for stream in &mut self.streams {
-            let page = stream.meter.settle().page.get_or_insert_default();
-            if page.visibility != Some(visibility(visible)) {
-                page.visibility = Some("mixed".into());
-            }
+            stream.seen.0 |= self.seen.0;
         }
     }
 
     fn meter(&mut self, key: u32) -> Option<&mut Meter> {
-        self.streams.iter_mut().find(|stream| stream.key == key).map(|stream| &mut stream.meter)
+        self.stream(key).map(|stream| &mut stream.meter)
+    }
+
+    fn stream(&mut self, key: u32) -> Option<&mut Stream> {
+        self.streams.iter_mut().find(|stream| stream.key == key)
     }
 }
 
-fn visibility(visible: bool) -> Cow<'static, str> {
-    if visible { "visible".into() } else { "hidden".into() }
+impl Seen {
+    fn of(visible: bool) -> Self {
+        Self(if visible { 1 } else { 2 })
+    }
+
+    fn word(self) -> &'static str {
+        ["", "visible", "hidden", "mixed"][self.0]
+    }
 }
 
 /// By the numbers of `js/ends.js`.

@@ -11,16 +11,15 @@ const PAGE_GONE: u8 = 4;
 const UNSEEN: u8 = 5;
 
 fn session() -> Session {
-    let options =
-        Options { use_case: Some("chat".into()), release: Some("1.2".into()), ..Options::default() };
-    let page = Page { browser: Some("chrome".into()), ..Page::default() };
-    Session::new(options, page, Some(0.1), true)
+    let options = Options { use_case: Some("chat"), release: Some("1.2"), ..Options::default() };
+    let device = Device { browser: Some("chrome"), ..Device::default() };
+    Session::new(options, device, Some(0.1), true)
 }
 
 fn open(session: &mut Session, key: u32) {
-    let page = Page { route: Some("/chat".into()), ..Page::default() };
+    let place = Place { route: "/chat".into(), connection: None };
     let model = Some("m".into());
-    session.open(key, Opening { id: format!("{key:032}"), request: 0.0, submit: f64::NAN, model, page });
+    session.open(key, Opening { id: format!("{key:032}"), request: 0.0, submit: f64::NAN, model, place });
 }
 
 fn begin(session: &mut Session, key: u32) {
@@ -64,8 +63,8 @@ fn each_report_is_a_revision_with_what_the_page_said() {
 
 #[test]
 fn what_the_answer_proves_goes_before_what_the_page_said() {
-    let options = Options { provider: Some("mine".into()), ..Options::default() };
-    let mut session = Session::new(options, Page::default(), None, true);
+    let options = Options { provider: Some("mine"), ..Options::default() };
+    let mut session = Session::new(options, Device::default(), None, true);
     begin(&mut session, 1);
     assert_eq!(report(&mut session, 1).provider.as_deref(), Some("mine"));
     session.chunk(1, 50.0, b"data: {\"choices\":[],\"time_info\":{}}\n\n");
