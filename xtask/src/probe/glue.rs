@@ -72,7 +72,7 @@ fn ours(item: &str) -> &str {
 const IMPORT: &str = "__wb";
 
 /// Beginnings of wasm-bindgen's helpers, and what stands in their place.
-const OURS: [(&str, &str); 9] = [
+const OURS: [(&str, &str); 10] = [
     ("function handleError(", ""),
     // The few strings are encoded once each: no need to guess lengths.
     (
@@ -89,8 +89,16 @@ const OURS: [(&str, &str); 9] = [
     ("let numBytesDecoded", ""),
     // Where a string comes in, not where bytes do: no need to keep it.
     ("function getDataViewMemory0(", "const getDataViewMemory0 = () => new DataView(wasm.memory.buffer);"),
-    // The one closure is a timer's, and Rust drops it: there is nothing for a finaliser to find.
-    ("const CLOSURE_DTORS", "const CLOSURE_DTORS = { register() {}, unregister() {} };"),
+    // The one closure is a timer's: Rust drops it, once and never while it runs.
+    (
+        "function makeMutClosure(",
+        "function makeMutClosure(arg0, arg1, f) {
+    const real = () => f(arg0, arg1);
+    real._wbg_cb_unref = () => wasm.__wbindgen_destroy_closure(arg0, arg1);
+    return real;
+}",
+    ),
+    ("const CLOSURE_DTORS", ""),
 ];
 
 #[cfg(test)]
