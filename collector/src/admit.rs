@@ -11,7 +11,7 @@ use serde_json::error::Category;
 
 use crate::config::Site;
 use crate::error::{ApiError, Reason};
-use crate::seen::StreamId;
+use crate::streams::StreamId;
 
 /// A report that passed every limit; only this file makes one.
 #[derive(Debug)]
@@ -78,10 +78,10 @@ impl<'de> Visitor<'de> for ReportsVisitor {
 }
 
 /// A report back from the journal, where only what was accepted stands.
-pub(crate) fn replay(json: String) -> Result<Accepted, serde_json::Error> {
-    let report: StreamReport = serde_json::from_str(&json)?;
+pub(crate) fn replay(json: &[u8]) -> Result<(StreamId, StreamReport), serde_json::Error> {
+    let report: StreamReport = serde_json::from_slice(json)?;
     let id = u128::from_str_radix(&report.id, 16).map_err(serde::de::Error::custom)?;
-    Ok(Accepted { id, report, json })
+    Ok((id, report))
 }
 
 fn accept(mut report: StreamReport, site: &Site) -> Result<Accepted, Refused> {

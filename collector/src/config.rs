@@ -21,7 +21,7 @@ use crate::slo::Targets;
 pub struct Config {
     /// Address to listen on. Default `127.0.0.1:8787`; any other than loopback needs `admin_token`.
     pub listen: SocketAddr,
-    /// Folder of the SQLite file. Default `./llm-rum-data`; made when missing.
+    /// Folder of the SQLite file and the journal. Default `./llm-rum-data`; made when missing.
     pub data: PathBuf,
     /// Whoever shows it may read the dashboard's data and `/metrics`. Default none: then only
     /// requests to a loopback host are answered. At least 16 bytes.

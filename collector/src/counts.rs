@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use beacon::Dropped;
 
 use crate::error::Reason;
+use crate::journal::Damage;
 use crate::series::Overflow;
 
 /// What became of an accepted report.
@@ -22,7 +23,7 @@ pub(crate) enum Handled {
     Stale,
     /// Later than the earlier revision was kept for: it cannot be replaced, and stays.
     Late,
-    /// The journal held bytes that are no report.
+    /// The journal held bytes that are no report, or no longer a whole one.
     Unreadable,
 }
 
@@ -60,11 +61,13 @@ pub(crate) enum Kind {
     Dropped,
     /// What came in, counted on its own: it must agree with what became of it.
     Received,
+    /// What the journal was found to have lost at a start, by kind.
+    Repair,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Beacon, Self::Report, Self::Overflow, Self::Dropped, Self::Received];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Beacon, Self::Report, Self::Overflow, Self::Dropped, Self::Received, Self::Repair];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -73,6 +76,7 @@ impl Kind {
             Self::Overflow => "overflow",
             Self::Dropped => "dropped",
             Self::Received => "received",
+            Self::Repair => "repair",
         }
     }
 }
@@ -135,6 +139,13 @@ impl Counts {
 
     pub(crate) fn handled(&mut self, handled: Handled) {
         self.handled[handled as usize] += 1;
+    }
+
+    /// What the journal held beside whole batches.
+    pub(crate) fn damaged(&mut self, damage: Damage) {
+        self.handled[Handled::Unreadable as usize] += damage.unreadable;
+        self.add(Kind::Repair, "", "torn_end", damage.torn);
+        self.add(Kind::Repair, "", "damaged", damage.unreadable);
     }
 
     pub(crate) fn overflow(&mut self, site: &str, overflow: Overflow) {

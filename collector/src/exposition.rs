@@ -23,16 +23,18 @@ use crate::rollup::minute_of;
 use crate::series::Series;
 use crate::state::AppState;
 use crate::store::{Filter, SeriesSnapshot, Snapshot, StreamsAsked, read};
+use crate::streams::Place;
 use crate::totals::{Buckets, Classic};
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), clock::now_ms());
+    let listing = state.listing().clone();
     let read_all = move |store: &rusqlite::Connection| {
         let snapshot = read::snapshot(store, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             Form::Text => None,
-            Form::Protobuf => Some(Exemplars::of(&read::streams(store, &newest(now_ms))?.streams)),
+            Form::Protobuf => Some(Exemplars::of(&listing.newest(store, &newest(now_ms))?.streams)),
         };
         Ok((snapshot, exemplars))
     };
@@ -52,7 +54,7 @@ fn newest(now_ms: i64) -> StreamsAsked {
         filter: Filter::default(),
         outcome: None,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
-        before: i64::MAX,
+        before: Place::MAX,
         limit: MOST_EXEMPLARS,
     }
 }
@@ -170,7 +172,7 @@ impl Scrape {
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 4] {
+    fn own_counts(&self) -> [MetricFamily; 5] {
         let counts = &self.snapshot.counts;
         let of = |kind, label: &'static str| {
             counts.iter(kind).map(move |(key, count)| {
@@ -203,6 +205,11 @@ impl Scrape {
                 "llm_rum_probe_dropped_total",
                 "What probes say they had to drop, by reason.",
                 of(Kind::Dropped, "reason").collect(),
+            ),
+            counter(
+                "llm_rum_journal_repairs_total",
+                "Ends and stretches of the journal that were not whole at a start, by kind.",
+                of(Kind::Repair, "kind").collect(),
             ),
         ]
     }

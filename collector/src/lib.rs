@@ -2,7 +2,7 @@
 //! metrics go out. Each stage of the way is one file, in the order of the modules below.
 //!
 //! [`ingest`] takes a request, [`admit`] judges its reports, [`journal`] keeps them before they are
-//! answered, [`rollup`] counts them, [`store`] holds what was counted, [`query`] and [`exposition`]
+//! answered, [`counter`] has [`rollup`] count them, [`store`] holds what was counted, [`query`] and [`exposition`]
 //! answer from it.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -15,6 +15,7 @@ mod clock;
 mod codec;
 mod config;
 mod connection;
+mod counter;
 mod counts;
 mod error;
 mod exposition;
@@ -27,12 +28,12 @@ mod origin;
 mod pace;
 mod query;
 mod rollup;
-mod seen;
 mod series;
 mod server;
 mod slo;
 mod state;
 mod store;
+mod streams;
 mod tally;
 mod totals;
 mod verdict;

@@ -1,18 +1,18 @@
-//! What the reports add up to, in memory: accepted reports come in, windows, totals, stream rows and
-//! counts go out to the store. Each stream counts once, as its latest revision says.
+//! What the reports add up to, in memory: accepted reports come in, windows, totals, counts and what
+//! is remembered of each stream go out to the store. Each stream counts once, as its latest revision says.
 
 use std::collections::HashMap;
-use std::mem;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::StreamReport;
 
-use crate::admit::Accepted;
 use crate::config::Config;
 use crate::counts::{Counts, Handled};
-use crate::seen::{Known, Seen, StreamId};
+use crate::journal::At;
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
-use crate::store::{Changes, Counted, JournalSeq, Loaded, StoreError, StreamRow};
+use crate::store::{Changes, Loaded, StoreError};
+use crate::streams::{Counted, Memory, Place, Stream, StreamId, Streams};
 use crate::tally::Tally;
 use crate::totals::Total;
 
@@ -20,10 +20,8 @@ use crate::totals::Total;
 pub(crate) trait Earlier {
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError>;
-    /// A stream as it was last stored.
-    fn stream(&self, place: i64) -> Result<Option<StreamRow>, StoreError>;
     /// A report from the journal.
-    fn report(&self, seq: JournalSeq) -> Result<Option<StreamReport>, StoreError>;
+    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
 }
 
 /// One minute of one series.
@@ -40,12 +38,17 @@ pub(crate) struct Rollup {
     /// By use case, looked up in the configuration once.
     targets: HashMap<String, Targets>,
     config: Config,
-    seen: Seen,
+    /// Queries list from it.
+    streams: Arc<RwLock<Streams>>,
+    /// Place of the first revision that the store does not have.
+    unstored_from: Place,
+    /// Revisions before it that were counted since the last flush.
+    settled: Vec<Place>,
     series: Book,
     windows: HashMap<WindowKey, Dirty<Tally>>,
     totals: Vec<Dirty<Total>>,
-    rows: Rows,
-    next_place: i64,
+    /// Position in the journal up to which everything is counted.
+    applied: u64,
     pub(crate) counts: Counts,
 }
 
@@ -56,109 +59,118 @@ struct Dirty<T> {
     changed: bool,
 }
 
-/// Stream rows that the store does not have yet, in order of arrival.
-#[derive(Default)]
-struct Rows {
-    in_order: Vec<StreamRow>,
-    by_place: HashMap<i64, usize>,
-    /// Reports in the journal that no row is about.
-    superseded: Vec<JournalSeq>,
-}
-
 impl Rollup {
     /// The state that the store was left in.
     pub(crate) fn new(config: Config, loaded: Loaded) -> Self {
-        let keep_ms = i64::from(config.dedupe.minutes) * MINUTE_MS;
-        let mut seen = Seen::new(config.dedupe.ids, keep_ms);
-        for (id, known) in loaded.known {
-            seen.put(id, known);
-        }
+        let memory = Memory {
+            most: config.dedupe.ids,
+            keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
+            listed: config.store.streams_kept as usize,
+        };
+        let streams = Streams::new(memory, loaded.streams);
         let stored = |value| Dirty { value, changed: false };
         Self {
             settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
-            seen,
+            unstored_from: streams.next(),
+            streams: Arc::new(RwLock::new(streams)),
+            settled: Vec::new(),
             series: Book::new(config.limits.clone(), loaded.series),
             windows: HashMap::new(),
             totals: loaded.totals.into_iter().map(stored).collect(),
-            rows: Rows::default(),
-            next_place: loaded.next_place,
+            applied: loaded.applied,
             counts: loaded.counts,
             config,
         }
     }
 
+    /// The streams that are remembered, for listing them.
+    pub(crate) fn streams(&self) -> Arc<RwLock<Streams>> {
+        self.streams.clone()
+    }
+
     /// Counts one report that arrived at `received_ms`, or finds that it is known. The journal holds it
-    /// at `seq`.
+    /// at `at`.
     pub(crate) fn apply(
         &mut self,
-        Accepted { id, report, .. }: Accepted,
-        seq: JournalSeq,
+        id: StreamId,
+        report: &StreamReport,
+        at: At,
         received_ms: i64,
         earlier: &impl Earlier,
     ) -> Result<(), StoreError> {
-        let known = self.seen.get(id);
+        let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => Handled::New,
             Some(known) if report.rev == known.rev => Handled::Duplicate,
             Some(known) if report.rev < known.rev => Handled::Stale,
-            Some(known) if known.counted => self.take_back(known, earlier)?,
-            Some(_) => Handled::Revised,
+            Some(known) => self.take_back(&known, earlier)?,
         };
         self.counts.handled(handled);
         if !handled.changes_state() {
-            self.rows.superseded.push(seq);
             return Ok(());
         }
         self.counts.dropped(report.dropped.as_ref());
-        let series = self.series.of(&report, {
+        let series = self.series.of(report, {
             let site = report.site.as_deref().unwrap_or_default();
             let counts = &mut self.counts;
             move |kind| counts.overflow(site, kind)
         });
-        let totalled = known.is_some_and(|known| known.totalled);
-        let place = known.map_or(self.next_place, |known| known.place);
-        self.next_place = self.next_place.max(place + 1);
-        let mut row = StreamRow {
-            place,
+        let mut stream = Stream {
             id,
             rev: report.rev,
             outcome: report.outcome,
             series,
             counted: None,
-            totalled,
+            totalled: known.is_some_and(|known| known.totalled),
+            superseded: false,
             received_ms,
-            report: seq,
+            at,
         };
         if !report.open {
-            self.count(&mut row, &report, earlier)?;
+            stream.counted = Some(self.count(&stream, report, earlier)?);
+            stream.totalled = true;
         }
-        let counted = row.counted.is_some();
-        self.seen.put(id, Known { rev: row.rev, place, received_ms, counted, totalled: row.totalled });
-        self.rows.put(row);
+        self.write_streams().put(stream);
         Ok(())
+    }
+
+    /// Everything up to this position in the journal was applied.
+    pub(crate) const fn applied_up_to(&mut self, position: u64) {
+        self.applied = position;
     }
 
     /// Counts every open stream that has been silent for too long, or is about to be forgotten, as
     /// what it last said.
     pub(crate) fn settle(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<(), StoreError> {
-        while let Some(id) = self.seen.silent(now_ms - self.settle_after_ms) {
-            self.settle_one(id, earlier)?;
+        let before_ms = now_ms - self.settle_after_ms;
+        loop {
+            let silent = self.write_streams().silent(before_ms);
+            let Some(place) = silent else { return Ok(()) };
+            self.settle_one(place, earlier)?;
         }
-        while let Some(id) = self.seen.crowded_out(now_ms) {
-            self.settle_one(id, earlier)?;
-        }
-        Ok(())
     }
 
-    /// The journal held bytes at `seq` that are no report.
-    pub(crate) fn skip_unreadable(&mut self, seq: JournalSeq) {
-        self.counts.handled(Handled::Unreadable);
-        self.rows.superseded.push(seq);
+    /// Forgets what is too old or too many; what is open among it is counted first.
+    pub(crate) fn forget(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<(), StoreError> {
+        loop {
+            let crowded_out = self.write_streams().crowded_out(now_ms);
+            let Some(place) = crowded_out else { return Ok(()) };
+            self.settle_one(place, earlier)?;
+        }
+    }
+
+    /// Revisions that the store does not have yet.
+    pub(crate) fn unstored(&self) -> u64 {
+        self.read_streams().next() - self.unstored_from
     }
 
     /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        let settled = self.settled.iter().filter_map(|&place| Some((place, streams.at(place)?)));
+        let fresh = streams.from(self.unstored_from).map(|(place, stream)| (place, *stream));
+        let revisions = settled.chain(fresh).filter(|(_, stream)| !stream.superseded).collect();
         let windows = self.windows.iter().filter(|(_, window)| window.changed);
         let totals = self.totals.iter().enumerate().filter(|(_, total)| total.changed);
         Changes {
@@ -166,8 +178,10 @@ impl Rollup {
             windows: windows.map(|(key, window)| (*key, window.value.encode())).collect(),
             totals: totals.map(|(id, total)| (id as SeriesId, total.value.encode())).collect(),
             counts: self.counts.unstored(),
-            rows: &self.rows.in_order,
-            superseded: &self.rows.superseded,
+            revisions,
+            remembered_from: streams.first(),
+            needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
+            applied: self.applied,
         }
     }
 
@@ -175,7 +189,9 @@ impl Rollup {
     pub(crate) fn stored(&mut self, now_ms: i64) {
         self.series.mark_stored();
         self.counts.mark_stored();
-        self.rows = Rows::default();
+        let next = self.read_streams().next();
+        self.unstored_from = next;
+        self.settled.clear();
         let recent = minute_of(now_ms) - 1;
         self.windows.retain(|key, window| {
             window.changed = false;
@@ -187,45 +203,48 @@ impl Rollup {
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back(&mut self, known: Known, earlier: &impl Earlier) -> Result<Handled, StoreError> {
-        let Some(row) = self.rows.get(known.place, earlier)? else { return Ok(Handled::Late) };
-        let Some(counted) = row.counted else { return Ok(Handled::Late) };
-        let Some(report) = earlier.report(row.report)? else { return Ok(Handled::Late) };
-        let at = WindowKey { minute: counted.minute, series: row.series };
+    fn take_back(&mut self, known: &Stream, earlier: &impl Earlier) -> Result<Handled, StoreError> {
+        let Some(counted) = known.counted else { return Ok(Handled::Revised) };
+        let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
+        let at = WindowKey { minute: counted.minute, series: known.series };
         Ok(match self.window(at, earlier)?.take_back(&report, counted.good) {
             true => Handled::Revised,
             false => Handled::Late,
         })
     }
 
-    fn settle_one(&mut self, id: StreamId, earlier: &impl Earlier) -> Result<(), StoreError> {
-        if let Some(known) = self.seen.get(id)
-            && let Some(mut row) = self.rows.get(known.place, earlier)?
-            && let Some(report) = earlier.report(row.report)?
-        {
-            self.count(&mut row, &report, earlier)?;
-            self.rows.put(row);
+    fn settle_one(&mut self, place: Place, earlier: &impl Earlier) -> Result<(), StoreError> {
+        let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
+        let counted = match earlier.report(stream.at)? {
+            Some(report) => self.count(&stream, &report, earlier)?,
+            None => {
+                // It cannot be counted any more, and is not asked for again.
+                self.counts.handled(Handled::Unreadable);
+                Counted { minute: minute_of(stream.received_ms), good: false }
+            }
+        };
+        self.write_streams().settle(place, counted);
+        if place < self.unstored_from {
+            self.settled.push(place);
         }
-        self.seen.mark_counted(id);
         Ok(())
     }
 
     fn count(
         &mut self,
-        row: &mut StreamRow,
+        stream: &Stream,
         report: &StreamReport,
         earlier: &impl Earlier,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Counted, StoreError> {
         let good = self.targets_of(report).met_by(report);
-        let at = WindowKey { minute: minute_of(row.received_ms), series: row.series };
+        let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         self.window(at, earlier)?.add(report, good);
-        row.counted = Some(Counted { minute: at.minute, good });
-        if !mem::replace(&mut row.totalled, true) {
-            let total = self.total(row.series);
+        if !stream.totalled {
+            let total = self.total(stream.series);
             total.changed = true;
             total.value.add(report);
         }
-        Ok(())
+        Ok(Counted { minute: at.minute, good })
     }
 
     fn window(&mut self, at: WindowKey, earlier: &impl Earlier) -> Result<&mut Tally, StoreError> {
@@ -259,29 +278,13 @@ impl Rollup {
         }
         &self.targets[use_case]
     }
-}
 
-impl Rows {
-    fn put(&mut self, row: StreamRow) {
-        match self.by_place.get(&row.place) {
-            Some(&at) => {
-                let before = mem::replace(&mut self.in_order[at], row);
-                if before.report != self.in_order[at].report {
-                    self.superseded.push(before.report);
-                }
-            }
-            None => {
-                self.by_place.insert(row.place, self.in_order.len());
-                self.in_order.push(row);
-            }
-        }
+    fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, place: i64, earlier: &impl Earlier) -> Result<Option<StreamRow>, StoreError> {
-        match self.by_place.get(&place) {
-            Some(&at) => Ok(Some(self.in_order[at].clone())),
-            None => earlier.stream(place),
-        }
+    fn write_streams(&self) -> RwLockWriteGuard<'_, Streams> {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

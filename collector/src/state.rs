@@ -8,10 +8,11 @@ use tokio::sync::oneshot;
 
 use crate::body::Room;
 use crate::config::{Config, Site};
+use crate::counter::{self, Started, Threads};
 use crate::counts::Door;
-use crate::journal::{Handle, Health, Journal};
+use crate::journal::{Health, Journal};
 use crate::pace::{NetworkPaces, SitePace};
-use crate::store::{Reader, StoreError};
+use crate::store::{Listing, Reader, StoreError};
 
 /// Shared by all handlers.
 #[derive(Clone)]
@@ -24,8 +25,9 @@ struct Shared {
     sites: Vec<OpenSite>,
     networks: NetworkPaces,
     room: Room,
-    journal: Journal,
+    journal: Arc<Journal>,
     reader: Reader,
+    listing: Listing,
     door: Arc<Door>,
     health: Arc<Health>,
 }
@@ -40,7 +42,7 @@ pub(crate) struct OpenSite {
 /// A collector at work on its folder.
 pub struct Collector {
     state: AppState,
-    journal: Handle,
+    threads: Threads,
     failed: oneshot::Receiver<()>,
 }
 
@@ -53,20 +55,22 @@ impl Collector {
         let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
         let (stopped, failed) = oneshot::channel();
-        let (journal, handle) = Journal::start(&config, door.clone(), health.clone(), stopped)?;
+        let Started { journal, listing, threads } =
+            counter::start(&config, door.clone(), health.clone(), stopped)?;
         let shared = Shared {
             keys: by_key(&config.sites),
             sites: config.sites.iter().map(OpenSite::new).collect(),
             networks: NetworkPaces::new(config.ingest.network_rate),
             room: Room::new(config.ingest.bodies_bytes),
             reader: Reader::new(&config.data),
+            listing,
             config,
             journal,
             door,
             health,
         };
         let state = AppState(Arc::new(shared));
-        Ok(Self { state, journal: handle, failed })
+        Ok(Self { state, threads, failed })
     }
 
     /// What [`app`](crate::app) needs.
@@ -86,7 +90,7 @@ impl Collector {
     /// # Errors
     /// Why the store failed, when it had.
     pub fn close(self) -> Result<(), StoreError> {
-        self.journal.stop()
+        self.threads.stop()
     }
 }
 
@@ -118,6 +122,10 @@ impl AppState {
 
     pub(crate) fn reader(&self) -> &Reader {
         &self.0.reader
+    }
+
+    pub(crate) fn listing(&self) -> &Listing {
+        &self.0.listing
     }
 
     pub(crate) fn door(&self) -> &Door {

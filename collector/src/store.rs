@@ -1,73 +1,41 @@
-//! What the collector keeps on disk, in terms of the pipeline: rows, changes and what is loaded at
-//! the start. `store/sqlite.rs` writes it, `store/read.rs` answers queries from it.
+//! What the collector keeps on disk, in terms of the pipeline: changes, and what is loaded at the start.
+//! `store/sqlite.rs` writes it, `store/read.rs` and `store/listing.rs` answer queries from it.
 
 mod checkpoint;
+mod layout;
+mod listing;
 pub(crate) mod read;
+mod remembered;
 mod sqlite;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-
-use beacon::Outcome;
 
 use crate::codec::UnreadableBlob;
 use crate::counts::{CountKey, Counts};
 use crate::rollup::WindowKey;
-use crate::seen::{Known, StreamId};
 use crate::series::{Series, SeriesId};
+use crate::streams::{Place, Stream};
 use crate::totals::Total;
 
+pub(crate) use listing::Listing;
 pub(crate) use read::{Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked};
 pub(crate) use sqlite::Writer;
 
-/// One stream as it stands.
-#[derive(Debug, Clone)]
-pub(crate) struct StreamRow {
-    /// Number of the row, in order of the streams' first arrival.
-    pub(crate) place: i64,
-    pub(crate) id: StreamId,
-    pub(crate) rev: u32,
-    pub(crate) outcome: Outcome,
-    pub(crate) series: SeriesId,
-    /// Where it is counted. `None` while it is open.
-    pub(crate) counted: Option<Counted>,
-    /// In the totals, which never take back.
-    pub(crate) totalled: bool,
-    /// When this revision arrived.
-    pub(crate) received_ms: i64,
-    /// Where the report stands in the journal.
-    pub(crate) report: JournalSeq,
-}
-
-/// Number of a report in the journal, in order of arrival.
-pub(crate) type JournalSeq = i64;
-
-/// A report in the journal that is in no window yet.
-pub(crate) struct JournalEntry {
-    pub(crate) seq: JournalSeq,
-    pub(crate) received_ms: i64,
-    /// The last of its batch.
-    pub(crate) ends_batch: bool,
-    pub(crate) json: String,
-}
-
-/// Where and how a stream is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
-    pub(crate) minute: i64,
-    /// It met the targets of that time.
-    pub(crate) good: bool,
-}
-
-/// Everything that goes into the store in one transaction, after which all of the journal is applied.
+/// Everything that goes into the store in one transaction, after which the journal is applied up to
+/// `applied`.
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     pub(crate) windows: Vec<(WindowKey, Vec<u8>)>,
     pub(crate) totals: Vec<(SeriesId, Vec<u8>)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
-    pub(crate) rows: &'a [StreamRow],
-    /// Reports in the journal that no stream row is about.
-    pub(crate) superseded: &'a [JournalSeq],
+    pub(crate) revisions: Vec<(Place, Stream)>,
+    /// Revisions before this place are forgotten.
+    pub(crate) remembered_from: Place,
+    /// The journal before this position is not needed, by what is remembered from then on.
+    pub(crate) needs_journal_from: u64,
+    pub(crate) applied: u64,
 }
 
 /// What the pipeline needs to go on where it stopped.
@@ -77,10 +45,9 @@ pub(crate) struct Loaded {
     /// By series.
     pub(crate) totals: Vec<Total>,
     pub(crate) counts: Counts,
-    /// Streams to be remembered, by arrival.
-    pub(crate) known: Vec<(StreamId, Known)>,
-    /// Of the next stream.
-    pub(crate) next_place: i64,
+    pub(crate) streams: BTreeMap<Place, Stream>,
+    /// Position in the journal up to which everything is counted.
+    pub(crate) applied: u64,
 }
 
 /// Why the store fails.
@@ -100,6 +67,17 @@ pub enum StoreError {
     /// Another process works on the same folder.
     #[error("another collector works on {0}")]
     InUse(PathBuf),
+    /// The journal's files cannot be read or made.
+    #[error("cannot use the journal")]
+    Journal(#[from] io::Error),
+    /// A version before the first release wrote it.
+    #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
+    Older {
+        /// Layout of the file.
+        found: i64,
+        /// The file.
+        path: PathBuf,
+    },
     /// A later version wrote it.
     #[error("the store has layout {found}, and this version knows up to {known}")]
     Newer {

@@ -9,7 +9,8 @@ use beacon::Outcome;
 use super::params::bad;
 use super::{ApiError, Params, Reason};
 use crate::state::AppState;
-use crate::store::{StoredStream, StreamsAsked, read};
+use crate::store::{StoredStream, StreamsAsked};
+use crate::streams::Place;
 
 /// Answers with the newest streams of a filter, of all that are kept unless a range is asked for.
 pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
@@ -25,8 +26,7 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         Some(word) => Some(
             Outcome::ALL
                 .into_iter()
-                .map(Outcome::as_str)
-                .find(|known| *known == word)
+                .find(|known| known.as_str() == word)
                 .ok_or_else(|| bad("`outcome` is none that a stream can have"))?,
         ),
     };
@@ -34,10 +34,11 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         filter: params.filter(),
         outcome,
         received_ms: range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)),
-        before: before.unwrap_or(i64::MAX),
+        before: before.map_or(Place::MAX, i64::cast_unsigned),
         limit: limit as usize,
     };
-    let page = state.reader().run(move |store| read::streams(store, &asked)).await?;
+    let listing = state.listing().clone();
+    let page = state.reader().run(move |store| listing.newest(store, &asked)).await?;
     let streams: Vec<_> = page.streams.iter().map(object).collect();
     let next = page.next.map_or("null".to_owned(), |place| format!("\"{place}\""));
     Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
@@ -51,7 +52,8 @@ pub(crate) async fn stream(
     let unknown = || ApiError::new(Reason::UnknownStream, "no stream has this id, or it is no longer kept");
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
-    let found = state.reader().run(move |store| read::stream(store, id)).await?;
+    let listing = state.listing().clone();
+    let found = state.reader().run(move |_| listing.one(id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 

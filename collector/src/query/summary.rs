@@ -72,11 +72,12 @@ pub(crate) async fn summary(
     params.only(&[])?;
     let (range, filter) = (params.range()?, params.filter());
     let targets = TargetsOf::of(&state, &filter);
+    let listing = state.listing().clone();
     let read_all = move |store: &rusqlite::Connection| {
         let (mut now, mut before) = (Tally::default(), Tally::default());
         read::windows(store, &filter, range.minutes(), |_, tally| now.merge(tally))?;
         read::windows(store, &filter, range.previous().minutes(), |_, tally| before.merge(tally))?;
-        let open = read::open_streams(store, &filter)?;
+        let open = listing.open(store, &filter)?;
         let mut overflow = BTreeMap::new();
         for (key, count) in read::counts(store)?.iter(Kind::Overflow) {
             if filter.site.as_ref().is_none_or(|site| *site == key.site) {

@@ -1,4 +1,4 @@
-//! The connections that read: filters and time ranges come in, tallies and stored reports go out.
+//! The connections that read: filters and time ranges come in, tallies go out.
 //! They see what the last transaction left, about a second behind, and never wait for the writer.
 
 use std::collections::HashMap;
@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
+use beacon::Outcome;
+use rusqlite::{Connection, OpenFlags, named_params};
 use tokio::sync::Semaphore;
 
+use super::StoreError;
 use super::sqlite::{FILE, load_counts};
-use super::{StoreError, StreamId};
 use crate::counts::Counts;
 use crate::series::{Series, SeriesId};
+use crate::streams::Place;
 use crate::tally::{Metric, Tally};
 use crate::totals::Total;
 
@@ -35,11 +37,11 @@ pub(crate) struct Filter {
 /// Which stored reports are asked for.
 pub(crate) struct StreamsAsked {
     pub(crate) filter: Filter,
-    pub(crate) outcome: Option<&'static str>,
+    pub(crate) outcome: Option<Outcome>,
     /// Latest revision arrived from the first up to, not including, the second.
     pub(crate) received_ms: (i64, i64),
     /// Cursor of the page before.
-    pub(crate) before: i64,
+    pub(crate) before: Place,
     pub(crate) limit: usize,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct StoredStream {
 /// Some stored reports, newest first, and where the next ones begin.
 pub(crate) struct Page {
     pub(crate) streams: Vec<StoredStream>,
-    pub(crate) next: Option<i64>,
+    pub(crate) next: Option<Place>,
 }
 
 /// Everything that Prometheus is told.
@@ -127,58 +129,6 @@ pub(crate) fn windows(
     Ok(())
 }
 
-/// How many streams of `filter` have neither ended nor been settled.
-pub(crate) fn open_streams(connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT count(*) FROM streams INDEXED BY streams_open CROSS JOIN series ON series.id = streams.series
-         WHERE minute IS NULL AND {IN_FILTER}"
-    ))?;
-    let count: i64 = statement.query_row(
-        named_params! {
-            ":site": filter.site, ":use_case": filter.use_case,
-            ":provider": filter.provider, ":model": filter.model,
-        },
-        |row| row.get(0),
-    )?;
-    Ok(count.cast_unsigned())
-}
-
-/// Stored reports, newest first.
-pub(crate) fn streams(connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
-    let StreamsAsked { filter, outcome, received_ms, before, limit } = asked;
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT reports.report, streams.received_ms, place
-         FROM streams CROSS JOIN series ON series.id = streams.series
-           CROSS JOIN reports ON reports.seq = streams.report
-         WHERE place < :before AND streams.received_ms >= :from AND streams.received_ms < :to
-           AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
-         ORDER BY place DESC LIMIT :limit"
-    ))?;
-    let rows = statement.query_map(
-        named_params! {
-            ":before": before, ":from": received_ms.0, ":to": received_ms.1, ":outcome": outcome,
-            ":limit": *limit as i64 + 1, ":site": filter.site, ":use_case": filter.use_case,
-            ":provider": filter.provider, ":model": filter.model,
-        },
-        |row| Ok((stored_stream(row)?, row.get::<_, i64>(2)?)),
-    )?;
-    let mut found = rows.collect::<Result<Vec<_>, _>>()?;
-    let more = found.len() > *limit;
-    found.truncate(*limit);
-    let next = found.last().filter(|_| more).map(|(_, place)| *place);
-    Ok(Page { streams: found.into_iter().map(|(stream, _)| stream).collect(), next })
-}
-
-/// One stored report. Rows are narrow and few: looking through them takes milliseconds, and an index over
-/// random ids would cost every flush more than all else it writes.
-pub(crate) fn stream(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT reports.report, streams.received_ms FROM streams JOIN reports ON reports.seq = streams.report
-         WHERE streams.id = ?1 ORDER BY place DESC LIMIT 1",
-    )?;
-    Ok(statement.query_row([id.to_be_bytes()], stored_stream).optional()?)
-}
-
 /// All counts since ever.
 pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     load_counts(connection)
@@ -223,11 +173,9 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     Ok(known.map(|(series, (sum, count))| (series, sum / count as f64)).collect())
 }
 
-fn stored_stream(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
-    Ok(StoredStream { json: row.get(0)?, received_ms: row.get(1)? })
-}
-
-const IN_FILTER: &str = "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
+/// The condition on a row of `series` that a [`Filter`] stands for.
+pub(super) const IN_FILTER: &str =
+    "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
     AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)";
 
 const MOST_CONNECTIONS: usize = 4;

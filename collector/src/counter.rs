@@ -1,0 +1,174 @@
+//! The thread that counts: kept batches come in, in the order of the journal; about once a second
+//! windows, totals, counts and the position up to which the journal is in them go into the store.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use crate::clock;
+use crate::config::Config;
+use crate::counts::Door;
+use crate::journal::{Health, Journal, Kept, KeptReport};
+use crate::rollup::Rollup;
+use crate::store::{Listing, StoreError, Writer};
+
+/// A collector's threads, at work.
+pub(crate) struct Started {
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) listing: Listing,
+    pub(crate) threads: Threads,
+}
+
+/// The thread that writes the journal and the one that counts. The latter ends when told to, or when
+/// the store cannot be read.
+pub(crate) struct Threads {
+    journal: Arc<Journal>,
+    writes: JoinHandle<()>,
+    counts: JoinHandle<Result<(), StoreError>>,
+}
+
+/// Counts what the journal still holds, then starts the threads. `stopped` is dropped when counting
+/// ends.
+pub(crate) fn start(
+    config: &Config,
+    door: Arc<Door>,
+    health: Arc<Health>,
+    stopped: oneshot::Sender<()>,
+) -> Result<Started, StoreError> {
+    let store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
+    let loaded = store.load()?;
+    let (applied, segments) = (loaded.applied, store.segments().clone());
+    let mut rollup = Rollup::new(config.clone(), loaded);
+    let mut batches = 0_u64;
+    let (journal, damage) =
+        Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
+            batches += 1;
+            count(&mut rollup, kept, &store)
+        })?;
+    if batches > 0 {
+        info!(batches, "Counted {batches} batches that the journal still held");
+    }
+    rollup.counts.damaged(damage);
+    rollup.counts.close_books();
+    let journal = Arc::new(journal);
+    let listing = Listing::new(rollup.streams(), store.segments().clone());
+    let mut counter =
+        Counter { journal: journal.clone(), store, rollup, door, health, flushes_until_trim: 0 };
+    counter.flush()?;
+    let writes = journal.start().map_err(StoreError::Thread)?;
+    let run = move || {
+        let _stopped = stopped;
+        let result = counter.run();
+        counter.journal.queue().give_up();
+        result
+    };
+    let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
+    let threads = Threads { journal: journal.clone(), writes, counts };
+    Ok(Started { journal, listing, threads })
+}
+
+impl Threads {
+    /// Writes and counts what waits, and ends the threads.
+    pub(crate) fn stop(self) -> Result<(), StoreError> {
+        self.journal.close();
+        self.writes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.counts.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// What the counting thread owns.
+struct Counter {
+    journal: Arc<Journal>,
+    store: Writer,
+    rollup: Rollup,
+    door: Arc<Door>,
+    health: Arc<Health>,
+    flushes_until_trim: u32,
+}
+
+impl Counter {
+    fn run(&mut self) -> Result<(), StoreError> {
+        let mut flush_at = Instant::now() + FLUSH_EVERY;
+        loop {
+            let taken = self.journal.queue().take(flush_at);
+            let (idle, last) = (taken.kept.is_empty(), taken.last);
+            for kept in taken.kept {
+                count(&mut self.rollup, kept, &self.store)?;
+            }
+            if last || Instant::now() >= flush_at || self.rollup.unstored() >= FLUSH_REVISIONS {
+                let begun = Instant::now();
+                self.flush()?;
+                flush_at = Instant::now() + FLUSH_EVERY.max(begun.elapsed() * FLUSH_SHARE);
+            }
+            self.journal.queue().counted(taken.held_bytes, self.rollup.unstored() >= MOST_UNSTORED);
+            if last {
+                return Ok(());
+            }
+            if !idle {
+                // Nobody waits for being counted: to be woken for each batch would cost as much as counting.
+                self.journal.queue().gather(GATHER);
+            }
+        }
+    }
+
+    /// Moves everything that was counted into the store. When that cannot be written, all stays in
+    /// memory, and the journal as it is.
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let now_ms = clock::now_ms();
+        self.journal.probe();
+        self.rollup.settle(now_ms, &self.store)?;
+        self.rollup.counts.take(&self.door);
+        let changes = self.rollup.changes();
+        let needs_journal_from = changes.needs_journal_from;
+        let written = self.store.apply(&changes);
+        self.health.store_answered(&written);
+        if written.is_ok() {
+            self.rollup.stored(now_ms);
+            self.rollup.forget(now_ms, &self.store)?;
+            self.trim(now_ms, needs_journal_from);
+        }
+        Ok(())
+    }
+
+    /// Lets go of what is no longer needed. What fails now is tried again.
+    fn trim(&mut self, now_ms: i64, needs_journal_from: u64) {
+        if let Err(error) = self.store.drop_journal_before(needs_journal_from) {
+            warn!(%error, "A file of the journal that nobody needs could not be dropped");
+        }
+        if self.flushes_until_trim > 0 {
+            self.flushes_until_trim -= 1;
+            return;
+        }
+        self.flushes_until_trim = TRIM_EVERY_FLUSHES;
+        if let Err(error) = self.store.trim_windows(now_ms) {
+            warn!(%error, "Old windows could not be dropped");
+        }
+    }
+}
+
+fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
+    rollup.counts.accepted_beacons(1, kept.reports.len() as u64);
+    for KeptReport { id, report, at } in kept.reports {
+        rollup.apply(id, &report, at, kept.received_ms, store)?;
+    }
+    rollup.applied_up_to(kept.end);
+    Ok(())
+}
+
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+
+/// With thousands of series a flush takes some tenths of a second: it then comes less often.
+const FLUSH_SHARE: u32 = 10;
+
+/// However soon after the last: a restart must not take long to count what was not stored.
+const FLUSH_REVISIONS: u64 = 100_000;
+
+/// What cannot be stored is held in memory: there is room for so much.
+const MOST_UNSTORED: u64 = 150_000;
+
+const GATHER: Duration = Duration::from_millis(5);
+
+const TRIM_EVERY_FLUSHES: u32 = 60;

@@ -1,0 +1,203 @@
+//! The journal's bytes: a batch comes in, goes out a frame that says where it ends and whether it is
+//! whole; frames are found again in bytes that may be damaged.
+//!
+//! A frame is a head of 16 bytes and a payload, all numbers little-endian:
+//!
+//! ```text
+//! 0  magic   4   "rumJ"
+//! 4  length  4   of the payload
+//! 8  payload 4   CRC-32 of the payload
+//! 12 head    4   CRC-32 of the frame's position in the journal, then of bytes 4 to 12
+//! 16 time    8   arrival, milliseconds since 1970
+//! 24         …   each report: its length (4), then its JSON
+//! ```
+//!
+//! The position is part of the head's sum because files are used again: what an earlier life left
+//! behind is no frame where it stands now.
+
+use memchr::memmem;
+
+/// One batch as it will stand in the journal; the position is filled in when it is known.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// With the mark of the journal's end behind it.
+    bytes: Vec<u8>,
+    payload_sum: u32,
+}
+
+/// Where a report stands inside its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+}
+
+/// What [`next`] finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// A whole frame; it ends at `end`.
+    Whole { payload: &'a [u8], end: usize },
+    /// A head whose payload is damaged, up to `end`.
+    Damaged { end: usize },
+    /// No head.
+    Nothing,
+}
+
+impl Frame {
+    /// Packs the reports of one batch, and says where each stands.
+    pub(crate) fn pack<'a>(
+        received_ms: i64,
+        reports: impl Iterator<Item = &'a str> + Clone,
+    ) -> (Self, Vec<Span>) {
+        let len: usize = reports.clone().map(|json| json.len() + 4).sum();
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 + len + END.len());
+        bytes.extend_from_slice(&[0; HEAD_BYTES]);
+        bytes.extend_from_slice(&received_ms.to_le_bytes());
+        let mut spans = Vec::with_capacity(reports.clone().count());
+        for json in reports {
+            let len = json.len() as u32;
+            bytes.extend_from_slice(&len.to_le_bytes());
+            spans.push(Span { offset: bytes.len() as u32, len });
+            bytes.extend_from_slice(json.as_bytes());
+        }
+        let payload_sum = crc32fast::hash(&bytes[HEAD_BYTES..]);
+        bytes.extend_from_slice(&END);
+        (Self { bytes, payload_sum }, spans)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len() - END.len()
+    }
+
+    /// The frame's bytes for this position.
+    pub(super) fn sealed(&mut self, position: u64) -> &[u8] {
+        let len = (self.len() - HEAD_BYTES) as u32;
+        let mut head = [0; HEAD_BYTES];
+        head[..4].copy_from_slice(&MAGIC);
+        head[4..8].copy_from_slice(&len.to_le_bytes());
+        head[8..12].copy_from_slice(&self.payload_sum.to_le_bytes());
+        let head_sum = head_sum(position, &head);
+        head[12..].copy_from_slice(&head_sum.to_le_bytes());
+        self.bytes[..HEAD_BYTES].copy_from_slice(&head);
+        &self.bytes[..self.len()]
+    }
+
+    /// The same, with the mark of the journal's end behind it.
+    pub(super) fn sealed_last(&mut self, position: u64) -> &[u8] {
+        self.sealed(position);
+        &self.bytes
+    }
+}
+
+/// Looks for a frame at `at` in `bytes`, which begin at `base` in the journal.
+pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Found<'_> {
+    let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEAD_BYTES>()) else {
+        return Found::Nothing;
+    };
+    let word = |from: usize| u32::from_le_bytes([head[from], head[from + 1], head[from + 2], head[from + 3]]);
+    if head[..4] != MAGIC || head_sum(base + at as u64, head) != word(12) {
+        return Found::Nothing;
+    }
+    let begin = at + HEAD_BYTES;
+    let end = begin.saturating_add(word(4) as usize);
+    match bytes.get(begin..end) {
+        Some(payload) if crc32fast::hash(payload) == word(8) => Found::Whole { payload, end },
+        _ => Found::Damaged { end: end.min(bytes.len()) },
+    }
+}
+
+/// The first place after `at` where a head stands. `None` when none does.
+pub(super) fn resync(bytes: &[u8], base: u64, at: usize) -> Option<usize> {
+    let rest = bytes.get(at + 1..)?;
+    let heads = memmem::find_iter(rest, &MAGIC).map(|found| at + 1 + found);
+    heads.into_iter().find(|&head| next(bytes, base, head) != Found::Nothing)
+}
+
+/// Arrival and reports of a payload whose sum was right. `None` when it is none of ours all the same.
+pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
+    let (received_ms, mut rest) = payload.split_first_chunk::<8>()?;
+    let mut spans = Vec::new();
+    let mut offset = (HEAD_BYTES + 8) as u32;
+    while !rest.is_empty() {
+        let (len, after) = rest.split_first_chunk::<4>()?;
+        let len = u32::from_le_bytes(*len);
+        rest = after.get(len as usize..)?;
+        spans.push(Span { offset: offset + 4, len });
+        offset += 4 + len;
+    }
+    Some((i64::from_le_bytes(*received_ms), spans))
+}
+
+impl Span {
+    /// The report's JSON in the payload of its frame.
+    pub(super) fn of<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+        let from = self.offset as usize - HEAD_BYTES;
+        &payload[from..from + self.len as usize]
+    }
+}
+
+fn head_sum(position: u64, head: &[u8; HEAD_BYTES]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&position.to_le_bytes());
+    sum.update(&head[4..12]);
+    sum.finalize()
+}
+
+const MAGIC: [u8; 4] = *b"rumJ";
+const HEAD_BYTES: usize = 16;
+
+/// Stands behind the last frame: no head, so that a clean end is told from a torn one.
+pub(super) const END: [u8; HEAD_BYTES] = [0; HEAD_BYTES];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(position: u64, reports: &[&str]) -> Vec<u8> {
+        let (mut frame, _) = Frame::pack(7, reports.iter().copied());
+        frame.sealed(position).to_vec()
+    }
+
+    #[test]
+    fn a_frame_gives_back_what_was_packed() {
+        let (mut frame, spans) = Frame::pack(-5, ["{}", "{\"a\":1}"].into_iter());
+        let bytes = frame.sealed(99).to_vec();
+        let Found::Whole { payload, end } = next(&bytes, 99, 0) else { panic!("no frame") };
+        assert_eq!(end, bytes.len());
+        assert_eq!(unpack(payload), Some((-5, spans.clone())));
+        assert_eq!(spans[1].of(payload), b"{\"a\":1}");
+        assert_eq!(&bytes[spans[1].offset as usize..][..spans[1].len as usize], b"{\"a\":1}");
+    }
+
+    #[test]
+    fn a_frame_is_one_only_where_it_was_written() {
+        let bytes = framed(1_000, &["{}"]);
+        assert_eq!(next(&bytes, 1_001, 0), Found::Nothing);
+    }
+
+    #[test]
+    fn no_flipped_bit_goes_unseen() {
+        let good = framed(5, &["{\"a\":1}"]);
+        for at in 0..good.len() * 8 {
+            let mut bytes = good.clone();
+            bytes[at / 8] ^= 1 << (at % 8);
+            assert!(!matches!(next(&bytes, 5, 0), Found::Whole { .. }), "bit {at}");
+        }
+    }
+
+    #[test]
+    fn what_follows_damage_is_found_again() {
+        let mut bytes = framed(0, &["{\"a\":1}"]);
+        let second = bytes.len();
+        bytes.extend(framed(second as u64, &["{}"]));
+        bytes[2] ^= 1;
+        assert_eq!(resync(&bytes, 0, 0), Some(second));
+        bytes.truncate(second);
+        assert_eq!(resync(&bytes, 0, 0), None);
+    }
+
+    #[test]
+    fn the_mark_of_the_end_is_no_frame() {
+        assert_eq!(next(&END, 0, 0), Found::Nothing);
+    }
+}

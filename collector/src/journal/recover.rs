@@ -1,0 +1,91 @@
+//! What the journal still holds at the start: every whole frame from a position on comes out in order,
+//! what is damaged is passed over and told, and the end is found.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::frame::{self, END, Found};
+use super::segments::{Segment, Segments};
+
+/// What was found beside the frames.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Recovered {
+    /// Position after the last whole frame.
+    pub(super) end: u64,
+    /// Bytes of a frame that was being written when the process or the machine died.
+    pub(super) torn_bytes: u64,
+    /// Stretches that were written whole and no longer are.
+    pub(super) damaged: u64,
+    pub(super) damaged_bytes: u64,
+}
+
+/// Hands out every whole frame from `from` on with its position: the payload, and the position of its
+/// end. `from` is where a frame begins, or before all that is kept.
+pub(super) fn replay<E: From<io::Error>>(
+    segments: &Segments,
+    from: u64,
+    mut each: impl FnMut(u64, &[u8], u64) -> Result<(), E>,
+) -> Result<Recovered, E> {
+    let files: Vec<_> = segments.files().iter().cloned().collect();
+    let mut recovered = Recovered { end: from, ..Recovered::default() };
+    for (at, segment) in files.iter().enumerate() {
+        let next_base = files.get(at + 1).map(|next| next.base);
+        if next_base.is_some_and(|next| next <= from) {
+            continue;
+        }
+        let bytes = read(segment, next_base)?;
+        let begin = usize::try_from(from.saturating_sub(segment.base)).unwrap_or(usize::MAX);
+        let end = scan(&bytes, segment.base, begin, &mut recovered, &mut each)?;
+        let rest = bytes.get(end..).unwrap_or_default();
+        match next_base {
+            _ if rest.starts_with(&END) => {}
+            Some(_) => recovered.damage(rest.len()),
+            None => recovered.torn_bytes = rest.len() as u64,
+        }
+        recovered.end = recovered.end.max(segment.base + end.min(bytes.len()) as u64);
+    }
+    Ok(recovered)
+}
+
+/// Hands out the frames of one file from `at` on, and gives back where the last one ends.
+fn scan<E>(
+    bytes: &[u8],
+    base: u64,
+    mut at: usize,
+    recovered: &mut Recovered,
+    each: &mut impl FnMut(u64, &[u8], u64) -> Result<(), E>,
+) -> Result<usize, E> {
+    let mut whole_until = at;
+    loop {
+        at = match frame::next(bytes, base, at) {
+            Found::Whole { payload, end } => {
+                recovered.damage(at - whole_until);
+                each(base + at as u64, payload, base + end as u64)?;
+                whole_until = end;
+                end
+            }
+            Found::Damaged { end } => end,
+            Found::Nothing => match frame::resync(bytes, base, at) {
+                Some(found) => found,
+                None => return Ok(whole_until),
+            },
+        };
+    }
+}
+
+fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<Vec<u8>> {
+    let held = segment.file.metadata()?.len();
+    let len = next_base.map_or(held, |next| held.min(next - segment.base));
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    segment.file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+impl Recovered {
+    fn damage(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.damaged += 1;
+            self.damaged_bytes += bytes as u64;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the files give back after a cut or damage anywhere.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::frame::Frame;
+use super::recover::{Recovered, replay};
+use super::segments::{Log, Segments};
+use super::*;
+
+/// A journal on a folder of its own, of frames that hold one text each.
+struct Fixture {
+    folder: TempDir,
+    /// Position after each frame, the first being where the journal begins.
+    ends: Vec<u64>,
+}
+
+impl Fixture {
+    fn of(frames: usize) -> Self {
+        let mut fixture = Self { folder: TempDir::new().unwrap(), ends: vec![0] };
+        let mut log = fixture.log(0);
+        for at in 0..frames {
+            let (mut frame, _) = Frame::pack(0, [text(at).as_str()].into_iter());
+            log.append(&mut frame).unwrap();
+            fixture.ends.push(fixture.ends[at] + frame.len() as u64);
+        }
+        fixture
+    }
+
+    fn segments(&self) -> Arc<Segments> {
+        Arc::new(Segments::open(self.folder.path()).unwrap())
+    }
+
+    fn log(&self, end: u64) -> Log {
+        Log::resume(self.segments(), Sync::Normal, end).unwrap()
+    }
+
+    /// The numbers of the frames that are given back, and what is said of the rest.
+    fn replayed(&self, from: u64) -> (Vec<usize>, Recovered) {
+        let mut numbers = Vec::new();
+        let recovered = replay(&self.segments(), from, |_, payload, _| {
+            let (_, spans) = frame::unpack(payload).unwrap();
+            let text = std::str::from_utf8(spans[0].of(payload)).unwrap();
+            numbers.push(text.split(' ').next().unwrap().parse().unwrap());
+            Ok::<_, io::Error>(())
+        });
+        (numbers, recovered.unwrap())
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<_> =
+            fs::read_dir(self.folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+
+    fn change(&self, at: u64, change: impl Fn(u8) -> u8) {
+        let file = OpenOptions::new().read(true).write(true).open(&self.files()[0]).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[change(byte[0])], at).unwrap();
+    }
+}
+
+fn text(at: usize) -> String {
+    format!("{at} {}", "x".repeat(at % 40))
+}
+
+#[test]
+fn a_tail_cut_at_any_byte_costs_the_last_frame_alone() {
+    let fixture = Fixture::of(3);
+    let (kept, end) = (fixture.ends[2], fixture.ends[3]);
+    let whole = fs::read(&fixture.files()[0]).unwrap();
+    for cut in kept..end {
+        fs::write(&fixture.files()[0], &whole[..cut as usize]).unwrap();
+        let (numbers, found) = fixture.replayed(0);
+        assert_eq!((numbers, found.end, found.torn_bytes, found.damaged), (vec![0, 1], kept, cut - kept, 0));
+    }
+}
+
+#[test]
+fn any_flipped_byte_costs_one_frame_and_is_told() {
+    for at in 0..Fixture::of(3).ends[3] {
+        let fixture = Fixture::of(3);
+        let hit = fixture.ends.iter().rposition(|end| *end <= at).unwrap();
+        fixture.change(at, |byte| byte ^ 0x10);
+        let (numbers, found) = fixture.replayed(0);
+        assert_eq!(numbers, (0..3).filter(|number| *number != hit).collect::<Vec<_>>(), "byte {at}");
+        let told = (found.damaged, found.torn_bytes > 0);
+        assert_eq!(told, if hit == 2 { (0, true) } else { (1, false) }, "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_written_after_a_cut_is_found() {
+    let fixture = Fixture::of(3);
+    fixture.change(fixture.ends[2] + 20, |byte| !byte);
+    let (_, found) = fixture.replayed(0);
+    let (mut frame, _) = Frame::pack(0, ["7 "].into_iter());
+    assert_eq!(fixture.log(found.end).append(&mut frame).unwrap(), fixture.ends[2]);
+    let (numbers, found) = fixture.replayed(0);
+    assert_eq!((numbers, found.damaged, found.torn_bytes), (vec![0, 1, 7], 0, 0));
+}
+
+#[test]
+fn what_the_store_is_ahead_of_is_written_behind_it() {
+    let fixture = Fixture::of(1);
+    let (mut frame, _) = Frame::pack(0, ["1 "].into_iter());
+    assert_eq!(fixture.log(5_000).append(&mut frame).unwrap(), 5_000);
+    assert_eq!(fixture.replayed(5_000).0, [1]);
+    assert_eq!(
+        fixture.replayed(0),
+        (vec![0, 1], Recovered { end: 5_000 + frame.len() as u64, ..Recovered::default() })
+    );
+}
+
+/// Enough for three files, in frames of 1 MiB.
+fn large() -> Fixture {
+    let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
+    let mut log = fixture.log(0);
+    let mut scratch = Vec::new();
+    for at in 0..24 {
+        let (mut frame, _) = Frame::pack(0, [format!("{at} {}", "x".repeat(1 << 20)).as_str()].into_iter());
+        log.append_all([&mut frame].into_iter(), &mut scratch).unwrap();
+        fixture.ends.push(fixture.ends[at] + frame.len() as u64);
+    }
+    fixture
+}
+
+#[test]
+fn files_that_nobody_needs_go_and_are_used_again() {
+    let fixture = large();
+    assert_eq!(fixture.files().len(), 3);
+    let segments = fixture.segments();
+    segments.drop_before(fixture.ends[20]).unwrap();
+    assert_eq!(fixture.files().len(), 2, "the newest, and one to be used again");
+    assert_eq!(fixture.replayed(fixture.ends[20]).0, [20, 21, 22, 23]);
+    let mut log = Log::resume(segments, Sync::Full, fixture.ends[24] + 100).unwrap();
+    let (mut frame, _) = Frame::pack(0, ["24 "].into_iter());
+    let position = log.append(&mut frame).unwrap();
+    assert_eq!(fixture.files().len(), 2, "the spare one is in use");
+    let (numbers, found) = fixture.replayed(position);
+    assert_eq!((numbers, found.damaged, found.torn_bytes), (vec![24], 0, 0), "its earlier life is forgotten");
+}
+
+#[test]
+fn damage_in_the_middle_of_an_old_file_costs_what_it_hit() {
+    let fixture = large();
+    fixture.change(fixture.ends[3] + 9, |byte| !byte);
+    let (numbers, found) = fixture.replayed(0);
+    assert_eq!(numbers, (0..24).filter(|number| *number != 3).collect::<Vec<_>>());
+    assert_eq!((found.damaged, found.torn_bytes, found.end), (1, 0, fixture.ends[24]));
+}
+
+#[test]
+fn a_file_that_is_gone_costs_what_it_held() {
+    let fixture = large();
+    fs::remove_file(&fixture.files()[1]).unwrap();
+    let (numbers, found) = fixture.replayed(0);
+    assert_eq!((numbers.first(), numbers.last(), found.end), (Some(&0), Some(&23), fixture.ends[24]));
+    assert_eq!(numbers.len(), 24 - 8);
+}
+
+proptest! {
+    /// However the bytes end and whatever stands behind: all frames before the cut, and none that was
+    /// never written.
+    #[test]
+    fn replay_after_any_cut_is_what_was_answered(
+        frames in 1..30_usize, cut in 0.0..1.0_f64, behind in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let fixture = Fixture::of(frames);
+        let cut = (fixture.ends[frames] as f64 * cut) as u64;
+        let mut bytes = fs::read(&fixture.files()[0]).unwrap();
+        bytes.truncate(cut as usize);
+        bytes.extend(behind);
+        fs::write(&fixture.files()[0], bytes).unwrap();
+        let whole = fixture.ends.iter().rposition(|end| *end <= cut).unwrap();
+        let (numbers, found) = fixture.replayed(0);
+        prop_assert_eq!(numbers, (0..whole).collect::<Vec<_>>());
+        prop_assert_eq!(found.end, fixture.ends[whole]);
+    }
+
+    /// From wherever the store is, and whatever bytes the files hold: no panic, and an end.
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..500), from in 0..600_u64) {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("0000000000000000.log"), bytes).unwrap();
+        let segments = Segments::open(folder.path()).unwrap();
+        let found = replay(&segments, from, |_, _, _| Ok::<_, io::Error>(())).unwrap();
+        prop_assert!(found.end >= from);
+    }
+}

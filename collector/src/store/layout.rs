@@ -1,0 +1,47 @@
+//! The tables of the file, and how an older file comes to have them.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::StoreError;
+
+/// Brings the file to the layout of this version, one step after the other.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = FIRST + LAYOUTS.len() as i64 - 1;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    if found != 0 && found < FIRST {
+        return Err(StoreError::Older { found, path: path.into() });
+    }
+    let held = if found == 0 { 0 } else { found - FIRST + 1 };
+    for (at, layout) in LAYOUTS.iter().enumerate().skip(held as usize) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(layout)?;
+        transaction.pragma_update(None, "user_version", FIRST + at as i64)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// Number of the first layout in [`LAYOUTS`]. Those before it were never released.
+const FIRST: i64 = 2;
+
+/// Each entry leads from the layout before it to its own; entries are added, never changed.
+const LAYOUTS: [&str; 1] = ["
+    CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
+    INSERT INTO journal VALUES (0, 0);
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
+        model TEXT NOT NULL, UNIQUE (site, use_case, provider, model));
+    CREATE TABLE windows (
+        minute INTEGER NOT NULL, series INTEGER NOT NULL, tally BLOB NOT NULL,
+        PRIMARY KEY (minute, series)) WITHOUT ROWID;
+    CREATE TABLE totals (series INTEGER PRIMARY KEY, total BLOB NOT NULL);
+    CREATE TABLE counts (
+        kind TEXT NOT NULL, site TEXT NOT NULL, word TEXT NOT NULL, n INTEGER NOT NULL,
+        PRIMARY KEY (kind, site, word)) WITHOUT ROWID;
+    CREATE TABLE remembered (flush INTEGER PRIMARY KEY, newest INTEGER NOT NULL, revisions BLOB NOT NULL);
+"];

@@ -1,0 +1,96 @@
+//! Single streams for queries: which there are comes from memory, what they said from the journal.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use rusqlite::{Connection, named_params};
+
+use super::StoreError;
+use super::read::{Filter, IN_FILTER, Page, StoredStream, StreamsAsked};
+use crate::journal::Segments;
+use crate::series::SeriesId;
+use crate::streams::{Place, Stream, StreamId, Streams};
+
+/// The streams that are remembered, shared with the thread that counts.
+#[derive(Clone)]
+pub(crate) struct Listing {
+    streams: Arc<RwLock<Streams>>,
+    segments: Arc<Segments>,
+}
+
+impl Listing {
+    pub(crate) const fn new(streams: Arc<RwLock<Streams>>, segments: Arc<Segments>) -> Self {
+        Self { streams, segments }
+    }
+
+    /// How many streams of `filter` have neither ended nor been settled.
+    pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(&self, connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
+        let series = series_in(connection, &asked.filter)?;
+        let (from_ms, to_ms) = asked.received_ms;
+        let is_asked = |stream: &Stream| {
+            (from_ms..to_ms).contains(&stream.received_ms)
+                && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
+                && series.holds(stream.series)
+        };
+        let found: Vec<(Place, Stream)> = {
+            let streams = self.streams();
+            let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
+            asked_for.take(asked.limit + 1).map(|(place, stream)| (place, *stream)).collect()
+        };
+        let shown = found.len().min(asked.limit);
+        let next = (found.len() > shown).then(|| found[shown - 1].0);
+        let read = found[..shown].iter().filter_map(|(_, stream)| self.read(stream).transpose());
+        Ok(Page { streams: read.collect::<Result<_, _>>()?, next })
+    }
+
+    /// One stored report.
+    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        let found = self.streams().get(id);
+        found.map_or(Ok(None), |(_, stream)| self.read(&stream))
+    }
+
+    /// `None` when the journal let go of it just now.
+    fn read(&self, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
+        let json = self.segments.read(stream.at)?.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(json.map(|json| StoredStream { json, received_ms: stream.received_ms }))
+    }
+
+    fn streams(&self) -> RwLockReadGuard<'_, Streams> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The series that a filter lets through.
+enum SeriesIn {
+    All,
+    These(HashSet<SeriesId>),
+}
+
+impl SeriesIn {
+    fn holds(&self, series: SeriesId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => these.contains(&series),
+        }
+    }
+}
+
+fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
+    let Filter { site, use_case, provider, model } = filter;
+    if [site, use_case, provider, model].iter().all(|label| label.is_none()) {
+        return Ok(SeriesIn::All);
+    }
+    let mut statement = connection.prepare_cached(&format!("SELECT id FROM series WHERE {IN_FILTER}"))?;
+    let labels = named_params! {
+        ":site": site, ":use_case": use_case, ":provider": provider, ":model": model,
+    };
+    let ids = statement.query_map(labels, |row| row.get(0))?;
+    Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,303 @@
+//! What is remembered of single streams, newest last: revisions come in, goes out whether a report is
+//! new, which open streams have been silent too long, and which are the latest. Bounded by count and age.
+
+use std::collections::{HashMap, VecDeque};
+
+use beacon::Outcome;
+
+use crate::journal::At;
+use crate::series::SeriesId;
+
+/// A stream's id, 128 random bits.
+pub(crate) type StreamId = u128;
+
+/// Number of a revision, in order of arrival.
+pub(crate) type Place = u64;
+
+/// One revision of one stream, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub(crate) id: StreamId,
+    pub(crate) rev: u32,
+    pub(crate) outcome: Outcome,
+    pub(crate) series: SeriesId,
+    /// Where it is counted. `None` while it is open and waits for its end or for being settled.
+    pub(crate) counted: Option<Counted>,
+    /// In the totals, which never take back.
+    pub(crate) totalled: bool,
+    /// A later revision took its place.
+    pub(crate) superseded: bool,
+    pub(crate) received_ms: i64,
+    /// Where its report stands in the journal.
+    pub(crate) at: At,
+}
+
+/// Where and how a stream is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) minute: i64,
+    /// It met the targets of that time.
+    pub(crate) good: bool,
+}
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Most revisions for telling what is known.
+    pub(crate) most: usize,
+    /// Longest time for that.
+    pub(crate) keep_ms: i64,
+    /// The newest revisions stay in any case.
+    pub(crate) listed: usize,
+}
+
+/// The streams of the last while.
+pub(crate) struct Streams {
+    memory: Memory,
+    /// Every revision remembered, oldest first.
+    revisions: VecDeque<Stream>,
+    /// Of the first of them.
+    first: Place,
+    /// The latest revision of each stream.
+    by_id: HashMap<StreamId, Place>,
+    /// Every open revision, oldest first, and some that are no longer.
+    open: VecDeque<Place>,
+}
+
+impl Streams {
+    /// What the store remembers, in order of places; what is missing between them was superseded.
+    pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (Place, Stream)>) -> Self {
+        let mut streams = Self {
+            memory,
+            revisions: VecDeque::new(),
+            first: 0,
+            by_id: HashMap::new(),
+            open: VecDeque::new(),
+        };
+        for (place, stream) in stored {
+            if streams.revisions.is_empty() {
+                streams.first = place;
+            }
+            while streams.next() < place {
+                streams.revisions.push_back(Stream { superseded: true, ..stream });
+            }
+            streams.put(stream);
+        }
+        streams
+    }
+
+    /// Place of the next revision.
+    pub(crate) fn next(&self) -> Place {
+        self.first + self.revisions.len() as Place
+    }
+
+    /// Place of the oldest revision remembered.
+    pub(crate) const fn first(&self) -> Place {
+        self.first
+    }
+
+    /// Position in the journal from which on reports may be asked for. `None` when nothing is remembered.
+    pub(crate) fn needs_from(&self) -> Option<u64> {
+        self.revisions.front().map(|oldest| oldest.at.position)
+    }
+
+    pub(crate) fn get(&self, id: StreamId) -> Option<(Place, Stream)> {
+        let place = *self.by_id.get(&id)?;
+        self.at(place).map(|stream| (place, stream))
+    }
+
+    pub(crate) fn at(&self, place: Place) -> Option<Stream> {
+        self.revisions.get(self.index(place)?).copied()
+    }
+
+    /// Revisions from `place` on.
+    pub(crate) fn from(&self, place: Place) -> impl Iterator<Item = (Place, &Stream)> {
+        let skipped = self.index(place).unwrap_or(0).min(self.revisions.len());
+        (self.first + skipped as Place..).zip(self.revisions.range(skipped..))
+    }
+
+    /// Remembers a revision, which takes the place of an earlier one.
+    pub(crate) fn put(&mut self, stream: Stream) {
+        let place = self.next();
+        if let Some(before) = self.by_id.insert(stream.id, place)
+            && let Some(before) = self.index(before).and_then(|index| self.revisions.get_mut(index))
+        {
+            before.superseded = true;
+        }
+        if stream.counted.is_none() {
+            self.open.push_back(place);
+        }
+        self.revisions.push_back(stream);
+    }
+
+    /// The revision is in a window now, or cannot be.
+    pub(crate) fn settle(&mut self, place: Place, counted: Counted) {
+        if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
+            stream.counted = Some(counted);
+            stream.totalled = true;
+        }
+    }
+
+    /// An open stream whose last revision came at or before `before_ms`. It is asked for until
+    /// [`settle`](Self::settle).
+    pub(crate) fn silent(&mut self, before_ms: i64) -> Option<Place> {
+        while let Some(&place) = self.open.front() {
+            if let Some(stream) = self.waiting(place) {
+                return (stream.received_ms <= before_ms).then_some(place);
+            }
+            self.open.pop_front();
+        }
+        None
+    }
+
+    /// Forgets what is too old or too many, and gives back the stream in front that must be counted
+    /// before it can be forgotten.
+    pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<Place> {
+        while let Some(&Stream { id, received_ms, .. }) = self.revisions.front() {
+            let Memory { most, keep_ms, listed } = self.memory;
+            let held = self.revisions.len();
+            if held <= listed || held <= most && received_ms > now_ms - keep_ms {
+                return None;
+            }
+            if self.waiting(self.first).is_some() {
+                return Some(self.first);
+            }
+            self.revisions.pop_front();
+            if self.by_id.get(&id) == Some(&self.first) {
+                self.by_id.remove(&id);
+            }
+            self.first += 1;
+        }
+        None
+    }
+
+    /// Open streams, oldest first.
+    pub(crate) fn open(&self) -> impl Iterator<Item = Stream> + '_ {
+        self.open.iter().filter_map(|&place| self.waiting(place))
+    }
+
+    /// The latest revisions before `before` of the streams that are listed, newest first.
+    pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
+        let all = (self.first..self.next()).rev().zip(self.revisions.iter().rev());
+        let standing = all.filter(|(_, stream)| !stream.superseded);
+        standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
+    }
+
+    fn index(&self, place: Place) -> Option<usize> {
+        usize::try_from(place.checked_sub(self.first)?).ok()
+    }
+
+    fn waiting(&self, place: Place) -> Option<Stream> {
+        self.at(place).filter(|stream| stream.counted.is_none() && !stream.superseded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: Memory = Memory { most: 2, keep_ms: 1_000, listed: 0 };
+    const COUNTED: Counted = Counted { minute: 0, good: true };
+
+    fn open(id: StreamId, received_ms: i64) -> Stream {
+        Stream {
+            id,
+            rev: 0,
+            outcome: Outcome::Abandoned,
+            series: 0,
+            counted: None,
+            totalled: false,
+            superseded: false,
+            received_ms,
+            at: At { position: 0, len: 0 },
+        }
+    }
+
+    fn counted(id: StreamId, received_ms: i64) -> Stream {
+        Stream { counted: Some(COUNTED), totalled: true, ..open(id, received_ms) }
+    }
+
+    fn with(memory: Memory, all: impl IntoIterator<Item = Stream>) -> Streams {
+        let mut streams = Streams::new(memory, []);
+        all.into_iter().for_each(|stream| streams.put(stream));
+        streams
+    }
+
+    fn known(streams: &Streams) -> Vec<StreamId> {
+        (1..=4).filter(|id| streams.get(*id).is_some()).collect()
+    }
+
+    #[test]
+    fn a_silent_stream_is_asked_for_until_it_is_counted() {
+        let mut streams = with(MEMORY, [open(1, 5)]);
+        assert_eq!(streams.silent(4), None);
+        assert_eq!(streams.silent(5), Some(0));
+        assert_eq!(streams.silent(5), Some(0));
+        streams.settle(0, COUNTED);
+        assert_eq!(streams.silent(5), None);
+        assert_eq!(streams.open().count(), 0);
+    }
+
+    #[test]
+    fn a_later_revision_starts_the_wait_again() {
+        let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
+        assert_eq!(streams.open().count(), 1);
+        assert_eq!(streams.silent(49), None);
+        assert_eq!(streams.silent(50), Some(1));
+    }
+
+    #[test]
+    fn old_and_many_are_forgotten() {
+        let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
+        assert_eq!(streams.crowded_out(10), None);
+        assert_eq!(known(&streams), [2, 3]);
+        assert_eq!(streams.crowded_out(1_002), None);
+        assert_eq!(known(&streams), [3]);
+    }
+
+    #[test]
+    fn what_is_listed_is_never_too_old() {
+        let mut streams = with(Memory { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
+        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(known(&streams), [3]);
+    }
+
+    #[test]
+    fn an_open_stream_is_counted_before_it_is_forgotten() {
+        let mut streams = with(Memory { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
+        assert_eq!(streams.crowded_out(3), Some(0));
+        streams.settle(0, COUNTED);
+        assert_eq!(streams.crowded_out(3), None);
+        assert_eq!(known(&streams), [2]);
+    }
+
+    #[test]
+    fn one_stream_with_endless_revisions_does_not_grow_the_memory() {
+        let mut streams = with(MEMORY, []);
+        for received_ms in 0..10_000 {
+            streams.put(counted(1, received_ms));
+            assert_eq!(streams.crowded_out(received_ms), None);
+        }
+        assert!(streams.revisions.len() <= 2);
+        assert_eq!(streams.newest(Place::MAX).count(), 0, "none is to be listed");
+    }
+
+    #[test]
+    fn each_stream_is_listed_once_newest_first() {
+        let memory = Memory { listed: 2, ..MEMORY };
+        let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
+        let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
+        assert_eq!(listed(Place::MAX), [2, 3]);
+        assert_eq!(listed(3), [3]);
+    }
+
+    #[test]
+    fn the_store_gives_back_what_it_took() {
+        let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
+        let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
+        let after = Streams::new(MEMORY, stored.map(|(place, stream)| (place, *stream)));
+        assert_eq!(after.next(), before.next());
+        assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
+        assert_eq!(after.open().count(), 1);
+    }
+}

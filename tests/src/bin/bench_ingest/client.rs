@@ -1,0 +1,153 @@
+//! The client: speaks HTTP/1.1 over raw sockets with prepared requests, so that it takes as little as
+//! possible of the processors that it shares with the server.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Batch, Histogram, Page, StreamReport};
+use tests::report;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+/// What every request carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beacons {
+    /// One report of about 800 bytes.
+    Single,
+    /// Twenty such reports.
+    Batches,
+    /// One report, of one of [`SERIES`] models.
+    ManySeries,
+}
+
+/// Connections that send at the same time, each one request after the other.
+pub(crate) const CONNECTIONS: u64 = 32;
+/// Models that [`Beacons::ManySeries`] names.
+pub(crate) const SERIES: u64 = 10_000;
+
+impl Beacons {
+    /// Reports in one request.
+    pub(crate) const fn reports(self) -> usize {
+        match self {
+            Self::Batches => 20,
+            Self::Single | Self::ManySeries => 1,
+        }
+    }
+}
+
+/// Every connection sends beacons until the time is over; gives back how long each request took.
+pub(crate) async fn send_all(
+    address: &str,
+    beacons: Beacons,
+    first_id: u64,
+    for_: Duration,
+) -> Result<Vec<Duration>> {
+    let until = Instant::now() + for_;
+    let mut connections = JoinSet::new();
+    for connection in 0..CONNECTIONS {
+        connections.spawn(send(address.to_owned(), beacons, first_id + (connection << 24), until));
+    }
+    let mut latencies = Vec::new();
+    while let Some(sent) = connections.join_next().await {
+        latencies.extend(sent??);
+    }
+    Ok(latencies)
+}
+
+async fn send(address: String, beacons: Beacons, first_id: u64, until: Instant) -> Result<Vec<Duration>> {
+    let mut socket = TcpStream::connect(&address).await?;
+    socket.set_nodelay(true)?;
+    let mut request = Request::prepare(&address, beacons)?;
+    let mut answer = [0; 4096];
+    let mut latencies = Vec::new();
+    let mut id = first_id;
+    loop {
+        let now = Instant::now();
+        if now >= until {
+            return Ok(latencies);
+        }
+        request.number(&mut id);
+        socket.write_all(&request.bytes).await?;
+        let mut filled = 0;
+        while !answer[..filled].ends_with(b"\r\n\r\n") {
+            let read = socket.read(&mut answer[filled..]).await?;
+            ensure!(read > 0, "the server closed the connection");
+            filled += read;
+        }
+        ensure!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(&answer[..filled]));
+        latencies.push(now.elapsed());
+    }
+}
+
+/// A whole request, and where in it the stream ids and the model stand.
+struct Request {
+    bytes: Vec<u8>,
+    ids_at: Vec<usize>,
+    model_at: Option<usize>,
+}
+
+impl Request {
+    fn prepare(address: &str, beacons: Beacons) -> Result<Self> {
+        let mut report = typical();
+        if beacons == Beacons::ManySeries {
+            report.model = Some(MODEL.into());
+        }
+        let body = serde_json::to_string(&Batch { reports: vec![report; beacons.reports()] })?;
+        let head = format!(
+            "POST /v1/beacons?site=demo HTTP/1.1\r\nhost: {address}\r\n\
+             content-type: text/plain;charset=UTF-8\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let text = format!("{head}{body}");
+        let ids_at: Vec<_> = text.match_indices(&"0".repeat(32)).map(|(at, _)| at).collect();
+        ensure!(ids_at.len() == beacons.reports(), "every report has an id");
+        let model_at = text.find(MODEL);
+        Ok(Self { bytes: text.into_bytes(), ids_at, model_at })
+    }
+
+    /// Gives every report an id that was not there before.
+    fn number(&mut self, id: &mut u64) {
+        for at in &self.ids_at {
+            self.bytes[*at..at + 32].copy_from_slice(format!("{id:032x}").as_bytes());
+            *id += 1;
+        }
+        if let Some(at) = self.model_at {
+            // Connections begin at ids far apart: a factor spreads each over all models.
+            let model = (*id).wrapping_mul(0x9e37_79b9_7f4a_7c15) % SERIES;
+            self.bytes[at..at + MODEL.len()].copy_from_slice(format!("model-{model:05}").as_bytes());
+        }
+    }
+}
+
+/// Bytes of a request body with one report.
+pub(crate) fn beacon_bytes() -> Result<usize> {
+    let body = serde_json::to_string(&Batch { reports: vec![typical()] });
+    Ok(body.context("a report is JSON")?.len())
+}
+
+fn typical() -> StreamReport {
+    let mut report = report(0);
+    report.provider = Some("openai".into());
+    report.response_model = Some("gpt-5-2026-08-01".into());
+    report.finish_reason = Some("stop".into());
+    report.input_tokens = Some(412);
+    report.longest_gap_ms = Some(212.4);
+    let mut gaps = Histogram::default();
+    for step in 0..40 {
+        gaps.record(30.0 + f64::from(step));
+    }
+    report.gaps = Some(gaps);
+    report.page = Some(Page {
+        browser: Some("chrome".into()),
+        os: Some("windows".into()),
+        device: Some("desktop".into()),
+        visibility: Some("visible".into()),
+        route: Some("/chat/:id".into()),
+        ..Page::default()
+    });
+    report.clock_resolution_ms = Some(0.1);
+    report
+}
+
+const MODEL: &str = "model-00000";

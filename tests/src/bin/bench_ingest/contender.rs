@@ -1,0 +1,133 @@
+//! One server under test, and what it managed: requests per second, latencies, processor time, memory.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tests::{Server, binary};
+use tokio::process::Command;
+
+use crate::client::{Beacons, SERIES, send_all};
+
+/// A running server and its turns so far.
+pub(crate) struct Contender {
+    name: &'static str,
+    address: String,
+    server: Server,
+    next_id: u64,
+    turns: Vec<Turn>,
+}
+
+struct Turn {
+    reports: usize,
+    took: Duration,
+    cpu: Duration,
+    /// From low to high.
+    latencies: Vec<Duration>,
+}
+
+/// What a server's turns come to: the middle turn of each figure.
+pub(crate) struct Figures {
+    pub(crate) name: &'static str,
+    pub(crate) requests_per_second: f64,
+    pub(crate) reports_per_second: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    /// Of the server's process, kernel time included.
+    pub(crate) cpu_us_per_request: f64,
+    /// Most memory that the process ever held.
+    pub(crate) peak_rss_mb: f64,
+}
+
+impl Contender {
+    pub(crate) async fn start(name: &'static str, command: Command) -> Result<Self> {
+        let address = |line: &str| Some(line.split("http://").nth(1)?.trim().to_owned());
+        let (server, address) = Server::start(command, address).await?;
+        Ok(Self { name, address, server, next_id: 0, turns: Vec::new() })
+    }
+
+    /// Every connection sends for the length of a turn.
+    pub(crate) async fn turn(&mut self, beacons: Beacons, length: Duration) -> Result<()> {
+        let cpu = self.cpu()?;
+        let start = Instant::now();
+        let mut latencies = send_all(&self.address, beacons, self.next_id, length).await?;
+        let took = start.elapsed();
+        self.next_id += 1 << 32;
+        latencies.sort_unstable();
+        let reports = latencies.len() * beacons.reports();
+        self.turns.push(Turn { reports, took, cpu: self.cpu()? - cpu, latencies });
+        Ok(())
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.turns.clear();
+    }
+
+    /// What the turns come to, which begin anew.
+    pub(crate) fn figures(&mut self) -> Result<Figures> {
+        let middle = |of: &dyn Fn(&Turn) -> f64| {
+            let mut values: Vec<_> = self.turns.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        let quantile_ms = |turn: &Turn, percent: usize| {
+            turn.latencies[turn.latencies.len() * percent / 100].as_secs_f64() * 1_000.0
+        };
+        let figures = Figures {
+            name: self.name,
+            requests_per_second: middle(&|turn| turn.latencies.len() as f64 / turn.took.as_secs_f64()),
+            reports_per_second: middle(&|turn| turn.reports as f64 / turn.took.as_secs_f64()),
+            p50_ms: middle(&|turn| quantile_ms(turn, 50)),
+            p99_ms: middle(&|turn| quantile_ms(turn, 99)),
+            cpu_us_per_request: middle(&|turn| turn.cpu.as_secs_f64() * 1e6 / turn.latencies.len() as f64),
+            peak_rss_mb: self.peak_rss_mb()?,
+        };
+        self.turns.clear();
+        Ok(figures)
+    }
+
+    /// Processor time that the process has taken, all threads, in steps of 10 ms.
+    fn cpu(&self) -> Result<Duration> {
+        let stat = self.proc("stat")?;
+        // The name may hold anything, and ends with the last bracket.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse().unwrap_or(0)).sum();
+        Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
+    }
+
+    fn peak_rss_mb(&self) -> Result<f64> {
+        let status = self.proc("status")?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next());
+        Ok(kib.context("VmHWM is there")?.parse::<f64>()? * 1_024.0 / 1e6)
+    }
+
+    fn proc(&self, file: &str) -> Result<String> {
+        let pid = self.server.pid().context("the server still runs")?;
+        Ok(fs::read_to_string(format!("/proc/{pid}/{file}"))?)
+    }
+}
+
+pub(crate) fn bare() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--bare");
+    Ok(command)
+}
+
+/// A collector on a folder of its own, with room for all series.
+pub(crate) fn collector(folder: &Path, name: &str, sync: &str) -> Result<Command> {
+    let config = folder.join(format!("{name}.toml"));
+    let most = SERIES * 2;
+    fs::write(
+        &config,
+        format!("[journal]\nsync = \"{sync}\"\n[limits]\nmodels = {most}\nseries = {most}\n"),
+    )?;
+    let mut command = Command::new(binary("llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
+    command.arg("--data").arg(folder.join(name)).stderr(Stdio::null());
+    Ok(command)
+}
+
+/// `CLK_TCK`, which Linux has fixed for what `/proc` shows.
+const TICKS_PER_SECOND: u64 = 100;
