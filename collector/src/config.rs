@@ -26,6 +26,9 @@ pub struct Config {
     /// Whoever shows it may read the dashboard's data and `/metrics`. Default none: then only
     /// requests to a loopback host are answered. At least 16 bytes.
     pub admin_token: Option<Secret>,
+    /// Further tokens that may read, for those who shall not have the admin's: each can be given to one
+    /// reader and taken back alone. Default none. At least 16 bytes each; they need an `admin_token`.
+    pub read_tokens: Vec<Secret>,
     /// An open stream without a newer revision for so long is counted as what it last said.
     /// Default 120.
     pub settle_after_seconds: u32,
@@ -231,6 +234,12 @@ impl Config {
         if self.admin_token.as_ref().is_some_and(|token| token.bytes().len() < 16) {
             return mistake("admin_token", "is shorter than 16 bytes");
         }
+        if self.read_tokens.iter().any(|token| token.bytes().len() < 16) {
+            return mistake("read_tokens", "has one shorter than 16 bytes");
+        }
+        if self.admin_token.is_none() && !self.read_tokens.is_empty() {
+            return mistake("read_tokens", "has no effect without `admin_token`");
+        }
         self.check_sites()?;
         self.check_numbers()?;
         for (use_case, targets) in &self.targets {
@@ -327,6 +336,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
             data: PathBuf::from("llm-rum-data"),
             admin_token: None,
+            read_tokens: Vec::new(),
             settle_after_seconds: 120,
             journal: Journal::default(),
             ingest: Ingest::default(),
@@ -424,6 +434,8 @@ mod tests {
     fn a_mistake_is_named() {
         check("listen = '0.0.0.0:8787'", "without `admin_token`");
         check("admin_token = 'short'", "shorter than 16");
+        check("admin_token = '0123456789abcdef'\nread_tokens = ['short']", "shorter than 16");
+        check("read_tokens = ['0123456789abcdef']", "without `admin_token`");
         check("lisen = '127.0.0.1:1'", "unknown field `lisen`");
         check("[journal]\nsync = 'sometimes'", "unknown variant `sometimes`");
         check("sites = []", "nobody could send");

@@ -3,18 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::state::AppState;
 
-#[derive(Serialize)]
+/// Whether work should be sent here.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Ready {
     ready: bool,
     storage: Storage,
     draining: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Storage {
     Writable,

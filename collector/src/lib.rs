@@ -63,6 +63,8 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/summary", get(query::summary))
         .route("/v1/timeseries", get(query::timeseries))
         .route("/v1/histogram", get(query::histogram))
+        .route("/v1/heatmap", get(query::heatmap))
+        .route("/v1/breakdown", get(query::breakdown))
         .route("/v1/compare", get(query::compare))
         .route("/v1/streams", get(query::streams))
         .route("/v1/streams/{id}", get(query::stream))
@@ -72,6 +74,7 @@ pub fn app(state: AppState) -> Router {
         .layer(from_fn_with_state(state.clone(), access::guard));
     let open = Router::new()
         .route("/v1/beacons", any(ingest::beacons))
+        .route("/openapi.json", get(query::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/llm-rum.js", get(assets::probe))

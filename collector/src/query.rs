@@ -2,20 +2,30 @@
 //! out. One file per question; here what they share. The contract: `docs/api.md`.
 
 mod accounting;
+mod breakdown;
 mod compare;
+mod csv;
+mod heatmap;
 mod histogram;
+mod openapi;
+mod parameter;
 mod params;
+mod quantiles;
 mod streams;
 mod summary;
 mod timeseries;
 
-use beacon::{Histogram, RELATIVE_ERROR};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use accounting::accounting;
+pub(crate) use breakdown::breakdown;
 pub(crate) use compare::compare;
+pub(crate) use heatmap::heatmap;
 pub(crate) use histogram::histogram;
+pub(crate) use openapi::openapi;
 use params::{Params, Range};
+use quantiles::Quantiles;
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
@@ -26,33 +36,8 @@ use crate::state::AppState;
 use crate::store::Filter;
 use crate::tally::Metric;
 
-/// Percentiles of a distribution, with how many values stand behind them.
-#[derive(Debug, Clone, Serialize)]
-struct Quantiles {
-    n: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p50_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p95_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p99_ms: Option<f64>,
-    relative_error: f64,
-}
-
-impl Quantiles {
-    fn of(histogram: &Histogram) -> Self {
-        Self {
-            n: histogram.count(),
-            p50_ms: quantile_ms(histogram, 0.5),
-            p95_ms: quantile_ms(histogram, 0.95),
-            p99_ms: quantile_ms(histogram, 0.99),
-            relative_error: (RELATIVE_ERROR * 1e4).round() / 1e4,
-        }
-    }
-}
-
 /// A share, with what it is a share of.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Ratio {
     good: u64,
     total: u64,
@@ -67,7 +52,7 @@ impl Ratio {
 }
 
 /// Targets of the use case that a query is about.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct TargetsOf {
     use_case: String,
     #[serde(flatten)]
@@ -88,11 +73,6 @@ impl TargetsOf {
 
 fn share(part: u64, total: u64) -> Option<f64> {
     (total > 0).then(|| part as f64 / total as f64)
-}
-
-/// To the microsecond: what is beyond lies within the error anyway.
-fn quantile_ms(histogram: &Histogram, q: f64) -> Option<f64> {
-    histogram.quantile(q).map(|ms| (ms * 1e3).round() / 1e3)
 }
 
 fn metric(params: &Params) -> Result<(&'static str, Metric), ApiError> {

@@ -2,10 +2,11 @@
 //! its targets. Definitions: `docs/metrics.md#indicators`.
 
 use beacon::StreamReport;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Targets of one use case. `None` where it has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Targets {
     /// Half of the streams show their first visible token within this.

@@ -20,7 +20,7 @@ use crate::streams::{Place, Stream};
 use crate::totals::Total;
 
 pub(crate) use listing::Listing;
-pub(crate) use read::{Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked};
+pub(crate) use read::{Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked};
 pub(crate) use sqlite::Writer;
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to

@@ -1,19 +1,20 @@
 //! One sentence on how users fare: a tally and targets come in, goes out what a person on duty would
 //! say after a look at the figures, and how bad it is.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::slo::Targets;
 use crate::tally::{Metric, Tally};
 
 /// What the first screen says.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Verdict {
     pub(crate) level: Level,
     pub(crate) text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
     /// Nothing to judge, or nothing to judge it by.

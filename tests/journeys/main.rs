@@ -8,6 +8,7 @@ mod csp;
 mod dashboard;
 mod hostile;
 mod leaving;
+mod openapi;
 mod prometheus;
 mod scenarios;
 mod untouched;

@@ -22,6 +22,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 pub(crate) fn test(root: &Path) -> Result<()> {
     tools::programs(&[tools::PROMETHEUS])?;
     tools::browsers(root)?;
+    tools::schemathesis(root)?;
     let mut checks = Checks::default();
     fast(root, &mut checks);
     checks.stage("documentation", || {

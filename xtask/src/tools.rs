@@ -1,5 +1,5 @@
 //! What the commands need beyond Rust and Node: installed where that is possible (a Rust target by
-//! rustup, npm packages by lockfile, Debian packages as root), otherwise named.
+//! rustup, npm packages by lockfile, Python packages into a folder of their own, Debian packages as root), otherwise named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ pub(crate) const FIREFOX: Program = Program { name: "firefox-esr", package: "fir
 pub(crate) const WEBKIT_DRIVER: Program = Program { name: "WebKitWebDriver", package: "webkit2gtk-driver" };
 /// A display for WebKit, which has no headless mode.
 pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
+const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
 
 /// Adds the Wasm target to the toolchain in use, unless it is there.
@@ -82,6 +83,33 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
         return Ok(());
     }
     let packages: Vec<_> = missing.iter().map(|program| program.package).collect();
+    install(&packages)?;
+    match wanted.iter().find(|program| find(program.name).is_none()) {
+        Some(program) => bail!("package {} did not bring {}", program.package, program.name),
+        None => Ok(()),
+    }
+}
+
+/// Puts the schema fuzzer that the journeys run under `target/python`, unless it is there.
+pub(crate) fn schemathesis(root: &Path) -> Result<()> {
+    let folder = root.join("target/python");
+    let marker = folder.join(".installed");
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == SCHEMATHESIS) {
+        return Ok(());
+    }
+    programs(&[PYTHON])?;
+    let make = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+    if make().is_err() {
+        // Debian's python3 comes without it.
+        install(&["python3-venv"])?;
+        make()?;
+    }
+    let pip = folder.join("bin/pip");
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", SCHEMATHESIS]))?;
+    fs::write(&marker, SCHEMATHESIS).with_context(|| format!("cannot write {}", marker.display()))
+}
+
+fn install(packages: &[&str]) -> Result<()> {
     if !(Path::new("/etc/debian_version").exists() && is_root()?) {
         bail!("missing programs; install the Debian packages {} or their like", packages.join(" "));
     }
@@ -89,12 +117,8 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
     run(Command::new("apt-get")
         .env("DEBIAN_FRONTEND", "noninteractive")
         .args(["install", "-y", "-qq", "--no-install-recommends"])
-        .args(&packages)
-        .stdout(Stdio::null()))?;
-    match wanted.iter().find(|program| find(program.name).is_none()) {
-        Some(program) => bail!("package {} did not bring {}", program.package, program.name),
-        None => Ok(()),
-    }
+        .args(packages)
+        .stdout(Stdio::null()))
 }
 
 fn npm(folder: &Path) -> Command {
@@ -114,4 +138,6 @@ fn is_root() -> Result<bool> {
 }
 
 const GECKODRIVER_VERSION: &str = "0.37.1";
+const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+
 const WASM_TARGET: &str = "wasm32-unknown-unknown";

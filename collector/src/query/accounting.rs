@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Params};
@@ -13,7 +14,7 @@ use crate::state::AppState;
 use crate::store::{StoreError, read};
 
 /// All of it from one transaction.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Accounting {
     beacons: Beacons,
     reports: Reports,
@@ -25,7 +26,7 @@ pub(crate) struct Accounting {
 }
 
 /// Requests to the front door: `received` = `accepted` + `preflights` + all `refused` + `under_way`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Beacons {
     received: u64,
     accepted: u64,
@@ -35,7 +36,7 @@ struct Beacons {
 }
 
 /// Reports in accepted beacons: `received` = all `became` + `unexplained`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Reports {
     received: u64,
     became: BTreeMap<String, u64>,
@@ -43,7 +44,7 @@ struct Reports {
 }
 
 /// Streams that reports were about: `new` = `counted` + `open`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Streams {
     new: u64,
     counted: u64,

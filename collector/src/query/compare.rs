@@ -3,17 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiError, Params, Quantiles, Range, quantile_ms};
+use super::csv::{self, Cell, Table};
+use super::parameter::{FORMAT, STEP};
+use super::quantiles::quantile_ms;
+use super::{ApiError, Params, Quantiles, Range};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::read;
 use crate::tally::{Metric, Tally};
 
-#[derive(Serialize)]
+/// Both sides' time to first token.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Comparison {
     #[serde(flatten)]
     range: Range,
@@ -27,7 +32,8 @@ pub(crate) struct Comparison {
     points: Vec<Point>,
 }
 
-#[derive(Serialize)]
+/// One step.
+#[derive(Serialize, JsonSchema)]
 struct Point {
     t: i64,
     n: u64,
@@ -46,11 +52,8 @@ struct Point {
 }
 
 /// Answers with both sides' time to first token.
-pub(crate) async fn compare(
-    State(state): State<AppState>,
-    params: Params,
-) -> Result<Json<Comparison>, ApiError> {
-    params.only(&["step"])?;
+pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range()?.in_steps(&params)?;
     let filter = params.filter();
     let read_steps = move |store: &rusqlite::Connection| {
@@ -66,7 +69,7 @@ pub(crate) async fn compare(
         all.merge(step);
     }
     let points = (range.from_ms..).step_by(step_ms as usize).zip(&steps).map(|(t, step)| Point::of(t, step));
-    Ok(Json(Comparison {
+    let comparison = Comparison {
         range,
         streams: all.streams(),
         joined: all.histogram(CLIENT).count(),
@@ -76,7 +79,32 @@ pub(crate) async fn compare(
         overhead: Quantiles::of(all.histogram(Metric::Overhead)),
         step_ms,
         points: points.collect(),
-    }))
+    };
+    csv::answer(&params, comparison)
+}
+
+impl Table for Comparison {
+    fn header(&self) -> Vec<String> {
+        let sides = ["client", "server", "overhead"];
+        let of = |q: &'static str| sides.into_iter().map(move |side| format!("{side}_{q}_ms"));
+        ["t".to_owned(), "n".to_owned()].into_iter().chain(of("p50")).chain(of("p95")).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |point: &Point| {
+            vec![
+                Cell::Whole(point.t),
+                point.n.into(),
+                point.client_p50_ms.into(),
+                point.server_p50_ms.into(),
+                point.overhead_p50_ms.into(),
+                point.client_p95_ms.into(),
+                point.server_p95_ms.into(),
+                point.overhead_p95_ms.into(),
+            ]
+        };
+        self.points.iter().map(row).collect()
+    }
 }
 
 impl Point {

@@ -1,51 +1,97 @@
 //! `GET /v1/histogram`: a metric comes in, goes out how its values are spread, in four buckets per
 //! doubling.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use beacon::{Bucket, Histogram};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiError, Params, Quantiles, TargetsOf, metric};
+use super::csv::{self, Cell, Table};
+use super::parameter::{AGAINST, FORMAT, METRIC};
+use super::{ApiError, Params, Quantiles, Range, TargetsOf, metric};
 use crate::state::AppState;
 use crate::store::read;
 
-#[derive(Serialize)]
+/// How values are spread.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Spread {
     metric: &'static str,
     #[serde(flatten)]
     quantiles: Quantiles,
     targets: TargetsOf,
+    /// Those that hold something.
+    buckets: Vec<BucketOf>,
+    /// In the period that is compared with; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+}
+
+/// The same in the period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Earlier {
+    #[serde(flatten)]
+    range: Range,
+    #[serde(flatten)]
+    quantiles: Quantiles,
     buckets: Vec<BucketOf>,
 }
 
-#[derive(Serialize)]
-struct BucketOf {
-    lower_ms: f64,
-    upper_ms: f64,
-    count: u64,
+/// Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds those of zero.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BucketOf {
+    pub(super) lower_ms: f64,
+    pub(super) upper_ms: f64,
+    pub(super) count: u64,
 }
 
 /// Answers with the distribution of a metric.
-pub(crate) async fn histogram(
-    State(state): State<AppState>,
-    params: Params,
-) -> Result<Json<Spread>, ApiError> {
-    params.only(&["metric"])?;
+pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[METRIC, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, filter) = (params.range()?, params.filter());
+    let earlier = params.against()?.map(|against| range.earlier(against));
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &rusqlite::Connection| {
-        let mut all = Histogram::default();
-        read::windows(store, &filter, range.minutes(), |_, tally| all.merge(tally.histogram(which)))?;
-        Ok(all)
+        let all = |range: Range| {
+            let mut all = Histogram::default();
+            read::windows(store, &filter, range.minutes(), |_, tally| all.merge(tally.histogram(which)))?;
+            Ok::<_, crate::store::StoreError>(all)
+        };
+        Ok((
+            all(range)?,
+            earlier.map(|range| Ok::<_, crate::store::StoreError>((range, all(range)?))).transpose()?,
+        ))
     };
-    let all = state.reader().run(read_all).await?;
-    let zero = Bucket { lower: 0.0, upper: 0.0, count: all.zero() };
-    let buckets = Some(zero).filter(|zero| zero.count > 0).into_iter().chain(all.folded(EIGHT_INTO_ONE));
-    let buckets =
-        buckets.map(|b| BucketOf { lower_ms: b.lower, upper_ms: b.upper, count: b.count }).collect();
-    Ok(Json(Spread { metric, quantiles: Quantiles::of(&all), targets, buckets }))
+    let (all, earlier) = state.reader().run(read_all).await?;
+    let (quantiles, buckets) = (Quantiles::of(&all), coarse(&all).collect());
+    let earlier = earlier.map(|(range, all)| Earlier {
+        range,
+        quantiles: Quantiles::of(&all),
+        buckets: coarse(&all).collect(),
+    });
+    csv::answer(&params, Spread { metric, quantiles, targets, buckets, earlier })
+}
+
+/// Four buckets per doubling, from low to high; those that hold something.
+pub(super) fn coarse(histogram: &Histogram) -> impl Iterator<Item = BucketOf> + '_ {
+    let zero = Bucket { lower: 0.0, upper: 0.0, count: histogram.zero() };
+    let zero = Some(zero).filter(|zero| zero.count > 0);
+    let buckets = zero.into_iter().chain(histogram.folded(EIGHT_INTO_ONE));
+    buckets.map(|b| BucketOf { lower_ms: b.lower, upper_ms: b.upper, count: b.count })
+}
+
+impl Table for Spread {
+    fn header(&self) -> Vec<String> {
+        ["lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |bucket: &BucketOf| {
+            vec![Cell::Number(bucket.lower_ms), Cell::Number(bucket.upper_ms), bucket.count.into()]
+        };
+        self.buckets.iter().map(row).collect()
+    }
 }
 
 /// 32 buckets per doubling become 4.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::parameter::{COMMON, LATEST_MS, Parameter};
 use crate::clock;
 use crate::error::{ApiError, Reason};
 use crate::rollup::MINUTE_MS;
@@ -16,7 +18,7 @@ use crate::store::Filter;
 pub(crate) struct Params(BTreeMap<String, String>);
 
 /// Whole minutes, from the first up to, not including, the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Range {
     #[serde(rename = "from")]
     pub(super) from_ms: i64,
@@ -24,6 +26,15 @@ pub(super) struct Range {
     pub(super) to_ms: i64,
     #[serde(skip)]
     now_ms: i64,
+}
+
+/// A period of the same length to compare a range with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    /// The one right before.
+    Previous,
+    /// The one so much earlier, at the same time of day.
+    Earlier { ms: i64 },
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {
@@ -46,8 +57,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 
 impl Params {
     /// Refuses every name that is neither common to all queries nor among `own`.
-    pub(super) fn only(&self, own: &[&str]) -> Result<(), ApiError> {
-        let known = |name: &str| COMMON.contains(&name) || own.contains(&name);
+    pub(super) fn only(&self, own: &[Parameter]) -> Result<(), ApiError> {
+        let known = |name: &str| COMMON.iter().chain(own).any(|parameter| parameter.name == name);
         match self.0.keys().find(|name| !known(name)) {
             Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
             None => Ok(()),
@@ -74,6 +85,25 @@ impl Params {
     pub(super) fn filter(&self) -> Filter {
         let of = |name: &str| self.get(name).map(str::to_owned);
         Filter { site: of("site"), use_case: of("use_case"), provider: of("provider"), model: of("model") }
+    }
+
+    /// How many are asked for, 50 by default.
+    pub(super) fn limit(&self) -> Result<usize, ApiError> {
+        match self.number("limit")?.unwrap_or(USUAL_LIMIT) {
+            limit @ 1..=MOST_LIMIT => Ok(limit as usize),
+            _ => Err(bad(format!("`limit` is from 1 to {MOST_LIMIT}"))),
+        }
+    }
+
+    /// The period to compare with. `None` where none is asked for.
+    pub(super) fn against(&self) -> Result<Option<Against>, ApiError> {
+        match self.get("against") {
+            None => Ok(None),
+            Some("previous") => Ok(Some(Against::Previous)),
+            Some("day") => Ok(Some(Against::Earlier { ms: DAY * MINUTE_MS })),
+            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY * MINUTE_MS })),
+            Some(_) => Err(bad("`against` is one of previous, day, week")),
+        }
     }
 
     pub(super) fn has_range(&self) -> bool {
@@ -118,10 +148,13 @@ impl Range {
         (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS)
     }
 
-    /// As long, right before it.
-    pub(super) const fn previous(self) -> Self {
-        let length_ms = self.to_ms - self.from_ms;
-        Self { from_ms: self.from_ms - length_ms, to_ms: self.from_ms, now_ms: self.now_ms }
+    /// The period to compare with, of the same length.
+    pub(super) const fn earlier(self, against: Against) -> Self {
+        let ms = match against {
+            Against::Previous => self.to_ms - self.from_ms,
+            Against::Earlier { ms } => ms,
+        };
+        Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, now_ms: self.now_ms }
     }
 
     /// Seconds of the range that have passed.
@@ -170,8 +203,6 @@ fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-const COMMON: [&str; 7] = ["range", "from", "to", "site", "use_case", "provider", "model"];
-
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
@@ -184,8 +215,8 @@ const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOU
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;
 const LONGEST_MS: i64 = 400 * DAY * MINUTE_MS;
-/// The year 5138; beyond it arithmetic could overflow.
-const LATEST_MS: i64 = 100_000_000_000_000;
+const USUAL_LIMIT: i64 = 50;
+const MOST_LIMIT: i64 = 500;
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +273,16 @@ mod tests {
     #[test]
     fn the_period_before_is_as_long_and_ends_where_this_begins() {
         let range = params(&[]).range_at(NOW_MS).unwrap();
-        assert_eq!(range.previous().to_ms, range.from_ms);
-        assert_eq!(range.from_ms - range.previous().from_ms, range.to_ms - range.from_ms);
+        let previous = range.earlier(Against::Previous);
+        assert_eq!(previous.to_ms, range.from_ms);
+        assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
+    }
+
+    #[test]
+    fn the_day_before_is_the_same_hours() {
+        let asked = params(&[("against", "day")]);
+        let range = asked.range_at(NOW_MS).unwrap();
+        let before = range.earlier(asked.against().unwrap().unwrap());
+        assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
     }
 }

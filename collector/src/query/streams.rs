@@ -6,6 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
+use super::parameter::{CURSOR, OUTCOME, STREAMS};
 use super::params::bad;
 use super::{ApiError, Params, Reason};
 use crate::state::AppState;
@@ -14,12 +15,9 @@ use crate::streams::Place;
 
 /// Answers with the newest streams of a filter, of all that are kept unless a range is asked for.
 pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&["limit", "cursor", "outcome"])?;
+    params.only(&[STREAMS, CURSOR, OUTCOME])?;
     let range = params.has_range().then(|| params.range()).transpose()?;
-    let limit = params.number("limit")?.unwrap_or(USUAL_STREAMS);
-    if !(1..=MOST_STREAMS).contains(&limit) {
-        return Err(bad(format!("`limit` is from 1 to {MOST_STREAMS}")));
-    }
+    let limit = params.limit()?;
     let before = params.number("cursor")?;
     let outcome = match params.get("outcome") {
         None => None,
@@ -35,7 +33,7 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         outcome,
         received_ms: range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)),
         before: before.map_or(Place::MAX, i64::cast_unsigned),
-        limit: limit as usize,
+        limit,
     };
     let listing = state.listing().clone();
     let page = state.reader().run(move |store| listing.newest(store, &asked)).await?;
@@ -66,6 +64,3 @@ fn object(stream: &StoredStream) -> String {
 fn json(body: String) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
-
-const USUAL_STREAMS: i64 = 50;
-const MOST_STREAMS: i64 = 500;

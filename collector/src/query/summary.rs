@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::parameter::AGAINST;
+use super::params::Against;
 use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf, share};
 use crate::counts::Kind;
 use crate::state::AppState;
@@ -14,7 +17,8 @@ use crate::store::read;
 use crate::tally::{Metric, Tally};
 use crate::verdict::{self, Verdict};
 
-#[derive(Serialize)]
+/// Everything that the first screen says.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Summary {
     #[serde(flatten)]
     range: Range,
@@ -39,14 +43,16 @@ pub(crate) struct Summary {
     verdict: Verdict,
 }
 
-#[derive(Serialize)]
+/// Streams that met their targets, and how many of them there were per second.
+#[derive(Serialize, JsonSchema)]
 struct Goodput {
     #[serde(flatten)]
     share: Ratio,
     per_second: f64,
 }
 
-#[derive(Serialize)]
+/// Streams in which the service failed, out of those judged.
+#[derive(Serialize, JsonSchema)]
 struct Errors {
     count: u64,
     total: u64,
@@ -54,9 +60,11 @@ struct Errors {
     ratio: Option<f64>,
 }
 
-/// The equal period before.
-#[derive(Serialize)]
+/// The period that is compared with.
+#[derive(Serialize, JsonSchema)]
 struct Previous {
+    #[serde(flatten)]
+    range: Range,
     streams: u64,
     ttfv: Quantiles,
     integrity: Ratio,
@@ -69,14 +77,16 @@ pub(crate) async fn summary(
     State(state): State<AppState>,
     params: Params,
 ) -> Result<Json<Summary>, ApiError> {
-    params.only(&[])?;
+    params.only(&[AGAINST])?;
+    let against = params.against()?.unwrap_or(Against::Previous);
     let (range, filter) = (params.range()?, params.filter());
+    let earlier = range.earlier(against);
     let targets = TargetsOf::of(&state, &filter);
     let listing = state.listing().clone();
     let read_all = move |store: &rusqlite::Connection| {
         let (mut now, mut before) = (Tally::default(), Tally::default());
         read::windows(store, &filter, range.minutes(), |_, tally| now.merge(tally))?;
-        read::windows(store, &filter, range.previous().minutes(), |_, tally| before.merge(tally))?;
+        read::windows(store, &filter, earlier.minutes(), |_, tally| before.merge(tally))?;
         let open = listing.open(store, &filter)?;
         let mut overflow = BTreeMap::new();
         for (key, count) in read::counts(store)?.iter(Kind::Overflow) {
@@ -108,6 +118,7 @@ pub(crate) async fn summary(
         input_tokens: now.input_tokens,
         output_tokens: now.output_tokens,
         previous: Previous {
+            range: earlier,
             streams: before.streams(),
             ttfv: Quantiles::of(before.histogram(Metric::Ttfv)),
             integrity: Ratio::of(before.whole, before.judged()),

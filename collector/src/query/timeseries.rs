@@ -1,36 +1,42 @@
 //! `GET /v1/timeseries`: a metric and a step come in, goes out one point for every step of the range,
 //! the empty ones too.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use beacon::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiError, Params, Range, TargetsOf, metric, quantile_ms};
+use super::csv::{self, Cell, Table};
+use super::parameter::{AGAINST, FORMAT, METRIC, STEP};
+use super::quantiles::{Percentiles, relative_error};
+use super::{ApiError, Params, Range, TargetsOf, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
-use crate::store::read;
+use crate::store::{Filter, StoreError, read};
+use crate::tally::Metric;
 
-#[derive(Serialize)]
+/// A metric over time.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Timeseries {
     #[serde(flatten)]
     range: Range,
     step_ms: i64,
     metric: &'static str,
+    relative_error: f64,
     targets: TargetsOf,
     points: Vec<Point>,
+    /// In the period that is compared with, point by point; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Vec<Point>>,
 }
 
-#[derive(Serialize)]
+/// One step.
+#[derive(Serialize, JsonSchema)]
 struct Point {
     t: i64,
-    n: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p50_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p95_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p99_ms: Option<f64>,
+    #[serde(flatten)]
+    percentiles: Percentiles,
     streams: u64,
     errors: u64,
 }
@@ -43,35 +49,58 @@ struct Step {
 }
 
 /// Answers with a metric over time.
-pub(crate) async fn timeseries(
-    State(state): State<AppState>,
-    params: Params,
-) -> Result<Json<Timeseries>, ApiError> {
-    params.only(&["metric", "step"])?;
+pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, step_ms) = params.range()?.in_steps(&params)?;
+    let earlier = params.against()?.map(|against| range.earlier(against));
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
-    let read_steps = move |store: &rusqlite::Connection| {
-        let mut steps = vec![Step::default(); range.steps(step_ms)];
-        read::windows(store, &filter, range.minutes(), |minute, tally| {
-            let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
-            step.histogram.merge(tally.histogram(which));
-            step.streams += tally.streams();
-            step.errors += tally.errors();
-        })?;
-        Ok(steps)
+    let read_all = move |store: &rusqlite::Connection| {
+        let points = |range: Range| points(store, &filter, range, step_ms, which);
+        Ok((points(range)?, earlier.map(points).transpose()?))
     };
-    let steps = state.reader().run(read_steps).await?;
-    let points = (range.from_ms..).step_by(step_ms as usize).zip(&steps).map(|(t, step)| Point {
+    let (points, earlier) = state.reader().run(read_all).await?;
+    let relative_error = relative_error();
+    csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })
+}
+
+fn points(
+    store: &rusqlite::Connection,
+    filter: &Filter,
+    range: Range,
+    step_ms: i64,
+    which: Metric,
+) -> Result<Vec<Point>, StoreError> {
+    let mut steps = vec![Step::default(); range.steps(step_ms)];
+    read::windows(store, filter, range.minutes(), |minute, tally| {
+        let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
+        step.histogram.merge(tally.histogram(which));
+        step.streams += tally.streams();
+        step.errors += tally.errors();
+    })?;
+    let point = |(t, step): (i64, &Step)| Point {
         t,
-        n: step.histogram.count(),
-        p50_ms: quantile_ms(&step.histogram, 0.5),
-        p95_ms: quantile_ms(&step.histogram, 0.95),
-        p99_ms: quantile_ms(&step.histogram, 0.99),
+        percentiles: Percentiles::of(&step.histogram),
         streams: step.streams,
         errors: step.errors,
-    });
-    let points = points.collect();
-    Ok(Json(Timeseries { range, step_ms, metric, targets, points }))
+    };
+    Ok((range.from_ms..).step_by(step_ms as usize).zip(&steps).map(point).collect())
+}
+
+impl Table for Timeseries {
+    fn header(&self) -> Vec<String> {
+        let names = ["t".to_owned()].into_iter().chain(csv::percentile_columns(""));
+        names.chain(["streams", "errors"].map(str::to_owned)).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |point: &Point| {
+            let mut row = vec![Cell::Whole(point.t)];
+            row.extend(csv::percentile_cells(&point.percentiles));
+            row.extend([point.streams.into(), point.errors.into()]);
+            row
+        };
+        self.points.iter().map(row).collect()
+    }
 }

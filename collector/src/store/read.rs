@@ -34,6 +34,28 @@ pub(crate) struct Filter {
     pub(crate) model: Option<String>,
 }
 
+/// A label that every stream has a value of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    Site,
+    UseCase,
+    Provider,
+    Model,
+}
+
+impl Dimension {
+    pub(crate) const ALL: [Self; 4] = [Self::Site, Self::UseCase, Self::Provider, Self::Model];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Site => "site",
+            Self::UseCase => "use_case",
+            Self::Provider => "provider",
+            Self::Model => "model",
+        }
+    }
+}
+
 /// Which stored reports are asked for.
 pub(crate) struct StreamsAsked {
     pub(crate) filter: Filter,
@@ -125,6 +147,32 @@ pub(crate) fn windows(
     while let Some(row) = rows.next()? {
         let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
         each(row.get(0)?, &tally);
+    }
+    Ok(())
+}
+
+/// Hands out every window of `filter` from minute `from` up to, not including, `to`, with its value of a
+/// dimension.
+pub(crate) fn windows_by(
+    connection: &Connection,
+    filter: &Filter,
+    dimension: Dimension,
+    (from, to): (i64, i64),
+    mut each: impl FnMut(&str, &Tally),
+) -> Result<(), StoreError> {
+    let column = dimension.as_str();
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {column}, tally FROM windows CROSS JOIN series ON series.id = windows.series
+         WHERE minute >= :from AND minute < :to AND {IN_FILTER}"
+    ))?;
+    let mut rows = statement.query(named_params! {
+        ":from": from, ":to": to,
+        ":site": filter.site, ":use_case": filter.use_case,
+        ":provider": filter.provider, ":model": filter.model,
+    })?;
+    while let Some(row) = rows.next()? {
+        let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        each(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, &tally);
     }
     Ok(())
 }

@@ -8,10 +8,12 @@ use crate::harness::{Answer, TestCollector, beacon_request};
 
 const TOKEN: &str = "0123456789abcdef0123";
 
-const DATA: [&str; 8] = [
+const DATA: [&str; 10] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
+    "/v1/heatmap",
+    "/v1/breakdown",
     "/v1/compare",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
@@ -62,6 +64,26 @@ async fn with_a_token_only_who_shows_it_is_answered() {
             assert!(answer.status == StatusCode::OK || path.contains("0001"), "{path} {}", answer.status);
             assert_eq!(answer.headers["cache-control"], "no-store");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_has_a_token_of_its_own() {
+    let collector = TestCollector::with(|config| {
+        config.admin_token = Some(Secret::from(TOKEN));
+        config.read_tokens = vec![Secret::from("reader-one-0123456"), Secret::from("reader-two-0123456")];
+    });
+    for (shown, status) in [
+        ("reader-one-0123456", 200),
+        ("reader-two-0123456", 200),
+        (TOKEN, 200),
+        ("reader-one-012345", 401),
+        ("reader-one-0123456reader-two-0123456", 401),
+    ] {
+        let answer =
+            ask(&collector, "/v1/summary", &[("authorization", format!("Bearer {shown}").as_str())]).await;
+        assert_eq!(answer.status.as_u16(), status, "{shown}");
+        assert_eq!(answer.headers["cross-origin-resource-policy"], "same-origin");
     }
 }
 

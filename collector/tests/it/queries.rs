@@ -150,11 +150,134 @@ async fn streams_can_be_listed_by_outcome() {
     assert_eq!(listed["streams"][0]["outcome"], "truncated");
 }
 
+/// Two models: of the first's four streams one is cut, of the second's two both are slow.
+async fn two_models() -> TestCollector {
+    let collector = TestCollector::new();
+    let slow = |id| StreamReport { model: Some("=slow,\"model\"".into()), ..stream(id, 3_000.0) };
+    let cut = StreamReport { outcome: Outcome::Truncated, ..stream(4, 800.0) };
+    let reports = [stream(1, 800.0), stream(2, 800.0), stream(3, 800.0), cut, slow(5), slow(6)];
+    collector.report(&reports).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 6).await;
+    collector
+}
+
+#[tokio::test]
+async fn a_breakdown_says_who_costs_more_than_its_part() {
+    let collector = two_models().await;
+    let answer = collector.json("/v1/breakdown?by=model&against=previous").await;
+    let groups = answer["groups"].as_array().unwrap();
+    assert_eq!((groups.len(), &answer["more"]), (2, &json!(0)));
+    let [first, second] = [&groups[0], &groups[1]];
+    assert_eq!((&first["value"], &first["streams"]), (&json!("gpt-5"), &json!(4)));
+    assert_eq!(first["integrity"], json!({ "good": 3, "total": 4, "ratio": 0.75 }));
+    assert!(close_to(&second["p95_ms"], 3_000.0));
+    let excess = |group: &Value| group["excess"].as_f64().unwrap();
+    assert!((excess(first) - (1.0 / 3.0 - 4.0 / 6.0)).abs() < 1e-9);
+    assert!((excess(first) + excess(second)).abs() < 1e-9, "shares of one whole");
+    assert_eq!(second["earlier"], json!({ "streams": 0, "n": 0 }));
+
+    for by in ["site", "use_case", "provider"] {
+        let answer = collector.json(&format!("/v1/breakdown?by={by}&limit=1")).await;
+        assert_eq!(answer["groups"][0]["streams"], 6, "{by}");
+    }
+    assert_eq!(collector.json("/v1/breakdown?limit=1").await["more"], 1);
+}
+
+#[tokio::test]
+async fn a_heatmap_holds_every_value_once_and_agrees_with_the_histogram() {
+    let collector = two_models().await;
+    let heatmap = collector.json("/v1/heatmap?range=15m&step=60").await;
+    let spread = collector.json("/v1/histogram?range=15m").await;
+    assert_eq!(heatmap["buckets"], spread["buckets"]);
+    let points = heatmap["points"].as_array().unwrap();
+    let counted: u64 = points.iter().map(|point| point["n"].as_u64().unwrap()).sum();
+    assert_eq!((points.len(), counted), (15, 6));
+    let width = heatmap["buckets"].as_array().unwrap().len();
+    assert!(points.iter().all(|point| point["counts"].as_array().unwrap().len() == width));
+}
+
+#[tokio::test]
+async fn a_table_is_the_same_as_the_json_and_no_formula() {
+    let collector = two_models().await;
+    let answer = collector.get("/v1/breakdown?format=csv").await;
+    assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+    let lines: Vec<_> = answer.body.split_terminator("\r\n").collect();
+    assert_eq!(lines[0], "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess");
+    assert!(lines[1].starts_with("\"gpt-5\",4,0.666"), "{}", lines[1]);
+    assert!(lines[2].starts_with("\"'=slow,\"\"model\"\"\",2,"), "{}", lines[2]);
+    for (path, columns) in [
+        ("timeseries", "t,n,p50_ms,p95_ms,p99_ms,streams,errors"),
+        ("histogram", "lower_ms,upper_ms,count"),
+        ("heatmap", "t,lower_ms,upper_ms,count"),
+        (
+            "compare",
+            "t,n,client_p50_ms,server_p50_ms,overhead_p50_ms,client_p95_ms,server_p95_ms,overhead_p95_ms",
+        ),
+    ] {
+        let body = collector.get(&format!("/v1/{path}?format=csv")).await.body;
+        let width = columns.split(',').count();
+        assert!(body.starts_with(&format!("{columns}\r\n")), "{body}");
+        assert!(body.split_terminator("\r\n").all(|line| line.split(',').count() == width), "{body}");
+        assert!(body.lines().count() > 1, "{path} has rows");
+    }
+}
+
+#[tokio::test]
+async fn few_streams_come_with_an_interval_and_many_without() {
+    let collector = TestCollector::new();
+    let reports: Vec<_> = (1..=60).map(|n| stream(n, n as f64 * 10.0)).collect();
+    collector.report(&reports).await;
+    let answer = collector.until("/v1/histogram", |answer| answer["n"] == 60).await;
+    // Ranks 22 and 39 of 60.
+    assert!(close_to(&answer["intervals"]["p50"]["lower_ms"], 220.0), "{answer}");
+    assert!(close_to(&answer["intervals"]["p50"]["upper_ms"], 390.0), "{answer}");
+    assert_eq!(answer["intervals"]["p99"]["upper_ms"], Value::Null, "60 values do not bound a p99");
+    for batch in 0..5 {
+        let more: Vec<_> = (0..100).map(|n| stream(1_000 + batch * 100 + n, 100.0)).collect();
+        collector.report(&more).await;
+    }
+    let answer = collector.until("/v1/histogram", |answer| answer["n"] == 560).await;
+    assert_eq!(answer["intervals"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
+    let collector = two_models().await;
+    let summary = collector.json("/v1/summary?against=day").await;
+    let day = 86_400_000;
+    let at = |name: &str| summary[name].as_i64().unwrap();
+    assert_eq!(summary["previous"]["from"], at("from") - day);
+    assert_eq!(summary["previous"]["to"], at("to") - day);
+    let series = collector.json("/v1/timeseries?against=day&range=15m").await;
+    assert_eq!(series["earlier"].as_array().unwrap().len(), series["points"].as_array().unwrap().len());
+    assert_eq!(series["earlier"][0]["t"], series["points"][0]["t"].as_i64().unwrap() - day);
+    assert_eq!(collector.json("/v1/histogram?against=week").await["earlier"]["n"], 0);
+}
+
+#[tokio::test]
+async fn every_query_route_is_described_with_what_it_refuses() {
+    let collector = TestCollector::new();
+    let document = collector.json("/openapi.json").await;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let answer = collector.get(&path.replace("{id}", "x")).await;
+        let documented = &methods["get"]["responses"][answer.status.as_str()];
+        assert!(documented.is_object(), "{path} answered {}", answer.status);
+        for parameter in methods["get"]["parameters"].as_array().into_iter().flatten() {
+            if parameter["in"] == "query" && parameter["schema"] != json!({ "type": "string" }) {
+                let wrong = format!("{path}?{}=%21", parameter["name"].as_str().unwrap());
+                collector.get(&wrong).await.refused(400, "bad_query");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_question_makes_it_fail(
-        route in prop::sample::select(vec!["summary", "timeseries", "histogram", "compare", "streams"]),
-        query in "((range|from|to|step|metric|limit|cursor|outcome|site)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
+        route in prop::sample::select(vec![
+            "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "streams",
+        ]),
+        query in "((range|from|to|step|metric|limit|cursor|outcome|site|by|against|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }
@@ -185,6 +308,12 @@ async fn a_question_that_cannot_be_is_refused() {
         "/v1/streams?cursor=x",
         "/v1/streams?outcome=fine",
         "/v1/histogram?%ff=%zz",
+        "/v1/histogram?format=xml",
+        "/v1/breakdown?by=id",
+        "/v1/breakdown?limit=501",
+        "/v1/heatmap?against=day",
+        "/v1/summary?against=year",
+        "/v1/summary?format=csv",
     ] {
         collector.get(path).await.refused(400, "bad_query");
     }

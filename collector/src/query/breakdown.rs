@@ -1,0 +1,161 @@
+//! `GET /v1/breakdown`: a dimension comes in, goes out for each of its values how its streams fared, and
+//! how much more than its share of what failed it has.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::parameter::{AGAINST, BY, FORMAT, GROUPS, METRIC};
+use super::params::bad;
+use super::quantiles::{Percentiles, relative_error};
+use super::{ApiError, Params, Range, Ratio, TargetsOf, metric, share};
+use crate::state::AppState;
+use crate::store::{Dimension, read};
+use crate::tally::{Metric, Tally};
+
+/// Streams by the values of a dimension.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Breakdown {
+    #[serde(flatten)]
+    range: Range,
+    by: &'static str,
+    metric: &'static str,
+    relative_error: f64,
+    targets: TargetsOf,
+    /// Most streams first.
+    groups: Vec<Group>,
+    /// Values that have streams but no place in `groups`.
+    more: usize,
+}
+
+/// The streams with one value.
+#[derive(Serialize, JsonSchema)]
+struct Group {
+    value: String,
+    streams: u64,
+    /// Share of all streams.
+    share: f64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: u64,
+    /// Share of all streams that were judged and not good, minus share of all that were judged: above 0,
+    /// it costs more than its part. Absent when none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+}
+
+/// The same value in the period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Earlier {
+    streams: u64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+}
+
+/// Answers with the streams by the values of a dimension.
+pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
+    let (metric, which) = metric(&params)?;
+    let (range, filter) = (params.range()?, params.filter());
+    let against = params.against()?;
+    let (by, dimension) = dimension(&params)?;
+    let limit = params.limit()?;
+    let targets = TargetsOf::of(&state, &filter);
+    let read_all = move |store: &rusqlite::Connection| {
+        let groups_of = |range: Range| {
+            let mut groups: BTreeMap<String, Tally> = BTreeMap::new();
+            read::windows_by(store, &filter, dimension, range.minutes(), |value, tally| {
+                match groups.get_mut(value) {
+                    Some(group) => group.merge(tally),
+                    None => _ = groups.insert(value.to_owned(), tally.clone()),
+                }
+            })?;
+            Ok::<_, crate::store::StoreError>(groups)
+        };
+        Ok((groups_of(range)?, against.map(|against| groups_of(range.earlier(against))).transpose()?))
+    };
+    let (now, earlier) = state.reader().run(read_all).await?;
+    let mut groups = groups(&now, earlier.as_ref(), which);
+    let more = groups.len().saturating_sub(limit);
+    groups.truncate(limit);
+    let relative_error = relative_error();
+    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, more })
+}
+
+fn groups(
+    now: &BTreeMap<String, Tally>,
+    earlier: Option<&BTreeMap<String, Tally>>,
+    which: Metric,
+) -> Vec<Group> {
+    let sum = |of: fn(&Tally) -> u64| now.values().map(of).sum::<u64>();
+    let (streams, judged) = (sum(Tally::streams), sum(Tally::judged));
+    let bad = judged - sum(|tally| tally.good);
+    let nothing = Tally::default();
+    let mut groups: Vec<_> = now
+        .iter()
+        .map(|(value, tally)| {
+            let bad_share = share(tally.judged() - tally.good, bad);
+            Group {
+                value: value.clone(),
+                streams: tally.streams(),
+                share: share(tally.streams(), streams).unwrap_or_default(),
+                percentiles: Percentiles::of(tally.histogram(which)),
+                integrity: Ratio::of(tally.whole, tally.judged()),
+                goodput: Ratio::of(tally.good, tally.judged()),
+                errors: tally.errors(),
+                excess: bad_share.zip(share(tally.judged(), judged)).map(|(bad, all)| bad - all),
+                earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
+            }
+        })
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.streams));
+    groups
+}
+
+impl Earlier {
+    fn of(tally: &Tally, which: Metric) -> Self {
+        Self { streams: tally.streams(), percentiles: Percentiles::of(tally.histogram(which)) }
+    }
+}
+
+impl Table for Breakdown {
+    fn header(&self) -> Vec<String> {
+        let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
+        let names = names.chain(csv::percentile_columns(""));
+        names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned)).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |group: &Group| {
+            let mut row =
+                vec![Cell::Text(group.value.clone()), group.streams.into(), Some(group.share).into()];
+            row.extend(csv::percentile_cells(&group.percentiles));
+            row.extend([
+                group.integrity.ratio.into(),
+                group.goodput.ratio.into(),
+                group.errors.into(),
+                group.excess.into(),
+            ]);
+            row
+        };
+        self.groups.iter().map(row).collect()
+    }
+}
+
+fn dimension(params: &Params) -> Result<(&'static str, Dimension), ApiError> {
+    let asked = params.get("by").unwrap_or("model");
+    Dimension::ALL
+        .into_iter()
+        .map(|dimension| (dimension.as_str(), dimension))
+        .find(|(name, _)| *name == asked)
+        .ok_or_else(|| bad("`by` is one of site, use_case, provider, model"))
+}

@@ -1,0 +1,191 @@
+//! `GET /openapi.json`: the query routes as OpenAPI 3.1, made from the tables that requests are checked
+//! against and from the types that answers are written from.
+
+use axum::Json;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::accounting::Accounting;
+use super::breakdown::Breakdown;
+use super::compare::Comparison;
+use super::heatmap::Heatmap;
+use super::histogram::Spread;
+use super::parameter::{
+    AGAINST, BY, COMMON, CURSOR, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, STEP, STREAMS,
+};
+use super::summary::Summary;
+use super::timeseries::Timeseries;
+use crate::health::Ready;
+
+/// Answers with the description of the query routes.
+pub(crate) async fn openapi() -> Json<Value> {
+    Json(document())
+}
+
+/// One query route.
+struct Route {
+    path: &'static str,
+    about: &'static str,
+    own: &'static [Parameter],
+    answer: fn(&mut SchemaGenerator) -> Value,
+}
+
+const ROUTES: [Route; 7] = [
+    Route {
+        path: "/v1/summary",
+        about: "Everything that the first screen says, and the period before.",
+        own: &[AGAINST],
+        answer: schema::<Summary>,
+    },
+    Route {
+        path: "/v1/timeseries",
+        about: "A metric over time.",
+        own: &[METRIC, STEP, AGAINST, FORMAT],
+        answer: schema::<Timeseries>,
+    },
+    Route {
+        path: "/v1/histogram",
+        about: "How a metric's values are spread.",
+        own: &[METRIC, AGAINST, FORMAT],
+        answer: schema::<Spread>,
+    },
+    Route {
+        path: "/v1/heatmap",
+        about: "How a metric's values are spread, over time.",
+        own: &[METRIC, STEP, FORMAT],
+        answer: schema::<Heatmap>,
+    },
+    Route {
+        path: "/v1/breakdown",
+        about: "Streams by the values of a dimension.",
+        own: &[BY, METRIC, GROUPS, AGAINST, FORMAT],
+        answer: schema::<Breakdown>,
+    },
+    Route {
+        path: "/v1/compare",
+        about: "Time to first token as browsers and servers saw it, of the same streams.",
+        own: &[STEP, FORMAT],
+        answer: schema::<Comparison>,
+    },
+    Route {
+        path: "/v1/streams",
+        about: "Single streams, newest first; of all times unless a range is given.",
+        own: &[STREAMS, CURSOR, OUTCOME],
+        answer: page,
+    },
+];
+
+fn document() -> Value {
+    // OpenAPI 3.1 takes schemas of JSON Schema 2020-12 as they are.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    for route in ROUTES {
+        paths.insert(route.path.to_owned(), route.openapi(&mut generator));
+    }
+    paths.insert("/v1/streams/{id}".to_owned(), one_stream());
+    paths.insert("/v1/accounting".to_owned(), books(&mut generator));
+    paths.insert("/healthz".to_owned(), healthz());
+    paths.insert("/readyz".to_owned(), readyz(&mut generator));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "llm-rum",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What the dashboard asks. Definitions of what is measured: docs/metrics.md.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+impl Route {
+    fn openapi(&self, generator: &mut SchemaGenerator) -> Value {
+        let parameters: Vec<_> = COMMON.iter().chain(self.own).map(Parameter::openapi).collect();
+        let mut content = json!({ "application/json": { "schema": (self.answer)(generator) } });
+        if self.own.iter().any(|parameter| parameter.name == FORMAT.name) {
+            content["text/csv"] = json!({ "schema": { "type": "string" } });
+        }
+        let answers = answers(&content, &["400", "401", "403"]);
+        json!({ "get": {
+            "summary": self.about, "parameters": parameters, "responses": answers,
+            "security": [{}, { "token": [] }],
+        } })
+    }
+}
+
+fn one_stream() -> Value {
+    let id = json!({
+        "name": "id", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
+    });
+    let content = json!({ "application/json": { "schema": stream() } });
+    json!({ "get": {
+        "summary": "One stream.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
+        "security": [{}, { "token": [] }],
+    } })
+}
+
+fn books(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
+    json!({ "get": {
+        "summary": "What came in beside what became of it.",
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+    } })
+}
+
+fn healthz() -> Value {
+    let content = json!({ "text/plain": { "schema": { "type": "string", "const": "ok" } } });
+    json!({ "get": { "summary": "The process lives.", "responses": answers(&content, &[]) } })
+}
+
+fn readyz(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Ready>(generator) } });
+    let answer = json!({ "description": "Whether work should be sent here.", "content": content });
+    json!({ "get": {
+        "summary": "Beacons can be kept, and the collector is not about to stop.",
+        "responses": { "200": answer, "503": answer },
+    } })
+}
+
+fn answers(content: &Value, refusals: &[&str]) -> Value {
+    let mut answers = json!({ "200": { "description": "The answer.", "content": content } });
+    for status in refusals {
+        answers[*status] = json!({
+            "description": "Refused.", "content": { "application/json": { "schema": refusal() } },
+        });
+    }
+    answers
+}
+
+fn refusal() -> Value {
+    json!({ "type": "object", "required": ["error"], "properties": { "error": {
+        "type": "object", "required": ["code", "message"],
+        "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+    } } })
+}
+
+fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<Answer>().to_value()
+}
+
+fn page(_: &mut SchemaGenerator) -> Value {
+    json!({ "type": "object", "required": ["streams", "next"], "properties": {
+        "streams": { "type": "array", "items": stream() },
+        "next": { "type": ["string", "null"] },
+    } })
+}
+
+/// The reports are those of the crate `beacon`, which knows no schemas: what each of them has.
+fn stream() -> Value {
+    json!({ "type": "object", "required": ["v", "id", "outcome", "site", "received_ms"], "properties": {
+        "v": { "type": "integer" }, "id": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
+        "outcome": { "type": "string" }, "site": { "type": "string" }, "received_ms": { "type": "integer" },
+    } })
+}

@@ -1,0 +1,111 @@
+//! The parameters that queries have: the same table refuses what a route does not have and stands in
+//! `/openapi.json`.
+
+use serde_json::{Value, json};
+
+/// One parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    about: &'static str,
+    accepts: Accepts,
+}
+
+/// Which values can be.
+#[derive(Debug, Clone, Copy)]
+enum Accepts {
+    Text,
+    Word(&'static [&'static str]),
+    Whole { min: i64, max: i64, multiple_of: i64 },
+    Cursor,
+}
+
+impl Parameter {
+    /// As an OpenAPI parameter object.
+    pub(crate) fn openapi(&self) -> Value {
+        let schema = match self.accepts {
+            Accepts::Text => json!({ "type": "string" }),
+            Accepts::Word(words) => json!({ "type": "string", "enum": words }),
+            Accepts::Whole { min, max, multiple_of } => json!({
+                "type": "integer", "minimum": min, "maximum": max, "multipleOf": multiple_of,
+            }),
+            Accepts::Cursor => json!({ "type": "string", "pattern": "^[0-9]{1,18}$" }),
+        };
+        json!({ "name": self.name, "in": "query", "description": self.about, "schema": schema })
+    }
+}
+
+const fn word(name: &'static str, words: &'static [&'static str], about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Word(words) }
+}
+
+const fn text(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Text }
+}
+
+const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Whole { min, max, multiple_of } }
+}
+
+/// What every query has.
+pub(crate) const COMMON: [Parameter; 7] = [
+    word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
+    whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
+    whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; needs `from`, excludes `range`."),
+    text("site", "Only this site."),
+    text("use_case", "Only this use case."),
+    text("provider", "Only this provider."),
+    text("model", "Only this model."),
+];
+
+pub(crate) const METRIC: Parameter = word(
+    "metric",
+    &["ttfv", "ttft", "e2e", "tpot", "gap", "server_ttft", "overhead"],
+    "Which distribution. Default ttfv.",
+);
+pub(crate) const STEP: Parameter =
+    whole("step", [60, 34_560_000, 60], "Seconds per point. Default: what makes at most 120 points.");
+pub(crate) const BY: Parameter =
+    word("by", &["site", "use_case", "provider", "model"], "What to group by. Default model.");
+pub(crate) const AGAINST: Parameter = word(
+    "against",
+    &["previous", "day", "week"],
+    "What to compare with: the equal period right before, a day before, or a week before.",
+);
+pub(crate) const FORMAT: Parameter = word("format", &["json", "csv"], "Form of the answer. Default json.");
+pub(crate) const GROUPS: Parameter = whole("limit", [1, 500, 1], "Most groups. Default 50.");
+pub(crate) const STREAMS: Parameter = whole("limit", [1, 500, 1], "Most streams. Default 50.");
+pub(crate) const CURSOR: Parameter =
+    Parameter { name: "cursor", about: "`next` of the page before.", accepts: Accepts::Cursor };
+pub(crate) const OUTCOME: Parameter = word(
+    "outcome",
+    &[
+        "complete",
+        "truncated",
+        "provider_error",
+        "http_error",
+        "network_error",
+        "timeout",
+        "empty",
+        "aborted",
+        "abandoned",
+        "unobserved",
+    ],
+    "Only streams that ended so.",
+);
+
+/// The year 5138; beyond it arithmetic could overflow.
+pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use beacon::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn every_outcome_can_be_asked_for() {
+        let Accepts::Word(words) = OUTCOME.accepts else { unreachable!() };
+        assert_eq!(words, Outcome::ALL.map(Outcome::as_str));
+    }
+}
