@@ -132,6 +132,8 @@ pub struct Store {
     pub streams_kept: u32,
     /// One-minute windows. Default 48.
     pub windows_hours: u32,
+    /// Days of hourly and daily windows, which longer ranges are answered from. Default 400.
+    pub history_days: u32,
 }
 
 /// Who may send.
@@ -313,6 +315,7 @@ impl Config {
             ("dedupe.minutes", self.dedupe.minutes as usize),
             ("store.streams_kept", self.store.streams_kept as usize),
             ("store.windows_hours", self.store.windows_hours as usize),
+            ("store.history_days", self.store.history_days as usize),
         ];
         if let Some((field, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
             return mistake(field, "is 0");
@@ -388,7 +391,7 @@ impl Default for Dedupe {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { streams_kept: 50_000, windows_hours: 48 }
+        Self { streams_kept: 50_000, windows_hours: 48, history_days: 400 }
     }
 }
 

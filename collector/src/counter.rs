@@ -143,9 +143,7 @@ impl Counter {
             return;
         }
         self.flushes_until_trim = TRIM_EVERY_FLUSHES;
-        if let Err(error) = self.store.trim_windows(now_ms) {
-            warn!(%error, "Old windows could not be dropped");
-        }
+        self.store.sum_and_trim(now_ms);
     }
 }
 

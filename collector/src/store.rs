@@ -4,9 +4,11 @@
 mod checkpoint;
 mod layout;
 mod listing;
+mod pieces;
 pub(crate) mod read;
 mod remembered;
 mod sqlite;
+mod sums;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,8 +22,11 @@ use crate::streams::{Place, Stream};
 use crate::totals::Total;
 
 pub(crate) use listing::Listing;
-pub(crate) use read::{Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked};
+pub(crate) use read::{
+    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
+};
 pub(crate) use sqlite::Writer;
+pub(crate) use sums::{DAY, HOUR};
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.

@@ -65,7 +65,7 @@ struct Earlier {
 pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
-    let (range, filter) = (params.range()?, params.filter());
+    let (range, filter) = (params.range(&state)?, params.filter());
     let against = params.against()?;
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
@@ -73,7 +73,7 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let read_all = move |store: &rusqlite::Connection| {
         let groups_of = |range: Range| {
             let mut groups: BTreeMap<String, Tally> = BTreeMap::new();
-            read::windows_by(store, &filter, dimension, range.minutes(), |value, tally| {
+            read::windows_by(store, &range.windows(&filter, None), dimension, |value, tally| {
                 match groups.get_mut(value) {
                     Some(group) => group.merge(tally),
                     None => _ = groups.insert(value.to_owned(), tally.clone()),

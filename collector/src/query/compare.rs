@@ -54,11 +54,11 @@ struct Point {
 /// Answers with both sides' time to first token.
 pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
-    let (range, step_ms) = params.range()?.in_steps(&params)?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let read_steps = move |store: &rusqlite::Connection| {
         let mut steps = vec![Tally::default(); range.steps(step_ms)];
-        read::windows(store, &filter, range.minutes(), |minute, tally| {
+        read::windows(store, &range.windows(&filter, Some(step_ms)), |minute, tally| {
             steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
         })?;
         Ok(steps)

@@ -41,12 +41,12 @@ struct Column {
 pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, FORMAT])?;
     let (metric, which) = metric(&params)?;
-    let (range, step_ms) = params.range()?.in_steps(&params)?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
     let read_steps = move |store: &rusqlite::Connection| {
         let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-        read::windows(store, &filter, range.minutes(), |minute, tally| {
+        read::windows(store, &range.windows(&filter, Some(step_ms)), |minute, tally| {
             steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
         })?;
         Ok(steps)

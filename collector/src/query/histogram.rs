@@ -49,13 +49,15 @@ pub(super) struct BucketOf {
 pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
-    let (range, filter) = (params.range()?, params.filter());
+    let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &rusqlite::Connection| {
         let all = |range: Range| {
             let mut all = Histogram::default();
-            read::windows(store, &filter, range.minutes(), |_, tally| all.merge(tally.histogram(which)))?;
+            read::windows(store, &range.windows(&filter, None), |_, tally| {
+                all.merge(tally.histogram(which));
+            })?;
             Ok::<_, crate::store::StoreError>(all)
         };
         Ok((

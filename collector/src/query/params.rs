@@ -12,7 +12,8 @@ use super::parameter::{COMMON, LATEST_MS, Parameter};
 use crate::clock;
 use crate::error::{ApiError, Reason};
 use crate::rollup::MINUTE_MS;
-use crate::store::Filter;
+use crate::state::AppState;
+use crate::store::{self, Filter, WindowsAsked};
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
@@ -26,6 +27,9 @@ pub(super) struct Range {
     pub(super) to_ms: i64,
     #[serde(skip)]
     now_ms: i64,
+    /// What is older is known by the hour.
+    #[serde(skip)]
+    minutes_from_ms: i64,
 }
 
 /// A period of the same length to compare a range with.
@@ -111,11 +115,11 @@ impl Params {
     }
 
     /// The asked range, by default the last hour, the running minute included.
-    pub(super) fn range(&self) -> Result<Range, ApiError> {
-        self.range_at(clock::now_ms())
+    pub(super) fn range(&self, state: &AppState) -> Result<Range, ApiError> {
+        self.range_at(clock::now_ms(), state.config().store.windows_hours)
     }
 
-    fn range_at(&self, now_ms: i64) -> Result<Range, ApiError> {
+    fn range_at(&self, now_ms: i64, windows_hours: u32) -> Result<Range, ApiError> {
         let (from_ms, to_ms) = match (self.number("from")?, self.number("to")?) {
             (Some(from_ms), Some(to_ms)) if self.get("range").is_none() => (from_ms, to_ms),
             (None, None) => {
@@ -139,22 +143,62 @@ impl Params {
             // The running minute counts as one of the asked ones.
             None => up(from_ms - 1),
         };
-        Ok(Range { from_ms, to_ms, now_ms })
+        let minutes_from_ms = now_ms - i64::from(windows_hours) * HOUR_MS;
+        Ok(Range { from_ms, to_ms, now_ms, minutes_from_ms }.in_known_windows())
     }
 }
 
 impl Range {
-    pub(super) const fn minutes(self) -> (i64, i64) {
-        (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS)
-    }
-
     /// The period to compare with, of the same length.
     pub(super) const fn earlier(self, against: Against) -> Self {
         let ms = match against {
             Against::Previous => self.to_ms - self.from_ms,
             Against::Earlier { ms } => ms,
         };
-        Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, now_ms: self.now_ms }
+        Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, ..self }.in_known_windows()
+    }
+
+    /// The period to compare with, in as many steps.
+    pub(super) fn earlier_in_steps(self, against: Against, step_ms: i64) -> Result<Self, ApiError> {
+        let ms = match against {
+            Against::Previous => self.steps(step_ms) as i64 * step_ms,
+            Against::Earlier { ms } => ms,
+        };
+        let earlier = Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, ..self };
+        earlier.check_step(step_ms)?;
+        Ok(earlier)
+    }
+
+    /// Grown to whole hours where minutes are no longer known.
+    const fn in_known_windows(self) -> Self {
+        let Self { mut from_ms, mut to_ms, minutes_from_ms, .. } = self;
+        if from_ms < minutes_from_ms {
+            from_ms = from_ms.div_euclid(HOUR_MS) * HOUR_MS;
+        }
+        if to_ms < minutes_from_ms {
+            to_ms = -(-to_ms).div_euclid(HOUR_MS) * HOUR_MS;
+        }
+        Self { from_ms, to_ms, ..self }
+    }
+
+    fn check_step(self, step_ms: i64) -> Result<(), ApiError> {
+        if self.from_ms < self.minutes_from_ms && step_ms % HOUR_MS != 0 {
+            return Err(bad(format!(
+                "`step` is a multiple of 3600 for times more than {} hours ago",
+                (self.now_ms - self.minutes_from_ms) / HOUR_MS
+            )));
+        }
+        Ok(())
+    }
+
+    /// The windows of the range, as long as may be: with a step, none may reach over its end.
+    pub(super) fn windows(self, filter: &Filter, step_ms: Option<i64>) -> WindowsAsked<'_> {
+        let fits = |minutes: i64| {
+            let ms = minutes * MINUTE_MS;
+            step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.from_ms % ms == 0)
+        };
+        let longest = [store::DAY, store::HOUR].into_iter().find(|minutes| fits(*minutes)).unwrap_or(1);
+        WindowsAsked { filter, minutes: (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS), longest }
     }
 
     /// Seconds of the range that have passed.
@@ -184,13 +228,18 @@ impl Range {
             None => STEPS
                 .into_iter()
                 .map(|minutes| minutes * MINUTE_MS)
-                .find(|step_ms| length_ms <= step_ms * USUAL_POINTS)
+                .find(|step_ms| {
+                    let known = self.from_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0;
+                    known && length_ms <= step_ms * USUAL_POINTS
+                })
                 .unwrap_or(7 * DAY * MINUTE_MS),
         };
         if length_ms / step_ms > MOST_POINTS {
             return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
         }
-        Ok((Self { from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self }, step_ms))
+        let range = Self { from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self };
+        range.check_step(step_ms)?;
+        Ok((range, step_ms))
     }
 }
 
@@ -204,6 +253,7 @@ fn shorten(name: &str) -> String {
 }
 
 const HOUR: i64 = 60;
+const HOUR_MS: i64 = HOUR * MINUTE_MS;
 const DAY: i64 = 24 * HOUR;
 
 const RANGES: [(&str, i64); 6] =
@@ -229,7 +279,8 @@ mod tests {
     }
 
     fn minutes(pairs: &[(&str, &str)]) -> Option<(i64, i64)> {
-        params(pairs).range_at(NOW_MS).ok().map(Range::minutes)
+        let range = params(pairs).range_at(NOW_MS, 1_000_000).ok()?;
+        Some((range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS))
     }
 
     #[test]
@@ -263,7 +314,7 @@ mod tests {
     fn the_usual_step_makes_at_most_120_points() {
         for (name, length) in RANGES {
             let asked = params(&[("range", name)]);
-            let (range, step_ms) = asked.range_at(NOW_MS).unwrap().in_steps(&asked).unwrap();
+            let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
             let points = range.steps(step_ms) as i64;
             assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
             assert_eq!(range.from_ms % step_ms, 0);
@@ -272,16 +323,44 @@ mod tests {
 
     #[test]
     fn the_period_before_is_as_long_and_ends_where_this_begins() {
-        let range = params(&[]).range_at(NOW_MS).unwrap();
+        let range = params(&[]).range_at(NOW_MS, 48).unwrap();
         let previous = range.earlier(Against::Previous);
         assert_eq!(previous.to_ms, range.from_ms);
         assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
     }
 
     #[test]
+    fn what_is_known_by_the_hour_is_asked_by_the_hour() {
+        let week = params(&[("range", "7d")]).range_at(NOW_MS, 48).unwrap();
+        assert_eq!(week.from_ms % HOUR_MS, 0);
+        assert!((0..HOUR_MS).contains(&(NOW_MS - 7 * 24 * HOUR_MS - week.from_ms)));
+        let fine = params(&[("range", "7d"), ("step", "1800")]);
+        assert!(fine.range_at(NOW_MS, 48).unwrap().in_steps(&fine).is_err());
+        assert!(fine.range_at(NOW_MS, 200).unwrap().in_steps(&fine).is_ok());
+    }
+
+    #[test]
+    fn no_window_reaches_over_a_step() {
+        let filter = Filter::default();
+        for (range, step_ms, longest) in [
+            ("30d", None, 1_440),
+            ("30d", Some(24 * HOUR_MS), 1_440),
+            ("7d", Some(2 * HOUR_MS), 60),
+            ("7d", Some(90 * MINUTE_MS), 1),
+            ("1h", Some(MINUTE_MS), 1),
+        ] {
+            let asked = params(&[("range", range)]);
+            let range = asked.range_at(NOW_MS, 48).unwrap();
+            let from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
+            let range = Range { from_ms, ..range };
+            assert_eq!(range.windows(&filter, step_ms).longest, longest, "{step_ms:?}");
+        }
+    }
+
+    #[test]
     fn the_day_before_is_the_same_hours() {
         let asked = params(&[("against", "day")]);
-        let range = asked.range_at(NOW_MS).unwrap();
+        let range = asked.range_at(NOW_MS, 48).unwrap();
         let before = range.earlier(asked.against().unwrap().unwrap());
         assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
     }

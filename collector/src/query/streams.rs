@@ -16,7 +16,7 @@ use crate::streams::Place;
 /// Answers with the newest streams of a filter, of all that are kept unless a range is asked for.
 pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STREAMS, CURSOR, OUTCOME])?;
-    let range = params.has_range().then(|| params.range()).transpose()?;
+    let range = params.has_range().then(|| params.range(&state)).transpose()?;
     let limit = params.limit()?;
     let before = params.number("cursor")?;
     let outcome = match params.get("outcome") {

@@ -79,14 +79,14 @@ pub(crate) async fn summary(
 ) -> Result<Json<Summary>, ApiError> {
     params.only(&[AGAINST])?;
     let against = params.against()?.unwrap_or(Against::Previous);
-    let (range, filter) = (params.range()?, params.filter());
+    let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
     let targets = TargetsOf::of(&state, &filter);
     let listing = state.listing().clone();
     let read_all = move |store: &rusqlite::Connection| {
         let (mut now, mut before) = (Tally::default(), Tally::default());
-        read::windows(store, &filter, range.minutes(), |_, tally| now.merge(tally))?;
-        read::windows(store, &filter, earlier.minutes(), |_, tally| before.merge(tally))?;
+        read::windows(store, &range.windows(&filter, None), |_, tally| now.merge(tally))?;
+        read::windows(store, &earlier.windows(&filter, None), |_, tally| before.merge(tally))?;
         let open = listing.open(store, &filter)?;
         let mut overflow = BTreeMap::new();
         for (key, count) in read::counts(store)?.iter(Kind::Overflow) {

@@ -52,8 +52,8 @@ struct Step {
 pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
-    let (range, step_ms) = params.range()?.in_steps(&params)?;
-    let earlier = params.against()?.map(|against| range.earlier(against));
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
+    let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &rusqlite::Connection| {
@@ -73,7 +73,7 @@ fn points(
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![Step::default(); range.steps(step_ms)];
-    read::windows(store, filter, range.minutes(), |minute, tally| {
+    read::windows(store, &range.windows(filter, Some(step_ms)), |minute, tally| {
         let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
         step.histogram.merge(tally.histogram(which));
         step.streams += tally.streams();

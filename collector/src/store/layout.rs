@@ -30,7 +30,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 1] = ["
+const LAYOUTS: [&str; 2] = [
+    "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
     CREATE TABLE series (
@@ -44,4 +45,18 @@ const LAYOUTS: [&str; 1] = ["
         kind TEXT NOT NULL, site TEXT NOT NULL, word TEXT NOT NULL, n INTEGER NOT NULL,
         PRIMARY KEY (kind, site, word)) WITHOUT ROWID;
     CREATE TABLE remembered (flush INTEGER PRIMARY KEY, newest INTEGER NOT NULL, revisions BLOB NOT NULL);
-"];
+",
+    "
+    CREATE TABLE spans (
+        length INTEGER NOT NULL, start INTEGER NOT NULL, changes INTEGER NOT NULL, summed INTEGER NOT NULL,
+        frozen INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (length, start)) WITHOUT ROWID;
+    INSERT INTO spans (length, start, changes, summed)
+        SELECT DISTINCT 60, minute / 60 * 60, 1, 0 FROM windows;
+    CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, UNIQUE (kept, site, use_case, provider, model));
+    CREATE TABLE sums (
+        labels INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL, tally BLOB NOT NULL,
+        PRIMARY KEY (labels, length, start)) WITHOUT ROWID;
+",
+];

@@ -11,7 +11,9 @@ use rusqlite::{Connection, OpenFlags, named_params};
 use tokio::sync::Semaphore;
 
 use super::StoreError;
+use super::pieces::pieces;
 use super::sqlite::{FILE, load_counts};
+use super::sums::Kept;
 use crate::counts::Counts;
 use crate::series::{Series, SeriesId};
 use crate::streams::Place;
@@ -128,51 +130,64 @@ fn open(file: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Hands out every window of `filter` from minute `from` up to, not including, `to`.
-pub(crate) fn windows(
-    connection: &Connection,
-    filter: &Filter,
-    (from, to): (i64, i64),
-    mut each: impl FnMut(i64, &Tally),
-) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT minute, tally FROM windows CROSS JOIN series ON series.id = windows.series
-         WHERE minute >= :from AND minute < :to AND {IN_FILTER}"
-    ))?;
-    let mut rows = statement.query(named_params! {
-        ":from": from, ":to": to,
-        ":site": filter.site, ":use_case": filter.use_case,
-        ":provider": filter.provider, ":model": filter.model,
-    })?;
-    while let Some(row) = rows.next()? {
-        let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        each(row.get(0)?, &tally);
-    }
-    Ok(())
+/// Which windows are asked for.
+pub(crate) struct WindowsAsked<'a> {
+    pub(crate) filter: &'a Filter,
+    /// From the first up to, not including, the second.
+    pub(crate) minutes: (i64, i64),
+    /// Longest window that may be handed out, in minutes.
+    pub(crate) longest: i64,
 }
 
-/// Hands out every window of `filter` from minute `from` up to, not including, `to`, with its value of a
-/// dimension.
+/// Hands out windows that cover what is asked for, each with its first minute.
+pub(crate) fn windows(
+    connection: &Connection,
+    asked: &WindowsAsked<'_>,
+    mut each: impl FnMut(i64, &Tally),
+) -> Result<(), StoreError> {
+    each_window(connection, asked, None, |start, _, tally| each(start, tally))
+}
+
+/// Hands out windows that cover what is asked for, each with its value of a dimension.
 pub(crate) fn windows_by(
     connection: &Connection,
-    filter: &Filter,
+    asked: &WindowsAsked<'_>,
     dimension: Dimension,
-    (from, to): (i64, i64),
     mut each: impl FnMut(&str, &Tally),
 ) -> Result<(), StoreError> {
-    let column = dimension.as_str();
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {column}, tally FROM windows CROSS JOIN series ON series.id = windows.series
-         WHERE minute >= :from AND minute < :to AND {IN_FILTER}"
-    ))?;
-    let mut rows = statement.query(named_params! {
-        ":from": from, ":to": to,
-        ":site": filter.site, ":use_case": filter.use_case,
-        ":provider": filter.provider, ":model": filter.model,
-    })?;
-    while let Some(row) = rows.next()? {
-        let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        each(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, &tally);
+    each_window(connection, asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+}
+
+fn each_window(
+    connection: &Connection,
+    WindowsAsked { filter, minutes, longest }: &WindowsAsked<'_>,
+    column: Option<&str>,
+    mut each: impl FnMut(i64, &str, &Tally),
+) -> Result<(), StoreError> {
+    // Hours come to stand and minutes go meanwhile: all of it is read as it is now.
+    let snapshot = connection.unchecked_transaction()?;
+    let value = column.unwrap_or("''");
+    let minutes_of = format!(
+        "SELECT minute, {value}, tally FROM windows CROSS JOIN series ON series.id = windows.series
+         WHERE :kept IS NOT NULL AND :length = 1 AND minute >= :from AND minute < :to AND {IN_FILTER}"
+    );
+    let sums_of = format!(
+        "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
+         WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
+    );
+    for piece in pieces(&snapshot, *minutes, *longest)? {
+        let query = if piece.length == 1 { &minutes_of } else { &sums_of };
+        let mut statement = snapshot.prepare_cached(query)?;
+        let mut rows = statement.query(named_params! {
+            ":kept": Kept::of(filter, column).bits(), ":length": piece.length,
+            ":from": piece.from, ":to": piece.to,
+            ":site": filter.site, ":use_case": filter.use_case,
+            ":provider": filter.provider, ":model": filter.model,
+        })?;
+        while let Some(row) = rows.next()? {
+            let tally = Tally::decode(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &tally);
+        }
     }
     Ok(())
 }

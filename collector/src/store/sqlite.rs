@@ -13,6 +13,7 @@ use beacon::StreamReport;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::checkpoint::Checkpointer;
+use super::sums::{HOUR, Summer, touch};
 use super::{Changes, Loaded, StoreError, layout, remembered};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
@@ -26,9 +27,9 @@ use crate::totals::Total;
 /// Writes to the store.
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
+    summer: Summer,
     connection: Connection,
     segments: Arc<Segments>,
-    limits: config::Store,
     /// Held for as long as this process works on the folder.
     _lock: File,
 }
@@ -53,8 +54,9 @@ impl Writer {
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         layout::migrate(&mut connection, &file)?;
         let checkpointer = Checkpointer::start(&file)?;
+        let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL))?);
-        Ok(Self { checkpointer, connection, segments, limits, _lock: lock })
+        Ok(Self { checkpointer, summer, connection, segments, _lock: lock })
     }
 
     /// The journal's files.
@@ -98,11 +100,9 @@ impl Writer {
         self.segments.drop_before(position)
     }
 
-    /// Drops windows beyond what is to be kept.
-    pub(crate) fn trim_windows(&self, now_ms: i64) -> Result<(), StoreError> {
-        let oldest = now_ms.div_euclid(MINUTE_MS) - i64::from(self.limits.windows_hours) * 60;
-        self.connection.execute("DELETE FROM windows WHERE minute < ?1", [oldest])?;
-        Ok(())
+    /// Sums what is over to hours and days, and drops what is too old: soon, on another thread.
+    pub(crate) fn sum_and_trim(&self, now_ms: i64) {
+        self.summer.wake(now_ms.div_euclid(MINUTE_MS));
     }
 
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
@@ -206,8 +206,17 @@ fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -
 fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqlite::Result<()> {
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
+    let mut open = BTreeMap::new();
     for (key, tally) in &changes.windows {
-        window.execute(params![key.minute, key.series, tally])?;
+        let hour = key.minute.div_euclid(HOUR) * HOUR;
+        let is_open = match open.get(&hour) {
+            Some(is_open) => *is_open,
+            None => *open.entry(hour).or_insert(touch(transaction, HOUR, hour)?),
+        };
+        // A minute of a frozen hour would take the place of those that are gone.
+        if is_open {
+            window.execute(params![key.minute, key.series, tally])?;
+        }
     }
     let mut total =
         transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;

@@ -1,0 +1,72 @@
+//! Which windows answer a range: minutes come in, goes out the shortest list of days, hours and minutes
+//! that cover them.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+
+use super::StoreError;
+use super::sums::{DAY, HOUR};
+
+/// Neighbouring windows of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// In minutes: 1, 60 or 1440.
+    pub(super) length: i64,
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
+
+/// Covers a range by windows of at most `longest` minutes that stand.
+pub(super) fn pieces(
+    connection: &Connection,
+    (from, to): (i64, i64),
+    longest: i64,
+) -> Result<Vec<Piece>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT length, start FROM spans
+         WHERE summed = changes AND length <= ?1 AND start >= ?2 AND start + length <= ?3",
+    )?;
+    let standing = statement.query_map([longest, from, to], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(cover((from, to), &standing.collect::<Result<_, _>>()?))
+}
+
+fn cover((from, to): (i64, i64), standing: &BTreeSet<(i64, i64)>) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut at = from;
+    while at < to {
+        let length = [DAY, HOUR].into_iter().find(|length| standing.contains(&(*length, at))).unwrap_or(1);
+        let end = match length {
+            1 => ((at.div_euclid(HOUR) + 1) * HOUR).min(to),
+            length => at + length,
+        };
+        match pieces.last_mut() {
+            Some(last) if last.length == length => last.to = end,
+            _ => pieces.push(Piece { length, from: at, to: end }),
+        }
+        at = end;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(range: (i64, i64), standing: &[(i64, i64)], expected: &[(i64, i64, i64)]) {
+        let pieces = cover(range, &standing.iter().copied().collect());
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_range_is_covered_by_the_longest_windows_that_stand() {
+        check((30, 200), &[], &[(1, 30, 200)]);
+        check((30, 200), &[(60, 60), (60, 120)], &[(1, 30, 60), (60, 60, 180), (1, 180, 200)]);
+        check(
+            (0, 3_000),
+            &[(1440, 0), (60, 0), (60, 1440), (60, 1560)],
+            &[(1440, 0, 1440), (60, 1440, 1500), (1, 1500, 1560), (60, 1560, 1620), (1, 1620, 3000)],
+        );
+    }
+}

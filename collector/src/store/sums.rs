@@ -1,0 +1,451 @@
+//! Windows of an hour and of a day, over single series and over all that share some labels: minutes that
+//! are over come in, their exact sums go out, on a thread and a connection of its own.
+//!
+//! A long range is answered from some hundred of them instead of from a million minutes. An hour stands
+//! only while nothing in it has changed since it was summed; otherwise its minutes are read.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::StoreError;
+use super::read::Filter;
+use crate::config;
+use crate::series::Series;
+use crate::tally::Tally;
+
+/// How many minutes an hour has.
+pub(crate) const HOUR: i64 = 60;
+
+/// How many minutes a day has.
+pub(crate) const DAY: i64 = 24 * HOUR;
+
+/// Which labels a sum tells apart beside the site, one bit each; it is over all values of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept(u8);
+
+impl Kept {
+    const USE_CASE: u8 = 1;
+    const PROVIDER: u8 = 2;
+    const MODEL: u8 = 4;
+
+    fn all() -> impl Iterator<Item = Self> {
+        (0..8).map(Self)
+    }
+
+    /// What a filter asks for, and a column that is grouped by.
+    pub(super) fn of(filter: &Filter, column: Option<&str>) -> Self {
+        let bit = |name, asked: &Option<String>, bit| {
+            if asked.is_some() || column == Some(name) { bit } else { 0 }
+        };
+        Self(
+            bit("use_case", &filter.use_case, Self::USE_CASE)
+                | bit("provider", &filter.provider, Self::PROVIDER)
+                | bit("model", &filter.model, Self::MODEL),
+        )
+    }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    fn labels(self, series: &Series) -> Series {
+        let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
+        Series {
+            site: series.site.clone(),
+            use_case: keep(Self::USE_CASE, &series.use_case),
+            provider: keep(Self::PROVIDER, &series.provider),
+            model: keep(Self::MODEL, &series.model),
+        }
+    }
+}
+
+/// A running thread; ends when dropped.
+pub(super) struct Summer {
+    wake: Option<SyncSender<i64>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Summer {
+    pub(super) fn start(file: &Path, limits: config::Store) -> Result<Self, StoreError> {
+        let mut connection = Connection::open(file)?;
+        // A sum that a power cut takes is made again: its minutes stay until it is safe.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        let (wake, woken) = mpsc::sync_channel(1);
+        let thread = thread::Builder::new()
+            .name("sums".into())
+            .spawn(move || run(&mut connection, &woken, &limits))
+            .map_err(StoreError::Thread)?;
+        Ok(Self { wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// It is this minute: whatever is over by now is summed at once or after a later call. Does not wait.
+    pub(super) fn wake(&self, minute: i64) {
+        if let Some(wake) = &self.wake {
+            // Full: it is at work, and will be woken again.
+            let _full = wake.try_send(minute);
+        }
+    }
+}
+
+impl Drop for Summer {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn run(connection: &mut Connection, woken: &Receiver<i64>, limits: &config::Store) {
+    while let Ok(minute) = woken.recv() {
+        if let Err(error) = sum_up_to(connection, minute, limits) {
+            tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
+        }
+    }
+}
+
+/// Sums every hour and day that is over and has changed, then drops what is too old.
+pub(super) fn sum_up_to(
+    connection: &mut Connection,
+    minute: i64,
+    limits: &config::Store,
+) -> Result<(), StoreError> {
+    for length in [HOUR, DAY] {
+        // Reports of the last minute may still be on their way into the store.
+        while let Some(due) = due(connection, length, minute - SETTLED)? {
+            let sums = sums(connection, length, due.start)?;
+            write(connection, length, due, &sums)?;
+        }
+    }
+    trim(connection, minute, limits)
+}
+
+/// A window to be summed.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    start: i64,
+    /// How often it had changed when this was read.
+    changes: i64,
+}
+
+/// The oldest one that is over and has changed since it was summed. A day waits for its hours.
+fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT start, changes FROM spans AS span
+         WHERE length = ?1 AND summed <> changes AND start + length <= ?2
+           AND NOT EXISTS (SELECT 1 FROM spans WHERE length < ?1 AND summed <> changes
+                           AND start >= span.start AND start < span.start + span.length)
+         ORDER BY start LIMIT 1",
+    )?;
+    let due = |row: &rusqlite::Row<'_>| Ok(Due { start: row.get(0)?, changes: row.get(1)? });
+    Ok(statement.query_row(params![length, before], due).optional()?)
+}
+
+type Sums = HashMap<(u8, Series), Tally>;
+
+fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreError> {
+    let mut sums = Sums::new();
+    if length == HOUR {
+        for (series, tally) in minutes(connection, start)? {
+            for kept in Kept::all() {
+                merge(&mut sums, (kept.0, kept.labels(&series)), &tally);
+            }
+        }
+        return Ok(sums);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT kept, site, use_case, provider, model, tally FROM labels CROSS JOIN sums ON sums.labels = id
+         WHERE length = ?1 AND start >= ?2 AND start < ?3",
+    )?;
+    let mut rows = statement.query([HOUR, start, start + length])?;
+    while let Some(row) = rows.next()? {
+        let series =
+            Series { site: row.get(1)?, use_case: row.get(2)?, provider: row.get(3)?, model: row.get(4)? };
+        merge(&mut sums, (row.get(0)?, series), &decode(row, 5)?);
+    }
+    Ok(sums)
+}
+
+/// The minutes of an hour, summed by series.
+fn minutes(connection: &Connection, start: i64) -> Result<HashMap<Series, Tally>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT site, use_case, provider, model, tally FROM windows JOIN series ON id = series
+         WHERE minute >= ?1 AND minute < ?2",
+    )?;
+    let mut rows = statement.query([start, start + HOUR])?;
+    let mut sums: HashMap<Series, Tally> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let series =
+            Series { site: row.get(0)?, use_case: row.get(1)?, provider: row.get(2)?, model: row.get(3)? };
+        sums.entry(series).or_default().merge(&decode(row, 4)?);
+    }
+    Ok(sums)
+}
+
+fn merge(sums: &mut Sums, key: (u8, Series), tally: &Tally) {
+    sums.entry(key).or_default().merge(tally);
+}
+
+/// Some at a time, so that the thread that counts never waits long; the last step makes them stand, unless
+/// something changed in between.
+fn write(connection: &mut Connection, length: i64, due: Due, sums: &Sums) -> Result<(), StoreError> {
+    let all: Vec<_> = sums.iter().collect();
+    for some in all.chunks(ROWS_AT_A_TIME) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut label = transaction.prepare_cached(
+            "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
+        )?;
+        let mut sum = transaction.prepare_cached(
+            "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for ((kept, series), tally) in some {
+            let labels = params![kept, series.site, series.use_case, series.provider, series.model];
+            let id: i64 = label.query_row(labels, |row| row.get(0))?;
+            sum.execute(params![id, length, due.start, tally.encode()])?;
+        }
+        drop((label, sum));
+        transaction.commit()?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction
+        .prepare_cached("UPDATE spans SET summed = ?3 WHERE length = ?1 AND start = ?2")?
+        .execute(params![length, due.start, due.changes])?;
+    if length == HOUR {
+        touch(&transaction, DAY, due.start)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Something in the window that holds this minute is about to change, and in the day around it. `false`, and
+/// it must not: the parts that it was summed from are gone.
+pub(super) fn touch(connection: &Connection, length: i64, minute: i64) -> rusqlite::Result<bool> {
+    let start = minute.div_euclid(length) * length;
+    let touched = connection
+        .prepare_cached(
+            "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
+             ON CONFLICT DO UPDATE SET changes = changes + 1 WHERE NOT frozen",
+        )?
+        .execute([length, start])?;
+    if length == HOUR && touched > 0 {
+        touch(connection, DAY, minute)?;
+    }
+    Ok(touched > 0)
+}
+
+/// Drops minutes that are too old and in an hour that stands, and hours and days that are too old.
+fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
+    let oldest = (minute - i64::from(limits.windows_hours) * HOUR).div_euclid(HOUR) * HOUR;
+    while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
+        let freeze = "UPDATE spans SET frozen = 1 WHERE length = ?1 AND start = ?2 AND summed = changes";
+        if connection.prepare_cached(freeze)?.execute([HOUR, hour])? == 0 {
+            break;
+        }
+        // One at a time, so that the thread that counts never waits long.
+        for minute in hour..hour + HOUR {
+            connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
+        }
+    }
+    let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
+    if connection.execute("DELETE FROM spans WHERE start < ?1", [too_old])? > 0 {
+        let mut labels = connection.prepare("SELECT id FROM labels")?;
+        let labels = labels.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        let delete = "DELETE FROM sums WHERE labels = ?1 AND length = ?2 AND start < ?3";
+        for (id, length) in labels.into_iter().flat_map(|id| [(id, HOUR), (id, DAY)]) {
+            connection.prepare_cached(delete)?.execute([id, length, too_old])?;
+        }
+    }
+    Ok(())
+}
+
+/// The oldest hour that has minutes.
+fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
+    let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(minute.map(|minute| minute.div_euclid(HOUR) * HOUR))
+}
+
+fn decode(row: &rusqlite::Row<'_>, column: usize) -> Result<Tally, StoreError> {
+    Ok(Tally::decode(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?)?)
+}
+
+/// Minutes after which a minute no longer changes but by what comes late.
+const SETTLED: i64 = 2;
+
+/// A transaction of so many rows takes some 10 ms.
+const ROWS_AT_A_TIME: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Outcome, StreamReport};
+
+    use super::super::layout;
+    use super::super::read::{WindowsAsked, windows, windows_by};
+    use super::*;
+    use crate::store::Dimension;
+    use crate::tally::Metric;
+
+    /// Fourteen and a half days after 1970, at noon.
+    const NOW: i64 = 14 * DAY + 12 * HOUR;
+
+    fn limits() -> config::Store {
+        config::Store { windows_hours: 48, history_days: 10, ..config::Store::default() }
+    }
+
+    fn store() -> (tempfile::TempDir, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.sqlite");
+        let mut connection = Connection::open(&file).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
+        layout::migrate(&mut connection, &file).unwrap();
+        for (id, (use_case, provider, model)) in SERIES.into_iter().enumerate() {
+            let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4)";
+            connection.execute(insert, params![id as i64, use_case, provider, model]).unwrap();
+        }
+        (folder, connection)
+    }
+
+    const SERIES: [(&str, &str, &str); 4] =
+        [("chat", "a", "m1"), ("chat", "a", "m2"), ("coding", "a", "m1"), ("coding", "b", "m3")];
+
+    fn tally(ttft_ms: i64) -> Tally {
+        let mut tally = Tally::default();
+        let report = StreamReport {
+            outcome: Outcome::Complete,
+            ttft_ms: Some(ttft_ms as f64),
+            ..StreamReport::new("0")
+        };
+        tally.add(&report, true);
+        tally
+    }
+
+    /// One stream in a minute of a series, as a flush writes it.
+    fn put(connection: &Connection, minute: i64, series: usize) {
+        if touch(connection, HOUR, minute).unwrap() {
+            let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
+            let tally = tally(100 + minute % 700).encode();
+            connection.execute(insert, params![minute, series as i64, tally]).unwrap();
+        }
+    }
+
+    /// Something every seven minutes over nine days, in all series by turns.
+    fn fill(connection: &Connection) {
+        for minute in (NOW - 9 * DAY..NOW).step_by(7) {
+            put(connection, minute, (minute % 4) as usize);
+        }
+    }
+
+    fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (Tally, u64) {
+        let (mut sum, mut handed) = (Tally::default(), 0);
+        windows(connection, &WindowsAsked { filter, minutes, longest }, |start, tally| {
+            assert!((minutes.0..minutes.1).contains(&start));
+            sum.merge(tally);
+            handed += 1;
+        })
+        .unwrap();
+        (sum, handed)
+    }
+
+    fn filters() -> [Filter; 4] {
+        let some = |text: &str| Some(text.to_owned());
+        [
+            Filter::default(),
+            Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
+            Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
+            Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
+        ]
+    }
+
+    #[test]
+    fn hours_and_days_sum_exactly_to_their_minutes() {
+        let (_folder, mut connection) = store();
+        fill(&connection);
+        let range = (NOW - 9 * DAY + 90, NOW - 31);
+        let before = filters().map(|filter| ask(&connection, &filter, range, DAY));
+        sum_up_to(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() }).unwrap();
+        for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
+            for longest in [DAY, HOUR, 1] {
+                let (sum, handed) = ask(&connection, &filter, range, longest);
+                assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
+                assert!(longest < DAY || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
+            }
+        }
+        let (all, handed) = ask(&connection, &Filter::default(), range, DAY);
+        assert_eq!(
+            all.histogram(Metric::Ttft).count(),
+            (range.0..range.1).filter(|m| (m - NOW) % 7 == 0).count() as u64
+        );
+        assert!(handed < 8 + 24 + 20, "{handed}");
+    }
+
+    #[test]
+    fn minutes_go_and_their_hours_stay() {
+        let (_folder, mut connection) = store();
+        fill(&connection);
+        let range = (NOW - 9 * DAY, NOW);
+        let (exact, _) = ask(&connection, &Filter::default(), range, DAY);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        let first: i64 =
+            connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
+        assert!((NOW - 2 * DAY..NOW - 2 * DAY + HOUR).contains(&first));
+        assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+
+        // A late change of a minute that is gone must not take the hour's place.
+        put(&connection, NOW - 5 * DAY, 0);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+    }
+
+    #[test]
+    fn an_hour_that_changed_is_read_by_the_minute_until_it_is_summed_again() {
+        let (_folder, mut connection) = store();
+        fill(&connection);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        let range = (NOW - 9 * DAY, NOW);
+        let (before, _) = ask(&connection, &Filter::default(), range, DAY);
+        let free = (NOW - DAY..).find(|minute| (minute - NOW) % 7 != 0).unwrap();
+        put(&connection, free, 3);
+        let (after, _) = ask(&connection, &Filter::default(), range, DAY);
+        assert_eq!(after.streams(), before.streams() + 1);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), after.encode());
+    }
+
+    #[test]
+    fn groups_add_up_to_the_whole() {
+        let (_folder, mut connection) = store();
+        fill(&connection);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        let minutes = (NOW - 9 * DAY, NOW);
+        for dimension in Dimension::ALL {
+            let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
+            let asked = WindowsAsked { filter: &filter, minutes, longest: DAY };
+            let mut groups: HashMap<String, u64> = HashMap::new();
+            windows_by(&connection, &asked, dimension, |value, tally| {
+                *groups.entry(value.to_owned()).or_default() += tally.streams();
+            })
+            .unwrap();
+            let all = ask(&connection, &filter, minutes, DAY).0.streams();
+            assert_eq!(groups.values().sum::<u64>(), all, "{dimension:?}: {groups:?}");
+            assert!(!groups.contains_key(""), "{groups:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_older_than_the_history_goes() {
+        let (_folder, mut connection) = store();
+        fill(&connection);
+        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_up_to(&mut connection, NOW + 6 * DAY, &limits()).unwrap();
+        let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
+        assert_eq!(oldest, (NOW - 4 * DAY).div_euclid(DAY) * DAY);
+    }
+}
