@@ -30,7 +30,7 @@ use frame::{Frame, Span};
 use queue::{Entered, Job, Queue};
 use segments::Log;
 
-pub(crate) use segments::{At, Segments};
+pub(crate) use segments::{At, Segments, base_of};
 
 /// The way in for accepted batches, and the way on for what was kept.
 pub(crate) struct Journal {

@@ -10,6 +10,7 @@
 mod access;
 mod admit;
 mod assets;
+mod backup;
 mod body;
 mod clock;
 mod codec;
@@ -46,6 +47,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use backup::{BackupError, backup};
 pub use config::{Config, ConfigError, Dedupe, Ingest, Journal, Limits, Secret, Site, Store, Sync};
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};

@@ -45,6 +45,17 @@ enum Command {
         /// TOML file.
         file: PathBuf,
     },
+    /// Copies the data to a folder that a collector can start from. The collector may be running.
+    Backup {
+        /// Folder to make.
+        target: PathBuf,
+        /// The collector's TOML file, for where its data is.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Folder of the data, instead of the configured one.
+        #[arg(long)]
+        data: Option<PathBuf>,
+    },
     /// Exits with 0 when a running collector is ready.
     Healthcheck {
         /// Address of the collector.
@@ -66,6 +77,12 @@ fn main() -> anyhow::Result<()> {
             tokio::runtime::Runtime::new()?.block_on(run(config))
         }
         Command::CheckConfig { file } => check_config(&file),
+        Command::Backup { target, config, data } => {
+            let config = config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
+            collector::backup(&data.unwrap_or(config.data), &target)?;
+            println!("{} is a backup", target.display());
+            Ok(())
+        }
         Command::Healthcheck { url } => healthcheck::check(&url),
     }
 }

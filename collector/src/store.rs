@@ -25,7 +25,7 @@ pub(crate) use listing::Listing;
 pub(crate) use read::{
     Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
 };
-pub(crate) use sqlite::Writer;
+pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
 pub(crate) use sums::{DAY, HOUR};
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to

@@ -220,7 +220,8 @@ impl Log {
     }
 }
 
-fn base_of(name: &str) -> Option<u64> {
+/// Position of the first byte of a file of this name. `None` for what is no file of the journal.
+pub(crate) fn base_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
     (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }

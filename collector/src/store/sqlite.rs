@@ -249,7 +249,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
 const WAL_PAGES: u32 = 16_000;
 
 /// Name of the file in the data folder.
-pub(super) const FILE: &str = "llm-rum.sqlite";
+pub(crate) const FILE: &str = "llm-rum.sqlite";
 
 /// Name of the journal's folder in the data folder.
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";

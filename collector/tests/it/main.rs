@@ -2,6 +2,7 @@
 //! die or to listen.
 
 mod access;
+mod backup;
 mod counting;
 mod door;
 mod harness;

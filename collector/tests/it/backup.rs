@@ -1,0 +1,67 @@
+//! A backup is a collector as it was: taken while it works, started elsewhere.
+
+use std::fs;
+
+use collector::{BackupError, Config, backup};
+use tempfile::TempDir;
+
+use crate::harness::{TestCollector, stream};
+
+/// Takes a backup into a folder of its own, where a collector then starts.
+fn restored(collector: &TestCollector, folder: &TempDir) -> TestCollector {
+    let target = folder.path().join("backup");
+    backup(&collector.config.data, &target).unwrap();
+    TestCollector::with(|config| *config = Config { data: target.clone(), ..config.clone() })
+}
+
+#[tokio::test]
+async fn everything_answered_before_it_is_in_it_and_counts_once() {
+    let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
+    for batch in 0..20 {
+        let reports: Vec<_> = (0..50).map(|n| stream(batch * 50 + n, 500.0)).collect();
+        collector.report(&reports).await;
+    }
+    // Not waited for: what is not counted yet is in the journal.
+    let copy = restored(&collector, &folder);
+    copy.until("/v1/summary", |summary| summary["streams"] == 1_000).await;
+    let again: Vec<_> = (0..50).map(|n| stream(n, 500.0)).collect();
+    copy.report(&again).await;
+    copy.report(&[stream(5_000, 500.0)]).await;
+    let summary = copy.until("/v1/summary", |summary| summary["streams"] != 1_000).await;
+    assert_eq!(summary["streams"], 1_001, "the same streams again are known");
+    let listed = copy.json("/v1/streams?limit=500").await;
+    assert_eq!(listed["streams"].as_array().unwrap().len(), 500, "single streams are there too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_taken_under_load_holds_what_was_answered_by_then() {
+    let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
+    let mut answered = 0;
+    let send = async |from: u128, to: u128| {
+        for n in from..to {
+            collector.report(&[stream(n, 500.0)]).await;
+        }
+    };
+    send(0, 200).await;
+    answered += 200;
+    let (data, target) = (collector.config.data.clone(), folder.path().join("backup"));
+    let taken = tokio::task::spawn_blocking(move || backup(&data, &target));
+    send(200, 400).await;
+    taken.await.unwrap().unwrap();
+    let target = folder.path().join("backup");
+    let copy = TestCollector::with(|config| config.data.clone_from(&target));
+    let holds =
+        |summary: &serde_json::Value| (answered..=400).contains(&summary["streams"].as_u64().unwrap());
+    copy.until("/v1/summary", holds).await;
+}
+
+#[test]
+fn what_is_there_is_not_overwritten_and_what_is_missing_is_said() {
+    let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
+    let there = folder.path().join("there");
+    fs::create_dir(&there).unwrap();
+    assert!(matches!(backup(&collector.config.data, &there), Err(BackupError::Exists(_))));
+    let target = folder.path().join("backup");
+    assert!(matches!(backup(folder.path(), &target), Err(BackupError::NoStore(_))));
+    assert!(!target.exists());
+}
