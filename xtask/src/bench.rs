@@ -22,13 +22,16 @@ pub(crate) struct Options {
 enum Name {
     /// The collector's requests per second beside a bare axum handler's.
     Ingest,
+    /// Answers over 30 days of 2,000 series, with and without the files in memory.
+    Query,
     /// Framing and pipeline beside what one would use instead.
     Core,
 }
 
 pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
     match options.name.unwrap_or(Name::Ingest) {
-        Name::Ingest => ingest(root, options.json),
+        Name::Ingest => collector(root, "bench-ingest", options.json),
+        Name::Query => collector(root, "bench-query", options.json),
         Name::Core => core(root, options.json),
     }
 }
@@ -42,10 +45,10 @@ fn core(root: &Path, json: bool) -> Result<()> {
     show(&mut bench)
 }
 
-fn ingest(root: &Path, json: bool) -> Result<()> {
+fn collector(root: &Path, bench_name: &str, json: bool) -> Result<()> {
     run(Command::new("cargo").current_dir(root).args(["build", "--release", "-q", "-p", "collector"]))?;
     let mut bench = Command::new("cargo");
-    bench.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", "bench-ingest", "--"]);
+    bench.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", bench_name, "--"]);
     if json {
         bench.arg("--json");
     }
