@@ -45,8 +45,8 @@ pub struct StreamReport {
     /// How much of the stream the probe could see.
     #[serde(default, skip_serializing_if = "Observed::is_events")]
     pub observed: Observed,
-    /// Wire format, recognised from content: `openai_chat`, `anthropic`, … `None` before the first
-    /// event and where content could not be read.
+    /// Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`,
+    /// `anthropic`, … `None` before the first event and where content could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Cow<'static, str>>,
     /// Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. `None` unless
@@ -194,7 +194,8 @@ pub struct Phases {
 /// What the server measured of the same stream. Durations on its own clock, in milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerTiming {
-    /// Where it was read: `comment` (`: llm-rum {…}`), `llama_cpp`, `ollama`, …
+    /// Where it was read: `comment` (`: llm-rum {…}`), or the name of who told it in fields of its own,
+    /// by `docs/metrics.md`: `llama_cpp`, `vllm`, …
     pub source: Cow<'static, str>,
     /// The moment from which `ttft_ms` counts. `None` when the source does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ const MAX_DEPTH: u32 = 128;
 /// Longest identifier that is kept, in bytes.
 const MAX_NAME_BYTES: usize = 128;
 
-/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^32; then a
+/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^24; then a
 /// field that no dialect knows is read as one that it does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Word(u32);
@@ -38,7 +38,7 @@ impl Word {
 
     /// Takes in the last bytes, of which there are at most seven.
     const fn end(hash: u64, last: u64, len: usize) -> Self {
-        Self((Self::mix(hash, last | (len as u64) << 56) >> 32) as u32)
+        Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)
     }
 
     const fn mix(hash: u64, eight: u64) -> u64 {

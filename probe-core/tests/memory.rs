@@ -49,6 +49,23 @@ const DELTAS: &[(&str, &str)] = &[
          \"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n",
     ),
     (
+        "gemini",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}],\"role\":\"model\"},\"index\":0}],\
+         \"usageMetadata\":{\"promptTokenCount\":9},\"modelVersion\":\"m-1\",\"responseId\":\"r\"}\n\n",
+    ),
+    (
+        "ag_ui",
+        "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"timestamp\":1795257600000,\"messageId\":\"m\",\"delta\":\"a\"}\n\n",
+    ),
+    ("ai_sdk_ui", "data: {\"type\":\"text-delta\",\"id\":\"0\",\"delta\":\"a\"}\n\n"),
+    (
+        "langgraph",
+        "event: messages|ns:1\ndata: [{\"content\":\"a\",\"type\":\"AIMessageChunk\"},{\"run_id\":\"r\"}]\n\n",
+    ),
+    ("lobe_chat", "id: m\nevent: text\ndata: \"a\"\n\n"),
+    ("chat_ui", "{\"type\":\"stream\",\"token\":\"a\\u0000\\u0000\"}\n"),
+    ("ai_sdk_data", "0:\"a\"\n"),
+    (
         "ollama",
         "{\"model\":\"m-1\",\"created_at\":\"2026-11-20T11:29:01Z\",\"message\":{\"content\":\"a\"},\"done\":false}\n",
     ),

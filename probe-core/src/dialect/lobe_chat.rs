@@ -6,6 +6,7 @@ use beacon::ServerStart;
 use super::Dialect;
 use super::generic::BARE;
 use super::shape::{Act, Number, Take, Text, Tokens, table};
+use crate::json::Word;
 use crate::server::Clock;
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -18,7 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         "tool_calls" => Act::COMMON,
         "stop" => Act::END.and(Act::NAMES_REASON).and(Act::COMMON),
     },
-    signs: &[(BARE, BARE)],
+    signs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
     named: true,
     shape: table! {
         "content" => Take::Text(Text::BY_TYPE),
@@ -40,3 +41,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     gives_reason: true,
     ..Dialect::PLAIN
 };
+
+const PART_TYPE: Word = Word::of(b"partType");

@@ -1,0 +1,76 @@
+//! `docs/formats.md` is true: a format tells what its table says exactly if a recorded stream shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Whether one report shows what a column is about.
+type Shows = fn(&Value) -> bool;
+
+/// In the order of the table.
+const COLUMNS: [(&str, Shows); 10] = [
+    ("cut off", |report| report["outcome"] == "truncated"),
+    ("error in band", |report| report["outcome"] == "provider_error"),
+    ("finish reason", |report| report["finish_reason"].is_string()),
+    ("model", |report| report["response_model"].is_string()),
+    ("id", |report| report["response_id"].is_string()),
+    ("tokens", |report| report["output_tokens"].is_u64()),
+    ("of them reasoning", |report| report["reasoning_tokens"].is_u64()),
+    ("of them cached", |report| report["cached_tokens"].is_u64()),
+    ("lost events", |report| report["defects"]["sequence_gap"].is_u64()),
+    // A comment of our own may stand in any stream.
+    ("server time", |report| report["server"]["source"].as_str().is_some_and(|source| source != "comment")),
+];
+
+fn project() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The reports of all recorded streams, by dialect.
+fn reports() -> BTreeMap<String, Vec<Value>> {
+    let mut reports = BTreeMap::<_, Vec<_>>::new();
+    for entry in fs::read_dir(project().join("tests/fixtures/streams")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with(".expected.json") {
+            let report: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            if let Some(dialect) = report["dialect"].as_str() {
+                reports.entry(dialect.to_owned()).or_default().push(report);
+            }
+        }
+    }
+    reports
+}
+
+/// The rows of the table under `heading`, its head first, each as its cells.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(project().join("docs/formats.md")).unwrap();
+    let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---"));
+    rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+fn names(rows: &[Vec<String>]) -> BTreeSet<String> {
+    rows[1..].iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn both_tables_name_every_format_that_has_a_recorded_stream() {
+    let recorded = reports().into_keys().collect::<BTreeSet<_>>();
+    assert_eq!(names(&table("How each ends")), recorded);
+    assert_eq!(names(&table("What each can tell")), recorded);
+}
+
+#[test]
+fn a_cell_is_a_dash_exactly_if_no_recorded_stream_shows_it() {
+    let (rows, reports) = (table("What each can tell"), reports());
+    assert_eq!(rows[0][1..], COLUMNS.map(|(name, _)| name.to_owned()));
+    for row in &rows[1..] {
+        let name = row[0].trim_matches('`');
+        for (cell, (column, shows)) in row[1..].iter().zip(COLUMNS) {
+            let shown = reports[name].iter().any(shows);
+            assert_eq!(cell != "–", shown, "{name}, {column}: {cell}");
+        }
+    }
+}
