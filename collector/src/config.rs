@@ -1,14 +1,22 @@
-//! One TOML file in, one checked [`Config`] out, read once in `main`. Without a file: loopback only,
-//! one site `demo`, SQLite in `./llm-rum-data`.
+//! Everything that an operator can choose. `config/draft.rs` makes it from a TOML file and the
+//! environment, once, in `main`; `config/check.rs` says what of it cannot be. Without either: loopback
+//! only, one site `demo`, data in `./llm-rum-data`.
 
-use std::collections::{BTreeMap, HashSet};
+mod check;
+mod draft;
+mod mistake;
+
+use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::path::PathBuf;
 
 use axum::http::HeaderName;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+
+pub use draft::Draft;
+pub use mistake::{ConfigError, Mistake, Place};
 
 use crate::network::Proxy;
 use crate::origin::Origin;
@@ -179,157 +187,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a configuration is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file is no TOML, or has a field or a value that does not exist.
-    #[error("{path}: {source}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Line, column and what was expected.
-        source: toml::de::Error,
-    },
-    /// Anyone on the network could read the data.
-    #[error(
-        "refusing to listen on {0}: it is not a loopback address, and without `admin_token` anyone who \
-         reaches it could read the data; set `admin_token` in the configuration, or listen on 127.0.0.1"
-    )]
-    Exposed(SocketAddr),
-    /// A value that cannot be.
-    #[error("`{field}` {problem}")]
-    Value {
-        /// Which.
-        field: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-}
-
 impl Config {
-    /// Reads and checks a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or [`check`](Self::check) finds a mistake.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.into(), source })?;
-        toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.into(), source })
-    }
-
-    /// Whether a collector may start with these values.
-    ///
-    /// # Errors
-    /// Names the first mistake.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        if !self.listen.ip().is_loopback() && self.admin_token.is_none() {
-            return Err(ConfigError::Exposed(self.listen));
-        }
-        if self.admin_token.as_ref().is_some_and(|token| token.bytes().len() < 16) {
-            return mistake("admin_token", "is shorter than 16 bytes");
-        }
-        if self.read_tokens.iter().any(|token| token.bytes().len() < 16) {
-            return mistake("read_tokens", "has one shorter than 16 bytes");
-        }
-        if self.admin_token.is_none() && !self.read_tokens.is_empty() {
-            return mistake("read_tokens", "has no effect without `admin_token`");
-        }
-        self.check_sites()?;
-        self.check_numbers()?;
-        for (use_case, targets) in &self.targets {
-            if let Some(field) = targets.mistake() {
-                return mistake(format!("targets.{use_case}.{field}"), "cannot be a target");
-            }
-        }
-        Ok(())
-    }
-
     /// Targets of a use case: the configured ones over the default profile.
     #[must_use]
     pub fn targets(&self, use_case: &str) -> Targets {
         let base = Targets::of(use_case);
         self.targets.get(use_case).map_or(base, |own| own.or(base))
-    }
-
-    fn check_sites(&self) -> Result<(), ConfigError> {
-        if self.sites.is_empty() {
-            return mistake("sites", "is empty: nobody could send");
-        }
-        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
-        for (index, site) in self.sites.iter().enumerate() {
-            let field = |name: &str| format!("sites[{index}].{name}");
-            if !is_word(&site.name) {
-                return mistake(field("name"), WORD);
-            }
-            if !is_word(&site.use_case) {
-                return mistake(field("use_case"), WORD);
-            }
-            if !names.insert(&site.name) {
-                return mistake(field("name"), "names a second site");
-            }
-            if site.keys.is_empty() {
-                return mistake(field("keys"), "is empty: nobody could send");
-            }
-            if let Some(problem) = site.rate.and_then(Rate::mistake) {
-                return mistake(field("rate"), problem);
-            }
-            for key in &site.keys {
-                if !is_word(key) {
-                    return mistake(field("keys"), WORD);
-                }
-                if !keys.insert(key) {
-                    return mistake(field("keys"), "has a key that stands twice");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_numbers(&self) -> Result<(), ConfigError> {
-        if let Some(problem) = self.ingest.network_rate.mistake() {
-            return mistake("ingest.network_rate", problem);
-        }
-        let at_least_one = [
-            ("ingest.body_bytes", self.ingest.body_bytes),
-            ("ingest.body_seconds", self.ingest.body_seconds as usize),
-            ("ingest.head_seconds", self.ingest.head_seconds as usize),
-            ("ingest.answer_seconds", self.ingest.answer_seconds as usize),
-            ("ingest.connections", self.ingest.connections),
-            ("ingest.network_connections", self.ingest.network_connections),
-            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
-            ("ingest.queue_batches", self.ingest.queue_batches),
-            ("ingest.queue_bytes", self.ingest.queue_bytes),
-            ("limits.models", self.limits.models),
-            ("limits.providers", self.limits.providers),
-            ("limits.use_cases", self.limits.use_cases),
-            ("limits.series", self.limits.series),
-            ("dedupe.ids", self.dedupe.ids),
-            ("dedupe.minutes", self.dedupe.minutes as usize),
-            ("store.streams_kept", self.store.streams_kept as usize),
-            ("store.windows_hours", self.store.windows_hours as usize),
-            ("store.history_days", self.store.history_days as usize),
-        ];
-        if let Some((field, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
-            return mistake(field, "is 0");
-        }
-        if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
-            return mistake(
-                "settle_after_seconds",
-                "is not below `dedupe.minutes`: open streams would be lost",
-            );
-        }
-        if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
-            return mistake("dedupe.minutes", "is not below `store.windows_hours`: windows would be gone");
-        }
-        Ok(())
     }
 }
 
@@ -402,57 +265,4 @@ fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>,
 
 fn chat() -> String {
     "chat".to_owned()
-}
-
-const WORD: &str = "is not 1 to 64 of the characters A-Z a-z 0-9 . _ -";
-
-fn is_word(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-fn mistake<T>(field: impl Into<String>, problem: &'static str) -> Result<T, ConfigError> {
-    Err(ConfigError::Value { field: field.into(), problem })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(toml: &str, complaint: &str) {
-        let said = match toml::from_str::<Config>(toml) {
-            Ok(config) => config.check().unwrap_err().to_string(),
-            Err(error) => error.to_string(),
-        };
-        assert!(said.contains(complaint), "{toml}: {said}");
-    }
-
-    #[test]
-    fn no_configuration_is_a_valid_one() {
-        Config::default().check().unwrap();
-        toml::from_str::<Config>("").unwrap().check().unwrap();
-    }
-
-    #[test]
-    fn a_mistake_is_named() {
-        check("listen = '0.0.0.0:8787'", "without `admin_token`");
-        check("admin_token = 'short'", "shorter than 16");
-        check("admin_token = '0123456789abcdef'\nread_tokens = ['short']", "shorter than 16");
-        check("read_tokens = ['0123456789abcdef']", "without `admin_token`");
-        check("lisen = '127.0.0.1:1'", "unknown field `lisen`");
-        check("[journal]\nsync = 'sometimes'", "unknown variant `sometimes`");
-        check("sites = []", "nobody could send");
-        check("[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = []", "sites[0].name");
-        check("[[sites]]\nname = 'a'\nkeys = ['k', 'k']\norigins = []", "stands twice");
-        check("[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['app.example']", "origin");
-        check("[limits]\nmodels = 0", "limits.models");
-        check("settle_after_seconds = 1800", "open streams would be lost");
-        check("[targets.chat]\nttft_p95_ms = -1", "targets.chat.ttft_p95_ms");
-    }
-
-    #[test]
-    fn a_token_does_not_print() {
-        let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
-        assert!(!format!("{config:?}").contains("0123456789abcdef"));
-    }
 }

@@ -48,7 +48,9 @@ use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use backup::{BackupError, backup};
-pub use config::{Config, ConfigError, Dedupe, Ingest, Journal, Limits, Secret, Site, Store, Sync};
+pub use config::{
+    Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site, Store, Sync,
+};
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
 pub use pace::Rate;

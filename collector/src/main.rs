@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, serve};
+use collector::{Collector, Config, Draft, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -40,7 +40,7 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Says whether a configuration file is good, and what is wrong with it.
+    /// Says whether a configuration file and the environment are good, or all that is wrong with them.
     CheckConfig {
         /// TOML file.
         file: PathBuf,
@@ -70,15 +70,16 @@ fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
     match Arguments::parse().command {
         Command::Serve { config, listen, data } => {
-            let mut config = config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
-            config.listen = listen.unwrap_or(config.listen);
-            config.data = data.unwrap_or(config.data);
-            config.check()?;
-            tokio::runtime::Runtime::new()?.block_on(run(config))
+            let mut draft = Draft::read(config.as_deref(), environment())?;
+            draft.config.listen = listen.unwrap_or(draft.config.listen);
+            if let Some(data) = data {
+                draft.config.data = data;
+            }
+            tokio::runtime::Runtime::new()?.block_on(run(draft.finish()?))
         }
         Command::CheckConfig { file } => check_config(&file),
         Command::Backup { target, config, data } => {
-            let config = config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
+            let config = Draft::read(config.as_deref(), environment())?.finish()?;
             collector::backup(&data.unwrap_or(config.data), &target)?;
             println!("{} is a backup", target.display());
             Ok(())
@@ -121,13 +122,15 @@ async fn told_to_stop() -> &'static str {
     }
 }
 
+/// Variables that are no text set nothing of ours.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 fn check_config(file: &Path) -> anyhow::Result<()> {
-    let config = Config::read(file)?;
-    config.check().with_context(|| format!("{} is not good", file.display()))?;
+    let config = Draft::read(Some(file), environment())?.finish()?;
     let names: Vec<_> = config.sites.iter().map(|site| site.name.as_str()).collect();
-    if names.is_empty() {
-        bail!("no sites");
-    }
     println!("{} is good: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
     Ok(())
 }

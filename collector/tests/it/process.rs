@@ -230,7 +230,7 @@ fn a_configuration_is_checked() {
     let bad = check("listen = '127.0.0.1:8787'\n[limits]\nmodles = 3\n");
     assert!(!bad.status.success());
     let said = String::from_utf8_lossy(&bad.stderr);
-    assert!(said.contains("line 3") && said.contains("modles"), "{said}");
+    assert!(said.contains("llm-rum.toml:3: `limits.modles` does not exist: write `models`"), "{said}");
 }
 
 #[test]

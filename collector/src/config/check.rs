@@ -1,0 +1,151 @@
+//! What of a well-formed configuration cannot be: comes in a [`Config`], go out all mistakes.
+
+use std::collections::HashSet;
+
+use super::{Config, Mistake, Site};
+use crate::pace::Rate;
+
+impl Config {
+    /// Everything that keeps a collector from starting with these values.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        let mut found = Found::default();
+        self.check_exposure(&mut found);
+        self.check_numbers(&mut found);
+        found.rate("ingest.network_rate", self.ingest.network_rate);
+        if self.sites.is_empty() {
+            found.add(
+                "sites",
+                "is empty, so nobody can send",
+                "add a `[[sites]]` with name, keys and origins",
+            );
+        }
+        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
+        for (index, site) in self.sites.iter().enumerate() {
+            check_site(&format!("sites[{index}]"), site, &mut names, &mut keys, &mut found);
+        }
+        for (use_case, targets) in &self.targets {
+            if let Some(field) = targets.mistake() {
+                let field = format!("targets.{use_case}.{field}");
+                found.add(field, "cannot be a target", "write milliseconds above 0, or a share from 0 to 1");
+            }
+        }
+        found.0
+    }
+
+    fn check_exposure(&self, found: &mut Found) {
+        if !self.listen.ip().is_loopback() && self.admin_token.is_none() {
+            found.add(
+                "listen",
+                "is not a loopback address, and without `admin_token` anyone who reaches it could read the data",
+                "set `admin_token`, or listen on 127.0.0.1",
+            );
+        }
+        if self.admin_token.as_ref().is_some_and(|token| token.bytes().len() < 16) {
+            found.add("admin_token", "is shorter than 16 bytes", "make one with `openssl rand -hex 16`");
+        }
+        if self.read_tokens.iter().any(|token| token.bytes().len() < 16) {
+            let problem = "has a token shorter than 16 bytes";
+            found.add("read_tokens", problem, "make each with `openssl rand -hex 16`");
+        }
+        if self.admin_token.is_none() && !self.read_tokens.is_empty() {
+            let problem = "has no effect without `admin_token`";
+            found.add("read_tokens", problem, "set `admin_token` too, or remove it");
+        }
+        if self.ingest.client_header.is_some() && self.ingest.proxies.is_empty() {
+            let problem = "means nothing without `ingest.proxies`";
+            found.add("ingest.client_header", problem, "name the proxies that write it, or remove it");
+        }
+    }
+
+    fn check_numbers(&self, found: &mut Found) {
+        for (field, value) in [
+            ("ingest.body_bytes", self.ingest.body_bytes),
+            ("ingest.body_seconds", self.ingest.body_seconds as usize),
+            ("ingest.head_seconds", self.ingest.head_seconds as usize),
+            ("ingest.answer_seconds", self.ingest.answer_seconds as usize),
+            ("ingest.connections", self.ingest.connections),
+            ("ingest.network_connections", self.ingest.network_connections),
+            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
+            ("ingest.queue_batches", self.ingest.queue_batches),
+            ("ingest.queue_bytes", self.ingest.queue_bytes),
+            ("limits.models", self.limits.models),
+            ("limits.providers", self.limits.providers),
+            ("limits.use_cases", self.limits.use_cases),
+            ("limits.series", self.limits.series),
+            ("dedupe.ids", self.dedupe.ids),
+            ("dedupe.minutes", self.dedupe.minutes as usize),
+            ("store.streams_kept", self.store.streams_kept as usize),
+            ("store.windows_hours", self.store.windows_hours as usize),
+            ("store.history_days", self.store.history_days as usize),
+        ] {
+            if value == 0 {
+                found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
+            }
+        }
+        if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
+            let problem = "is not below `dedupe.minutes`, so open streams would be lost";
+            found.add("settle_after_seconds", problem, "lower it, or raise `dedupe.minutes`");
+        }
+        if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
+            let problem = "is not below `store.windows_hours`, so windows would be gone";
+            found.add("dedupe.minutes", problem, "lower it, or raise `store.windows_hours`");
+        }
+    }
+}
+
+fn check_site<'a>(
+    at: &str,
+    site: &'a Site,
+    names: &mut HashSet<&'a str>,
+    keys: &mut HashSet<&'a str>,
+    found: &mut Found,
+) {
+    for (field, word) in [("name", &site.name), ("use_case", &site.use_case)] {
+        if !is_word(word) {
+            found.add(format!("{at}.{field}"), NO_WORD, WORD);
+        }
+    }
+    if !names.insert(&site.name) {
+        found.add(format!("{at}.name"), "names a second site", "give each site a name of its own");
+    }
+    if site.keys.is_empty() {
+        found.add(format!("{at}.keys"), "is empty, so nobody can send", "write at least one public key");
+    }
+    for key in &site.keys {
+        if !is_word(key) {
+            found.add(format!("{at}.keys"), NO_WORD, WORD);
+        }
+        if !keys.insert(key) {
+            let problem = format!("has the key `{key}`, which stands twice");
+            found.add(format!("{at}.keys"), problem, "give each site keys of its own");
+        }
+    }
+    if let Some(rate) = site.rate {
+        found.rate(&format!("{at}.rate"), rate);
+    }
+}
+
+#[derive(Default)]
+struct Found(Vec<Mistake>);
+
+impl Found {
+    fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
+        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
+        self.0.push(Mistake { place: None, field, problem, remedy });
+    }
+
+    fn rate(&mut self, field: &str, rate: Rate) {
+        if let Some(problem) = rate.mistake() {
+            self.add(field, problem, "write it as `{ per_second = 100, burst = 1000 }`");
+        }
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+const NO_WORD: &str = "is no word that can stand in an address";
+const WORD: &str = "write 1 to 64 of the characters A-Z a-z 0-9 . _ -";

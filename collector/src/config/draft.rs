@@ -1,0 +1,499 @@
+//! From text to a [`Config`]: a TOML file and the environment come in, goes out a checked configuration,
+//! or every mistake in them at once, each with its place.
+//!
+//! serde stops at the first mistake. So what it stopped at is noted and taken out, and the rest is read
+//! again, until nothing is left to say.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::{Config, ConfigError, Mistake, Place};
+
+/// A configuration that may have mistakes. Arguments of the command line can still change it.
+pub struct Draft {
+    /// What was written, and defaults where nothing or nothing sensible was.
+    pub config: Config,
+    path: Option<PathBuf>,
+    mistakes: Vec<Mistake>,
+    /// Where every field stands that was written, by its name as in `sites[0].keys`.
+    places: BTreeMap<String, Place>,
+}
+
+impl Draft {
+    /// Reads a file, if there is one, and the variables of the environment whose names begin with
+    /// `LLM_RUM__`: `LLM_RUM__INGEST__BODY_BYTES` is `ingest.body_bytes`.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(
+        path: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.into(), source })
+        };
+        let text = path.map_or_else(|| Ok(String::new()), read)?;
+        Ok(Self { path: path.map(Into::into), ..Self::parse(&text, environment) })
+    }
+
+    /// The same from a file's text.
+    pub fn parse(text: &str, environment: impl Iterator<Item = (String, String)>) -> Self {
+        let scroll = Scroll::new(text, environment);
+        let (mut table, errors) = DeTable::parse_recoverable(text);
+        let mut mistakes: Vec<_> = errors.iter().map(|error| scroll.not_toml(error)).collect();
+        // One slip in the writing makes the parser stumble more than once over the same line.
+        mistakes.dedup_by(|later, earlier| later.place == earlier.place);
+        if !mistakes.is_empty() {
+            return Self { config: Config::default(), path: None, mistakes, places: BTreeMap::new() };
+        }
+        for variable in &scroll.variables {
+            mistakes.extend(variable.put_into(&mut table).err());
+        }
+        let mut places = BTreeMap::new();
+        each_entry(table.get_ref(), &mut |field, _, value| {
+            places.insert(field.to_owned(), scroll.place(value.start));
+        });
+        let config = scroll.decode(table, &mut mistakes);
+        Self { config, path: None, mistakes, places }
+    }
+
+    /// The configuration, if nothing is wrong with it.
+    ///
+    /// # Errors
+    /// All mistakes, in the order of their places.
+    pub fn finish(self) -> Result<Config, ConfigError> {
+        let Self { config, path, mut mistakes, places } = self;
+        let unread: Vec<_> = mistakes.iter().map(|mistake| section(&mistake.field).to_owned()).collect();
+        for mut mistake in config.mistakes() {
+            // What could not be read has its default now, which is not what the operator wrote.
+            if unread.iter().any(|section| section.is_empty() || mistake.field.starts_with(section)) {
+                continue;
+            }
+            mistake.place = written(&places, &mistake.field);
+            mistakes.push(mistake);
+        }
+        if mistakes.is_empty() {
+            return Ok(config);
+        }
+        mistakes.sort_by(|one, other| one.place.cmp(&other.place));
+        Err(ConfigError::Mistakes { path, mistakes })
+    }
+}
+
+/// The file, and after its end the variables: positions in it tell them apart.
+struct Scroll {
+    /// Positions of the file's line ends, in order.
+    line_ends: Vec<usize>,
+    variables: Vec<Variable>,
+}
+
+/// A variable of the environment that sets a field.
+struct Variable {
+    name: String,
+    field: Vec<String>,
+    /// As TOML, at its place in the scroll.
+    padded: String,
+    at: Range<usize>,
+}
+
+impl Scroll {
+    fn new(text: &str, environment: impl Iterator<Item = (String, String)>) -> Self {
+        let mut end = text.len() + 1;
+        let mut ours: Vec<_> = environment.filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        ours.sort_unstable();
+        let variables = ours.into_iter().map(|(name, value)| {
+            let variable = Variable::new(name, &value, end);
+            end = variable.at.end + 1;
+            variable
+        });
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { line_ends: ends.map(|(at, _)| at).collect(), variables: variables.collect() }
+    }
+
+    fn place(&self, position: usize) -> Place {
+        match self.variables.iter().find(|variable| variable.at.contains(&position)) {
+            Some(variable) => Place::Variable(variable.name.clone()),
+            None => Place::Line(self.line_ends.partition_point(|end| *end < position) + 1),
+        }
+    }
+
+    fn not_toml(&self, error: &toml::de::Error) -> Mistake {
+        Mistake {
+            place: error.span().map(|span| self.place(span.start)),
+            field: String::new(),
+            problem: format!("this is no TOML: {}", in_a_line(error.message())),
+            remedy: "see https://toml.io".to_owned(),
+        }
+    }
+
+    /// Decodes what can be decoded, and notes what cannot.
+    fn decode(&self, mut table: Spanned<DeTable<'_>>, mistakes: &mut Vec<Mistake>) -> Config {
+        loop {
+            let error = match Config::deserialize(Deserializer::from(table.clone())) {
+                Ok(config) => return config,
+                Err(error) => error,
+            };
+            let (message, span) = (error.message(), error.span());
+            let field = span.as_ref().and_then(|span| innermost(table.get_ref(), span)).unwrap_or_default();
+            let (field, span) =
+                culprit(&table, &field, message).map_or((field.clone(), span), |(item, at)| (item, Some(at)));
+            let place = span.map(|span| self.place(span.start));
+            // What was taken out is missing now, but it was said already.
+            let missing = message
+                .strip_prefix("missing field `")
+                .map(|name| format!("{field}.{}", name.trim_end_matches('`')));
+            let is_known = |known: &Mistake| {
+                missing.as_ref().is_some_and(|missing| known.field.starts_with(missing.as_str()))
+            };
+            if !mistakes.iter().any(is_known) {
+                mistakes.push(explain(place, &field, message));
+            }
+            // Each time round something goes, so that this ends.
+            if mistakes.len() >= MOST_MISTAKES || field.is_empty() || !take_out(table.get_mut(), &field) {
+                return Config::default();
+            }
+        }
+    }
+}
+
+impl Variable {
+    fn new(name: String, value: &str, start: usize) -> Self {
+        let field =
+            name[PREFIX.len()..].to_ascii_lowercase().split("__").map(str::to_owned).collect::<Vec<_>>();
+        let padding = "\n".repeat(start);
+        let as_toml = format!("{padding}v = {value}");
+        // Most values are plain text; those that are TOML may be numbers, lists and tables. A token is
+        // text, even one of digits only.
+        let is_toml = field != ["admin_token"]
+            && DeTable::parse(&as_toml).is_ok_and(|table| table.get_ref().len() == 1);
+        let padded = if is_toml { as_toml } else { format!("{padding}v = {}", toml::Value::from(value)) };
+        let at = start..padded.len();
+        Self { name, field, padded, at }
+    }
+
+    fn put_into<'a>(&'a self, table: &mut Spanned<DeTable<'a>>) -> Result<(), Mistake> {
+        let refuse = |problem: &str, remedy: &str| Mistake {
+            place: Some(Place::Variable(self.name.clone())),
+            field: self.field.join("."),
+            problem: problem.to_owned(),
+            remedy: remedy.to_owned(),
+        };
+        let value = DeTable::parse(&self.padded).ok().and_then(|mut table| table.get_mut().remove("v"));
+        let value = value.ok_or_else(|| refuse("is no value", "write it as in the file"))?;
+        let (last, above) = self.field.split_last().ok_or_else(|| refuse("is no field", "name one"))?;
+        let mut at = table.get_mut();
+        for name in above {
+            let empty = || Spanned::new(self.at.clone(), DeValue::Table(DeTable::new()));
+            let next = at.entry(self.key(name)).or_insert_with(empty);
+            let DeValue::Table(next) = next.get_mut() else {
+                return Err(refuse("lies below something that is no table", "set the whole of it"));
+            };
+            at = next;
+        }
+        at.remove(last.as_str());
+        at.insert(self.key(last), value);
+        Ok(())
+    }
+
+    fn key<'a>(&self, name: &str) -> Spanned<Cow<'a, str>> {
+        Spanned::new(self.at.clone(), Cow::Owned(name.to_owned()))
+    }
+}
+
+/// Hands out every field, outer ones first, with the places of its name and of its value.
+fn each_entry(table: &DeTable<'_>, each: &mut impl FnMut(&str, Range<usize>, Range<usize>)) {
+    fn inside(field: &str, value: &DeValue<'_>, each: &mut impl FnMut(&str, Range<usize>, Range<usize>)) {
+        match value {
+            DeValue::Table(table) => {
+                for (name, value) in table {
+                    let field = if field.is_empty() {
+                        name.get_ref().to_string()
+                    } else {
+                        format!("{field}.{}", name.get_ref())
+                    };
+                    each(&field, name.span(), value.span());
+                    inside(&field, value.get_ref(), each);
+                }
+            }
+            DeValue::Array(array) => {
+                for (index, value) in array.iter().enumerate() {
+                    let field = format!("{field}[{index}]");
+                    each(&field, value.span(), value.span());
+                    inside(&field, value.get_ref(), each);
+                }
+            }
+            _ => {}
+        }
+    }
+    inside("", &DeValue::Table(table.clone()), each);
+}
+
+/// The innermost field whose name or value an error is about.
+fn innermost(table: &DeTable<'_>, error: &Range<usize>) -> Option<String> {
+    let mut found = None;
+    each_entry(table, &mut |field, name, value| {
+        let holds = |range: Range<usize>| range.start <= error.start && error.end <= range.end;
+        if holds(name) || holds(value) {
+            found = Some(field.to_owned());
+        }
+    });
+    found
+}
+
+/// Of a list, the item that the error is about: the one without which it is not the same any more. serde
+/// names only the list.
+fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(String, Range<usize>)> {
+    let mut items = Vec::new();
+    each_entry(table.get_ref(), &mut |item, _, value| {
+        if item.strip_prefix(field).is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']')) {
+            items.push((item.to_owned(), value));
+        }
+    });
+    items.into_iter().take(MOST_ITEMS).find(|(item, _)| {
+        let mut without = table.clone();
+        take_out(without.get_mut(), item);
+        Config::deserialize(Deserializer::from(without))
+            .map_or_else(|error| error.message() != message, |_| true)
+    })
+}
+
+/// Takes a field out. `false` when it is not there.
+fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
+    let (first, rest) = field.split_at(field.find(['.', '[']).unwrap_or(field.len()));
+    if rest.is_empty() {
+        return table.remove(first).is_some();
+    }
+    table.get_mut(first).is_some_and(|value| take_out_of_value(value.get_mut(), rest))
+}
+
+fn take_out_of_value(value: &mut DeValue<'_>, rest: &str) -> bool {
+    if let (DeValue::Table(table), Some(field)) = (&mut *value, rest.strip_prefix('.')) {
+        return take_out(table, field);
+    }
+    let DeValue::Array(array) = value else { return false };
+    let Some((index, rest)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return false;
+    };
+    let Ok(index) = index.parse::<usize>() else { return false };
+    if !rest.is_empty() {
+        return array.get_mut(index).is_some_and(|value| take_out_of_value(value.get_mut(), rest));
+    }
+    let before = array.len();
+    *array =
+        array.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, value)| value.clone()).collect();
+    array.len() < before
+}
+
+/// Where a field stands, or else the nearest that it is part of.
+fn written(places: &BTreeMap<String, Place>, field: &str) -> Option<Place> {
+    let mut field = field;
+    loop {
+        if let Some(place) = places.get(field) {
+            return Some(place.clone());
+        }
+        field = &field[..field.rfind(['.', '['])?];
+    }
+}
+
+/// `sites` of `sites[0].keys`.
+fn section(field: &str) -> &str {
+    &field[..field.find(['.', '[']).unwrap_or(field.len())]
+}
+
+/// serde's words about a field, and what to do.
+fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
+    let known = message.split_once("expected ").map(|(_, known)| known);
+    let (problem, remedy) = if message.starts_with("unknown field") {
+        let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
+        ("does not exist".to_owned(), closest(wrong, known.unwrap_or_default()))
+    } else if let Some(missing) = message.strip_prefix("missing field ") {
+        (format!("has no {missing}"), "add it".to_owned())
+    } else if field.contains("_token") {
+        ("is no text".to_owned(), "put it in quotes".to_owned())
+    } else if let Some(known) = known {
+        let said = message.split(", expected").next().unwrap_or(message);
+        (format!("cannot be: {}", in_a_line(said)), format!("write {}", in_words(known)))
+    } else {
+        let (said, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
+        (format!("cannot be: {}", in_a_line(said)), format!("write{remedy}"))
+    };
+    Mistake { place, field: field.to_owned(), problem, remedy }
+}
+
+/// The field that was probably meant, of a list as `` `a`, `b` ``; else the list.
+fn closest(wrong: &str, known: &str) -> String {
+    let names = known.split('`').skip(1).step_by(2);
+    let best = names.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min();
+    match best {
+        Some((steps, name)) if steps <= 2 => format!("write `{name}`"),
+        _ => format!("remove it; there is {}", known.trim_start_matches("one of ")),
+    }
+}
+
+/// serde's names of types, as an operator would say them.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "usize" | "u16" | "u32" | "u64" => "a whole number",
+        "f64" => "a number",
+        "a string" => "text in quotes",
+        "a sequence" => "a list",
+        other => other,
+    }
+}
+
+fn in_a_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const PREFIX: &str = "LLM_RUM__";
+
+/// More at once help nobody, and each costs another reading.
+const MOST_MISTAKES: usize = 50;
+
+/// Of a longer list, the mistake is told of the whole.
+const MOST_ITEMS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        match Draft::parse(text, environment.iter().map(owned)).finish() {
+            Ok(_) => Vec::new(),
+            Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+        }
+    }
+
+    #[test]
+    fn no_configuration_is_a_good_one() {
+        assert_eq!(said("", &[]), [""; 0]);
+        assert_eq!(said("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
+    }
+
+    #[test]
+    fn a_mistake_has_its_line_and_its_remedy() {
+        let site = |rest: &str| format!("[[sites]]\nname = 'a'\n{rest}\norigins = ['loopback']");
+        for (text, expected) in [
+            ("listen = '0.0.0.0:1'".to_owned(), "configuration:1: `listen` is not a loopback address"),
+            ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
+            ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
+            (
+                "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
+                "configuration:2: `read_tokens` has a token",
+            ),
+            ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` does not exist: write `listen`"),
+            (
+                "colour = 1".to_owned(),
+                "configuration:1: `colour` does not exist: remove it; there is `listen`",
+            ),
+            (
+                "[journal]\nsync = 'always'".to_owned(),
+                "configuration:2: `journal.sync` cannot be: unknown variant `always`: write `full` or `normal`",
+            ),
+            (
+                "[limits]\n\nmodels = 0".to_owned(),
+                "configuration:3: `limits.models` is 0: write a whole number",
+            ),
+            (
+                "[limits]\nmodels = 'many'".to_owned(),
+                "configuration:2: `limits.models` cannot be: invalid type: string \"many\": write a whole number",
+            ),
+            (
+                "settle_after_seconds = 1800".to_owned(),
+                "configuration:1: `settle_after_seconds` is not below",
+            ),
+            ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
+            (
+                site("keys = ['k', 'k']"),
+                "configuration:3: `sites[0].keys` has the key `k`, which stands twice",
+            ),
+            (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is no word"),
+            (site("keys = []"), "configuration:3: `sites[0].keys` is empty"),
+            (site(""), "configuration:1: `sites[0]` has no `keys`: add it"),
+            (
+                site("keys = ['k']\nrate = { per_second = 0 }"),
+                "configuration:4: `sites[0].rate` has a `per_second`",
+            ),
+            (
+                "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = [\n'loopback',\n'app.example']".to_owned(),
+                "configuration:6: `sites[0].origins[1]` cannot be: `app.example` is no origin",
+            ),
+            (
+                "[targets.chat]\nttft_p95_ms = -1".to_owned(),
+                "configuration:2: `targets.chat.ttft_p95_ms` cannot be a target",
+            ),
+            (
+                "[ingest]\nproxies = ['10.0.0.0/99']".to_owned(),
+                "configuration:2: `ingest.proxies[0]` cannot be: `10.0.0.0/99` is no address",
+            ),
+            (
+                "[ingest]\nclient_header = 'x-forwarded-for'".to_owned(),
+                "configuration:2: `ingest.client_header` means nothing without",
+            ),
+            ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
+        ] {
+            let said = said(&text, &[]);
+            assert!(
+                said.len() == 1 && said[0].starts_with(expected),
+                "{text}\nexpected {expected}\nsaid {said:#?}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
+        let lines: Vec<_> =
+            said(text, &[]).iter().map(|said| said.split(':').nth(1).unwrap().to_owned()).collect();
+        assert_eq!(lines, ["1", "3", "5", "9", "13", "14"], "{:#?}", said(text, &[]));
+    }
+
+    #[test]
+    fn the_environment_goes_over_the_file() {
+        let environment = [
+            ("LLM_RUM__LISTEN", "127.0.0.1:99"),
+            ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+            ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
+            ("LLM_RUM__JOURNAL__SYNC", "normal"),
+            ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'], origins = ['loopback'] }]"),
+        ];
+        let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config =
+            Draft::parse("[ingest]\nbody_bytes = 5\nbody_seconds = 7", owned.into_iter()).finish().unwrap();
+        assert_eq!(config.listen.port(), 99);
+        assert_eq!(config.admin_token.unwrap().bytes(), b"12345678901234567890");
+        assert_eq!((config.ingest.body_bytes, config.ingest.body_seconds), (1000, 7));
+        assert_eq!(config.journal.sync, crate::Sync::Normal);
+        assert_eq!(config.sites[0].name, "a");
+    }
+
+    #[test]
+    fn a_mistake_in_the_environment_is_told_by_its_variable() {
+        for (name, value, expected) in [
+            ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` does not exist: write `listen`"),
+            ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
+            ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` cannot be"),
+            ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
+            ("LLM_RUM__SITES", "[{ name = 'a' }]", "LLM_RUM__SITES: `sites[0]` has no `keys`"),
+        ] {
+            let said = said("listen = '127.0.0.1:1'", &[(name, value)]);
+            assert!(said.len() == 1 && said[0].starts_with(expected), "{name}: {said:#?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_told() {
+        let said = said("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
+        assert!(!said.concat().contains("secret-secret"), "{said:#?}");
+        let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
+        assert!(!format!("{config:?}").contains("0123456789abcdef"));
+    }
+}
