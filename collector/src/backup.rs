@@ -1,8 +1,9 @@
 //! `llm-rum backup`: a data folder comes in, in use or not; goes out a folder that a collector can start
 //! from, with everything that was answered before the backup began.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -64,7 +65,9 @@ pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
 /// is counted at the start. `false` when a file that the store still needs went meanwhile.
 fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     let journal = target.join(JOURNAL);
-    fs::create_dir_all(&journal).map_err(failed(&journal))?;
+    // Reports are for those alone who may read the data folder.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&journal);
+    made.map_err(failed(&journal))?;
     let store = Connection::open_with_flags(data.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     store.execute("VACUUM INTO ?1", [target.join(STORE).to_string_lossy()])?;
     let copy = Connection::open_with_flags(target.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -49,6 +49,8 @@ fn collector(root: &Path, bench_name: &str, json: bool) -> Result<()> {
     run(Command::new("cargo").current_dir(root).args(["build", "--release", "-q", "-p", "collector"]))?;
     let mut bench = Command::new("cargo");
     bench.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", bench_name, "--"]);
+    // Each start and stop of a collector would say so.
+    bench.env("RUST_LOG", "warn");
     if json {
         bench.arg("--json");
     }

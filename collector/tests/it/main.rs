@@ -4,6 +4,7 @@
 mod access;
 mod backup;
 mod counting;
+mod deploy;
 mod door;
 mod harness;
 mod hostile;

@@ -101,7 +101,18 @@ async fn make_history(folder: &Path) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     ensure!(collector.terminate().await? == Some(0), "the collector did not stop well");
-    copy_days(&store, now)
+    copy_days(&store, now)?;
+    check(folder).await
+}
+
+/// Every hour of the range has all of its streams, the running one and the first perhaps not.
+async fn check(folder: &Path) -> Result<()> {
+    let collector = start(folder).await?;
+    let streams = collector.get("/v1/summary?range=30d").await?["streams"].as_u64().context("a count")?;
+    let hours = streams as f64 / (SERIES * STREAMS) as f64;
+    ensure!((718.0..=722.0).contains(&hours), "{hours} hours of streams in 30 days");
+    collector.terminate().await?;
+    Ok(())
 }
 
 /// Whether yesterday stands.

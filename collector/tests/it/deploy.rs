@@ -1,0 +1,39 @@
+//! What `deploy/` holds fits the collector of the same version.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use beacon::{Dropped, StreamReport};
+use collector::Config;
+
+use crate::harness::{TestCollector, stream};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy").join(name)
+}
+
+#[test]
+fn the_example_configuration_is_good() {
+    let config = Config::read(&file("llm-rum.toml")).unwrap();
+    config.check().unwrap();
+    assert!(config.listen.ip().is_loopback(), "a proxy stands before it");
+}
+
+#[tokio::test]
+async fn alerts_ask_for_metrics_that_there_are() {
+    let collector = TestCollector::with(|config| config.limits.models = 1);
+    // One of everything that may go wrong: a metric without a series is not there.
+    let dropped = Some(Dropped { send_failed: 1, ..Dropped::default() });
+    let other = StreamReport { model: Some("another".into()), dropped, ..stream(2, 100.0) };
+    collector.report(&[stream(1, 100.0), other]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let metrics = collector.get("/metrics").await.body;
+    let rules = fs::read_to_string(file("alerts.yml")).unwrap();
+    let expressions = rules.lines().filter(|line| !line.contains("summary:"));
+    let words = expressions.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let asked: Vec<_> = words.filter(|word| word.starts_with("llm_r")).collect();
+    assert!(asked.len() > 6, "{asked:?}");
+    for name in asked {
+        assert!(metrics.contains(&format!("# TYPE {name} ")), "{name}");
+    }
+}
