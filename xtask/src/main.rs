@@ -39,7 +39,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run a benchmark: `ingest` or `core`.
+    /// Run a benchmark: `ingest`, `query` or `core`.
     Bench(bench::Options),
     /// Make the pictures of the dashboard under `docs/images` anew.
     Screenshots,
