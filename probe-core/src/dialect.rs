@@ -28,7 +28,7 @@ macro_rules! dialects {
         $(mod $name;)*
 
         /// Tried in this order on each event until one knows it.
-        static DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
+        pub(crate) static DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
     };
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Facts {
 }
 
 /// Tokens as the provider counted them, latest count, by [`Tokens`].
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Usage([Option<u64>; Tokens::Cached as usize + 1]);
 
 /// Which of several answers were seen, and which of them have finished; one bit each.
@@ -181,6 +181,18 @@ impl Facts {
             self.layout.learn(event.name, data, text);
         }
         text
+    }
+
+    /// Reads the next event as if it were like no other.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn forget_layout(&mut self) {
+        self.layout.forget();
+    }
+
+    /// What is known of the end, usage and server besides the report.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
+        (self.finished, self.ended, self.failed, self.provider, &self.usage, &self.server, self.whole_bytes)
     }
 
     /// Takes in an event that is not like the one before.

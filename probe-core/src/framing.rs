@@ -1,11 +1,13 @@
 //! Chunks of bytes come in, split anywhere; events and comments go out. What lies inside one chunk
 //! is lent from it, the rest from a buffer that is reused.
 
+mod find;
 mod ndjson;
 mod sse;
 mod text;
 mod values;
 
+use find::find;
 pub use ndjson::Ndjson;
 pub use sse::Sse;
 pub use text::Text;
@@ -166,31 +168,6 @@ pub(crate) fn is_type(content_type: &str, known: &str) -> bool {
     let essence = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
     essence.trim_ascii().eq_ignore_ascii_case(known.as_bytes())
 }
-
-/// Where the first of two bytes stands.
-// Eight bytes at a time; `memchr` brings code for each number of bytes, and a kilobyte of it.
-#[inline(never)]
-fn find(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let (first, second) = (u64::from(wanted[0]) * ONES, u64::from(wanted[1]) * ONES);
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let hits = zero_bytes(word ^ first) | zero_bytes(word ^ second);
-        if hits != 0 {
-            return Some(index * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let at = rest.iter().position(|&byte| byte == wanted[0] || byte == wanted[1])?;
-    Some(words.len() * 8 + at)
-}
-
-/// The high bit of each of eight bytes that is zero. Only the lowest is to be trusted: the
-/// subtraction may borrow from bytes above a true one.
-fn zero_bytes(eight: u64) -> u64 {
-    eight.wrapping_sub(ONES) & !eight & ONES << 7
-}
-
-const ONES: u64 = u64::from_le_bytes([1; 8]);
 
 /// Types of bodies with one JSON value per line.
 const LINES_TYPES: [&str; 5] = [

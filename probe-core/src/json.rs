@@ -9,6 +9,8 @@
 //! Keys and tags are compared as [`Word`]s, numbers made of their bytes: code that compares bytes
 //! with each of the words that the dialects know takes the page kilobytes to load.
 
+use crate::steps;
+
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;
 
@@ -274,6 +276,7 @@ impl<'a> Json<'a> {
     /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
+            steps::add(1);
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
                 return Some(byte);
             }
@@ -291,6 +294,7 @@ impl<'a> Json<'a> {
         let (mut hash, mut at) = (0, self.at + 1);
         loop {
             let eight = u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+            steps::add(1);
             let hits = special_bytes(eight);
             if hits != 0 {
                 let bits = hits.trailing_zeros() & !7;
@@ -393,6 +397,7 @@ impl Decimal {
     fn digits(&mut self, bytes: &[u8], decimals: i32) {
         while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
             self.len += 1;
+            steps::add(1);
             if self.mantissa < MAX_MANTISSA {
                 self.mantissa = self.mantissa * 10 + u64::from(digit - b'0');
                 self.exponent -= decimals;
@@ -444,11 +449,13 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     // WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
+        steps::add(1);
         let hits = special_bytes(u64::from_le_bytes(*word));
         if hits != 0 {
             return index * 8 + hits.trailing_zeros() as usize / 8;
         }
     }
+    steps::add(1);
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
@@ -458,6 +465,7 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    steps::add(1 + words.len());
     left.len() == right.len()
         && words.iter().zip(right_words).all(|(left, right)| word(left) == word(right))
         && rest.iter().zip(right_rest).all(|(left, right)| left == right)

@@ -18,6 +18,9 @@ mod json;
 mod layout;
 mod meter;
 mod server;
+mod steps;
+#[cfg(any(test, fuzzing))]
+pub mod targets;
 mod time;
 
 pub use meter::{End, Meter, Seen};

@@ -10,6 +10,7 @@ mod artefacts;
 mod bench;
 mod checks;
 mod demo;
+mod fuzz;
 mod probe;
 mod run;
 mod screenshots;
@@ -41,6 +42,8 @@ enum Command {
     },
     /// Run a benchmark: `ingest`, `query` or `core`.
     Bench(bench::Options),
+    /// Feed made-up input to what reads foreign bytes; needs nightly Rust, and installs it.
+    Fuzz(fuzz::Options),
     /// Make the pictures of the dashboard under `docs/images` anew.
     Screenshots,
 }
@@ -57,6 +60,7 @@ fn main() -> Result<()> {
             size::print(&root, json)
         }
         Command::Bench(options) => bench::run_named(&root, &options),
+        Command::Fuzz(options) => fuzz::run_targets(&root, &options),
         Command::Screenshots => screenshots::take(&root),
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
 use crate::json::plain_len;
+use crate::steps;
 
 /// A push parser for JSON values. Feed it chunks in order with [`Values::next`].
 #[derive(Debug, Clone, Default)]
@@ -119,6 +120,7 @@ impl Values {
     fn value_end(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
+            steps::add(1);
             let line_start = std::mem::replace(&mut self.line_start, byte == b'\n');
             match (self.within, byte) {
                 (Within::Escape, _) => self.within = Within::String,

@@ -1,0 +1,40 @@
+//! What all targets share: an allocator that counts, so that no input makes memory grow.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts what is held, and the most that was.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        MOST.fetch_max(LIVE.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs `work`, and holds it to `most` bytes of memory at any one time.
+///
+/// # Panics
+/// When it takes more.
+pub fn bounded(most: usize, work: impl FnOnce()) {
+    let before = LIVE.load(Relaxed);
+    MOST.store(before, Relaxed);
+    work();
+    let held = MOST.load(Relaxed) - before;
+    assert!(held <= most, "{held} bytes held at once, {most} allowed");
+}
