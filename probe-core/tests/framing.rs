@@ -60,7 +60,7 @@ impl Heard {
     }
 }
 
-/// Hears a body whole, and checks that every split into two and byte by byte say the same.
+/// Hears a body whole, and checks that every split into two and into small chunks says the same.
 fn hear(content_type: &str, body: impl AsRef<[u8]>) -> Heard {
     let body = body.as_ref();
     let whole = listen(content_type, [body]);
@@ -69,7 +69,9 @@ fn hear(content_type: &str, body: impl AsRef<[u8]>) -> Heard {
         let shown = String::from_utf8_lossy(body);
         assert_eq!(listen(content_type, [left, right]), whole, "split at {at} of {shown:?}");
     }
-    assert_eq!(listen(content_type, body.chunks(1)), whole, "byte by byte");
+    for bytes in 1..9 {
+        assert_eq!(listen(content_type, body.chunks(bytes)), whole, "{bytes} at a time");
+    }
     whole
 }
 
@@ -187,6 +189,11 @@ fn lines_may_have_a_code_a_mark_or_a_separator_before_them() {
         hear("application/jsonl", "\u{feff}{\"a\":1}\r\n\r\n{\"b\":2}\n").data(),
         ["{\"a\":1}", "{\"b\":2}"]
     );
+}
+
+#[test]
+fn a_blank_line_in_pieces_takes_nothing_with_it() {
+    assert_eq!(hear("application/jsonl", "{}\n \n \"a\"\n").data(), ["{}", "\"a\""]);
 }
 
 #[test]

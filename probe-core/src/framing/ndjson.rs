@@ -45,11 +45,11 @@ impl Ndjson {
                 }
             } else {
                 self.held.extend_from_slice(line);
-                self.lent = true;
                 if trim(&self.held).is_empty() {
                     self.held.clear();
                     continue;
                 }
+                self.lent = true;
                 return frame(&self.held);
             }
         }
