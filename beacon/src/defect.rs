@@ -50,7 +50,7 @@ defects! {
     PendingAtEof = "pending_at_eof",
     /// The stream stayed open over 1 s after its end marker.
     LateClose = "late_close",
-    /// The stream repeated what an earlier one had sent.
+    /// An answer began again whose text had already come.
     Replay = "replay",
     /// The provider's usage contradicts itself.
     UsageMismatch = "usage_mismatch",

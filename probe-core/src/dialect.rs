@@ -120,6 +120,8 @@ pub(crate) struct Facts {
     pub(crate) ended: bool,
     /// The provider reported an error. Nothing that follows takes it back.
     pub(crate) failed: bool,
+    /// The kinds of text that came so far.
+    pub(crate) said: Text,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
     sequence: Sequence,
@@ -152,6 +154,7 @@ impl Facts {
             finished: false,
             ended: false,
             failed: false,
+            said: Text::NONE,
             usage: Usage::default(),
             server: ServerClaims::default(),
             sequence: Sequence::default(),
@@ -176,6 +179,7 @@ impl Facts {
             self.report.defects.add(Defect::InvalidUtf8);
         }
         let text = self.read_anew(event, data);
+        self.said = self.said.and(text);
         let over = self.finished || self.ended || self.failed;
         if valid && text.any() && !over && self.message.is_settled() {
             self.layout.learn(event.name, data, text);
@@ -321,6 +325,9 @@ impl Facts {
     fn begin_answer(&mut self, id: &[u8]) {
         self.layout.veto();
         self.sequence.restart();
+        if self.said.any() && self.message.is(id) {
+            self.report.defects.add(Defect::Replay);
+        }
         (self.ended, self.finished, self.report.finish_reason) = (false, false, None);
         self.see_id(id, 1);
     }
@@ -364,6 +371,17 @@ impl Usage {
 
     pub(crate) fn cached(&self) -> Option<u64> {
         self.0[Tokens::Cached as usize]
+    }
+
+    /// Whether the counts cannot all be true: a total below its parts, more reasoning than output, or
+    /// another output than the engine itself `counted`.
+    pub(crate) fn contradicts_itself(&self, counted: Option<u64>) -> bool {
+        let output = self.0[Tokens::Output as usize];
+        let parts = self.input().zip(output).map(|(input, output)| input.saturating_add(output));
+        let less = self.0[Tokens::Total as usize].zip(parts).is_some_and(|(total, parts)| total < parts);
+        let unreasonable = self.reasoning().zip(self.output()).is_some_and(|(part, whole)| part > whole);
+        let other = counted.zip(output).is_some_and(|(counted, output)| counted != output);
+        less || unreasonable || other
     }
 
     /// Generated tokens, reasoning included. Some providers leave reasoning out of their own

@@ -84,9 +84,13 @@ impl Message {
         self.events >= 2 || self.id.is_empty()
     }
 
-    /// The answer has ended; the next id is that of another one.
+    /// Whether `id` is that of the open answer, or of the last one.
+    pub(crate) fn is(&self, id: &[u8]) -> bool {
+        !id.is_empty() && self.id == id[..id.len().min(MAX_ID_BYTES)]
+    }
+
+    /// The answer has ended; another id is that of the next one.
     pub(crate) fn close(&mut self) {
-        self.id.clear();
         self.events = 0;
     }
 }
@@ -108,9 +112,16 @@ impl Flow {
     }
 
     /// Whether `deltas` events were held back: spread over `generation_ms` of an answer that took
-    /// `e2e_ms`.
-    pub(crate) fn is_buffered(&self, deltas: u32, generation_ms: f64, e2e_ms: f64) -> bool {
-        let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE;
+    /// `e2e_ms`. Not where the server itself says that it was about as fast: `server_ms`.
+    pub(crate) fn is_buffered(
+        &self,
+        deltas: u32,
+        generation_ms: f64,
+        e2e_ms: f64,
+        server_ms: Option<f64>,
+    ) -> bool {
+        let as_fast = server_ms.is_some_and(|server_ms| server_ms <= generation_ms * 2.0);
+        let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE && !as_fast;
         e2e_ms > LONG_ANSWER_MS && (burst || self.full_buffers >= 2)
     }
 }
@@ -134,6 +145,14 @@ impl LongGaps {
     }
 }
 
+/// Whether the provider bundled its `tokens` into few `deltas`, which nothing on the way does to the
+/// tokens of an event. At `gaps` that were never much longer than the median.
+pub(crate) fn is_coarse(tokens: u64, deltas: u32, gaps: u64, longest_gap_ms: f64, median_ms: f64) -> bool {
+    let bundled = tokens >= u64::from(deltas) * BUNDLED_TOKENS;
+    let regular = median_ms > 0.0 && longest_gap_ms <= median_ms * REGULAR_MEDIANS;
+    bundled && gaps >= FEWEST_GAPS && regular
+}
+
 /// Silence longer than this is dead air.
 pub(crate) const DEAD_AIR_MS: f64 = 15_000.0;
 /// A stream open longer than this after its end marker closes late.
@@ -147,6 +166,10 @@ const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
 const BURST: u32 = 8;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;
+/// The most that a single event holds where tokens come one by one, or as words, is about three.
+const BUNDLED_TOKENS: u64 = 4;
+const FEWEST_GAPS: u64 = 4;
+const REGULAR_MEDIANS: f64 = 4.0;
 
 #[cfg(test)]
 mod tests {
@@ -190,7 +213,7 @@ mod tests {
         let buffered = |reads: &[(usize, u32)]| {
             let mut flow = Flow::default();
             reads.iter().for_each(|&(bytes, deltas)| flow.observe(bytes, deltas));
-            flow.is_buffered(40, 3_000.0, 4_000.0)
+            flow.is_buffered(40, 3_000.0, 4_000.0, None)
         };
         assert!(buffered(&[(4096, 20), (4096, 20)]));
         assert!(!buffered(&[(4096, 20), (4095, 20)]));
@@ -199,9 +222,36 @@ mod tests {
 
     #[test]
     fn a_short_answer_is_never_buffered() {
-        assert!(Flow::default().is_buffered(8, 40.0, 1_001.0));
-        assert!(!Flow::default().is_buffered(8, 40.0, 1_000.0));
-        assert!(!Flow::default().is_buffered(7, 40.0, 4_000.0));
-        assert!(!Flow::default().is_buffered(8, 201.0, 4_000.0));
+        for (deltas, generation_ms, e2e_ms, expected) in [
+            (8, 40.0, 1_001.0, true),
+            (8, 40.0, 1_000.0, false),
+            (7, 40.0, 4_000.0, false),
+            (8, 201.0, 4_000.0, false),
+        ] {
+            assert_eq!(Flow::default().is_buffered(deltas, generation_ms, e2e_ms, None), expected);
+        }
+    }
+
+    #[test]
+    fn a_server_that_was_as_fast_held_nothing_back() {
+        for (server_ms, expected) in
+            [(None, true), (Some(2_000.0), true), (Some(81.0), true), (Some(80.0), false)]
+        {
+            assert_eq!(Flow::default().is_buffered(40, 40.0, 4_000.0, server_ms), expected, "{server_ms:?}");
+        }
+    }
+
+    #[test]
+    fn bundles_are_many_tokens_at_regular_gaps() {
+        for (tokens, deltas, gaps, longest_gap_ms, expected) in [
+            (20, 5, 4, 200.0, true),
+            (20, 5, 3, 200.0, false),
+            (19, 5, 4, 200.0, false),
+            (434, 7, 6, 201.0, false),
+        ] {
+            let coarse = is_coarse(tokens, deltas, gaps, longest_gap_ms, 50.0);
+            assert_eq!(coarse, expected, "{tokens} in {deltas}");
+        }
+        assert!(!is_coarse(434, 7, 6, 0.0, 0.0), "all at once");
     }
 }

@@ -3,26 +3,25 @@
 //!
 //! Then most of it is only compared, which takes a fifth of the time that reading it anew does.
 
-use std::ops::Range;
-
 use crate::dialect::{Text, written_bytes};
 use crate::json::{Json, same, whole};
 
 /// The last event, if another like it would mean the same.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
-    /// Its data. Empty while there is none.
-    data: Vec<u8>,
-    name: Vec<u8>,
+    /// Its data, and behind that its name. Empty while there is none.
+    held: Vec<u8>,
+    data_bytes: usize,
     /// Where its like may differ, in order.
-    places: Vec<Place>,
+    places: [Place; MAX_PLACES],
+    free_places: usize,
     text: Text,
     /// The event that is being read now may not be kept.
     vetoed: bool,
 }
 
 /// A value that may be another in the next event.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: usize,
     end: usize,
@@ -30,9 +29,10 @@ struct Place {
 }
 
 /// Which other values mean the same.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) enum Free {
     /// Every string: nobody reads it.
+    #[default]
     Unread,
     /// Generated text, if it says something where this one did.
     Text(bool),
@@ -52,16 +52,18 @@ pub(crate) struct Repeated {
 impl Layout {
     /// What the event means, if it is like the last one. `None` says nothing about it.
     pub(crate) fn repeated(&self, name: &[u8], data: &[u8]) -> Option<Repeated> {
-        if self.data.is_empty() || !same(&self.name, name) {
+        let (last, last_name) = self.held.split_at_checked(self.data_bytes)?;
+        if last.is_empty() || !same(last_name, name) {
             return None;
         }
+        let places = self.places.get(..self.free_places)?;
         let mut repeated = Repeated { text: self.text, sequence: None };
         let (mut json, mut compared, mut unread) = (Json::new(data), 0, 0);
-        for (index, &Place { start, end, free }) in self.places.iter().enumerate() {
+        for (index, &Place { start, end, free }) in places.iter().enumerate() {
             if free == Free::Unread {
                 continue;
             }
-            self.pass(&mut json, compared..start, &self.places[unread..index])?;
+            pass(&mut json, &last[..start], compared, &places[unread..index])?;
             (compared, unread) = (end, index + 1);
             match free {
                 Free::Sequence => repeated.sequence = Some(json.plain_number().and_then(whole)?),
@@ -69,23 +71,8 @@ impl Layout {
                 _ => return None,
             }
         }
-        self.pass(&mut json, compared..self.data.len(), &self.places[unread..])?;
+        pass(&mut json, last, compared, &places[unread..])?;
         json.is_at_end().then_some(repeated)
-    }
-
-    /// Steps over the same bytes as in `span` of the last event, where only the `unread` strings may
-    /// be others. Mostly they are not, and one comparison tells.
-    fn pass(&self, json: &mut Json<'_>, span: Range<usize>, unread: &[Place]) -> Option<()> {
-        if json.pass(&self.data[span.clone()]).is_some() {
-            return Some(());
-        }
-        let mut compared = span.start;
-        for place in unread {
-            json.pass(&self.data[compared..place.start])?;
-            json.quoted_utf8()?;
-            compared = place.end;
-        }
-        json.pass(&self.data[compared..span.end])
     }
 
     /// An event is read anew.
@@ -96,10 +83,11 @@ impl Layout {
 
     /// The value between `start` and `end` may be another. Places come in the order of the text.
     pub(crate) fn may_differ(&mut self, start: usize, end: usize, free: Free) {
-        if self.places.len() == MAX_PLACES {
-            return self.veto();
+        match self.places.get_mut(self.free_places) {
+            Some(place) => *place = Place { start, end, free },
+            None => self.veto(),
         }
-        self.places.push(Place { start, end, free });
+        self.free_places += 1;
     }
 
     /// The event that is being read would mean something else the second time.
@@ -112,17 +100,30 @@ impl Layout {
         if self.vetoed || data.len() > MAX_BYTES {
             return;
         }
-        self.data.extend_from_slice(data);
-        self.name.extend_from_slice(name);
-        self.text = text;
+        self.held.extend_from_slice(data);
+        self.held.extend_from_slice(name);
+        (self.data_bytes, self.text) = (data.len(), text);
     }
 
     /// The next event is like no other.
     pub(crate) fn forget(&mut self) {
-        self.data.clear();
-        self.name.clear();
-        self.places.clear();
+        self.held.clear();
+        (self.data_bytes, self.free_places) = (0, 0);
     }
+}
+
+/// Steps over the same bytes as in `last` from `compared` on, where only the `unread` strings may be
+/// others. Mostly they are not, and one comparison tells.
+fn pass(json: &mut Json<'_>, last: &[u8], mut compared: usize, unread: &[Place]) -> Option<()> {
+    if json.pass(&last[compared..]).is_some() {
+        return Some(());
+    }
+    for place in unread {
+        json.pass(&last[compared..place.start])?;
+        json.quoted_utf8()?;
+        compared = place.end;
+    }
+    json.pass(&last[compared..])
 }
 
 /// A delta has two or three: the text, padding, an id that nobody reads.

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::mem;
 
-use beacon::{Defect, Outcome, StreamReport};
+use beacon::{Defect, Histogram, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
 use crate::framing::{Frame, Framing};
-use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps};
+use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::time::{Timestamp, whole_micros};
 
 /// Watches one stream.
@@ -309,22 +309,41 @@ impl Meter {
 
     /// Sets the defects that only the whole stream shows.
     fn settle_defects(&mut self) {
+        self.settle_flow();
         let facts = &mut self.facts;
         let report = &mut facts.report;
-        let median_ms = report.gaps.as_ref().and_then(|gaps| gaps.quantile(0.5)).unwrap_or(0.0);
-        report.stalls = self.long_gaps.stalls(median_ms);
-        report.defects.set(Defect::Stall, report.stalls);
-        let mut buffered = false;
-        if let (Some(first_ms), Some(last_ms)) = (report.ttft_ms, report.e2e_ms) {
-            buffered = self.flow.is_buffered(report.deltas, last_ms - first_ms, last_ms);
-        }
-        report.defects.set(Defect::Buffered, buffered.into());
+        let contradicts = facts.usage.contradicts_itself(facts.server.counted());
+        report.defects.set(Defect::UsageMismatch, contradicts.into());
         if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
             let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
             report.defects.set(Defect::NoSentinel, unmarked.into());
             let unreasoned = dialect.gives_reason && facts.ended && report.finish_reason.is_none();
             report.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
         }
+    }
+
+    /// Judges how the text came: with silences, at once, in bundles.
+    fn settle_flow(&mut self) {
+        let facts = &mut self.facts;
+        let report = &mut facts.report;
+        let median_ms = report.gaps.as_ref().and_then(|gaps| gaps.quantile(0.5)).unwrap_or(0.0);
+        let thought = facts.usage.reasoning().unwrap_or(0);
+        let hidden = thought > 0 && !facts.said.has(Text::REASONING);
+        report.defects.set(Defect::HiddenReasoning, hidden.into());
+        // Where thinking is not shown, a silence may be it.
+        report.stalls = if hidden { 0 } else { self.long_gaps.stalls(median_ms) };
+        report.defects.set(Defect::Stall, report.stalls);
+        let (Some(first_ms), Some(last_ms)) = (report.ttft_ms, report.e2e_ms) else {
+            return;
+        };
+        let server_ms = facts.server.generation_ms();
+        let buffered = self.flow.is_buffered(report.deltas, last_ms - first_ms, last_ms, server_ms);
+        report.defects.set(Defect::Buffered, buffered.into());
+        let shown = facts.usage.output().unwrap_or(0).saturating_sub(if hidden { thought } else { 0 });
+        let longest_ms = report.longest_gap_ms.unwrap_or(f64::INFINITY);
+        let gaps = report.gaps.as_ref().map_or(0, Histogram::count);
+        let coarse = !buffered && is_coarse(shown, report.deltas, gaps, longest_ms, median_ms);
+        report.defects.set(Defect::Coarse, coarse.into());
     }
 
     fn seen(&self) -> Seen {

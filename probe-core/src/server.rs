@@ -101,6 +101,16 @@ impl ServerClaims {
         }
     }
 
+    /// Tokens that the engine says it generated, beside what the usage says.
+    pub(crate) fn counted(&self) -> Option<u64> {
+        self.in_band?.output_tokens
+    }
+
+    /// How long generation took by the server's own clock.
+    pub(crate) fn generation_ms(&self) -> Option<f64> {
+        self.in_band.and_then(|claim| claim.generation_ms).or_else(|| self.comment?.generation_ms)
+    }
+
     /// What all claims say together. Only one measured from the request's arrival is the whole
     /// time to first token: it goes before one that leaves queueing out. The rest is filled from
     /// whichever has it.

@@ -108,6 +108,10 @@ impl Text {
         self != Self::NONE
     }
 
+    pub(crate) fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+
     /// What the user reads: an answer, or the refusal that stands in its place.
     pub(crate) fn is_visible(self) -> bool {
         self.0 & (Self::ANSWER.0 | Self::REFUSAL.0) != 0
