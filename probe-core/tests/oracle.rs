@@ -1,10 +1,20 @@
-//! Our parser beside `sse-core` on made-up bodies and splits: the same events.
+//! Our parser beside `sse-core` and `eventsource-parser` on made-up bodies and splits: the same events.
 //!
 //! What is not compared: `sse-core` reads `retry` into 32 bits and reports it as an item of its own.
+//! `eventsource-parser` tells the id that stands in an event, where the standard keeps the last one in
+//! force; and it waits behind a CR for what follows, where the standard ends the line at once.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use probe_core::framing::{Frame, Sse};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use sse_core::{SseDecoder, SseEvent};
 
 type Dispatched = (String, String, String);
@@ -81,5 +91,58 @@ proptest! {
     fn the_same_events_as_sse_core_byte_by_byte(body in body()) {
         let chunks = body.chunks(1).collect::<Vec<_>>();
         prop_assert_eq!(ours(&chunks), theirs(&chunks), "{:?}", String::from_utf8_lossy(&body));
+    }
+}
+
+/// Name, data, and the id that stands in the event.
+type Parsed = (String, String, Option<String>);
+
+/// What `eventsource-parser` says of each body, run by node.
+fn parsed(bodies: &[Vec<&[u8]>]) -> Vec<Vec<Parsed>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
+    assert!(folder.join("node_modules").exists(), "run `npm ci` in {}", folder.display());
+    let line = |chunks: &Vec<&[u8]>| {
+        let chunks = chunks.iter().map(|chunk| STANDARD.encode(chunk)).collect::<Vec<_>>();
+        serde_json::to_string(&chunks).unwrap() + "\n"
+    };
+    let lines = bodies.iter().map(line).collect::<String>();
+    let mut node = Command::new("node")
+        .arg("parse.mjs")
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node starts");
+    let mut input = node.stdin.take().unwrap();
+    // Beside reading, as neither pipe holds it all.
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = node.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
+        .stdout
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_same_events_as_eventsource_parser() {
+    let mut runner = TestRunner::default();
+    let mut sample =
+        || (body(), prop::collection::vec(any::<usize>(), 0..6)).new_tree(&mut runner).unwrap().current();
+    let bodies = (0..4000).map(|_| sample()).map(|(body, cuts)| ([&body[..], b":\n"].concat(), cuts));
+    let bodies = bodies.collect::<Vec<_>>();
+    let chunks = bodies.iter().map(|(body, cuts)| cut(body, cuts)).collect::<Vec<_>>();
+    let parsed = parsed(&chunks);
+    assert_eq!(parsed.len(), bodies.len());
+    for (theirs, chunks) in parsed.iter().zip(&chunks) {
+        let shown = String::from_utf8_lossy(&chunks.concat()).into_owned();
+        let ours = ours(chunks);
+        assert_eq!(ours.len(), theirs.len(), "{shown:?}");
+        for ((name, data, id), (their_name, their_data, their_id)) in ours.iter().zip(theirs) {
+            assert_eq!((name, data), (their_name, their_data), "{shown:?}");
+            assert!(their_id.as_ref().is_none_or(|their_id| their_id == id), "{their_id:?} in {shown:?}");
+        }
     }
 }

@@ -73,6 +73,7 @@ fn fast(root: &Path, checks: &mut Checks) {
             tools::npm_script(&folder, "check")
         })
     });
+    checks.stage("parser to compare with", || tools::npm_packages(&root.join(ORACLE)));
     let unit = ["test", "--workspace", "--exclude", "tests", "--no-fail-fast", "--quiet"];
     checks.tests("unit tests", cargo(root, &unit));
 }
@@ -168,6 +169,8 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
+/// What the parser of server-sent events is tested against.
+const ORACLE: &str = "probe-core/tests/oracle";
 const PAGES: [&str; 3] = ["probe-wasm", "www", "demo-site/web"];
 /// The demo page is tested by the journeys through it.
 const TESTED_PAGES: [&str; 2] = ["probe-wasm", "www"];
