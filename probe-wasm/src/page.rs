@@ -51,13 +51,15 @@ impl Device {
 impl Place {
     pub(crate) fn now(window: &Window) -> Self {
         let path = window.location().pathname().unwrap_or_default();
-        // Only some browsers have it, and web-sys only what all have.
+        // Only Chromium has it, and web-sys only what all have.
         let connection = member(&window.navigator(), "connection");
-        Self { route: route(&path), connection: member(&connection, "effectiveType").as_string() }
+        let class = (!connection.is_undefined()).then(|| member(&connection, "effectiveType"));
+        Self { route: route(&path), connection: class.and_then(|class| class.as_string()) }
     }
 }
 
-/// `undefined` where there is no such thing.
+/// `undefined` where there is no such thing. Of `undefined` itself it would be an exception, which ends the
+/// probe: nothing catches it here.
 pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
 }
