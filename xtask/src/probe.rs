@@ -115,15 +115,11 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
     Ok(addresses)
 }
 
-/// Twice, as the first time shows which constants and which glue are left over.
+/// Twice, as the first time shows which constants and which glue are left over. Constants stay in one
+/// piece: cut at the zeros between them, they would compress worse.
 fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<()> {
     let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
-    // This pass would cut constants into pieces that nothing refers to.
-    run(tool(package, "wasm-opt")
-        .args(WASM_OPT)
-        .arg("--skip-pass=memory-packing")
-        .arg("-o")
-        .args([&once, &bound]))?;
+    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([&once, &bound]))?;
     let mut module = shrink::parse(&fs::read(&once)?)?;
     shrink::drop_unused_constants(&mut module, addresses)?;
     let text = fs::read_to_string(made.join("glue_bg.js"))?;
@@ -180,7 +176,8 @@ const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js
 
 /// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
 /// what it may assume, and its passes, by what they measure to.
-const WASM_OPT: [&str; 20] = [
+const WASM_OPT: [&str; 21] = [
+    "--skip-pass=memory-packing",
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
