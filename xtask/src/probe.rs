@@ -101,6 +101,7 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
         .args(["--profile", "wasm", "--target", target])
         // Each constant by itself, so that `shrink` knows where it ends.
         .args(["--", "-Clink-arg=--no-merge-data-segments"])
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
         .current_dir(root))?;
     let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
@@ -173,6 +174,10 @@ const BUNDLES: [(&str, &str, &str); 3] = [
 
 /// Parts of them that [`size`] shows alone.
 const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
+
+/// Passes that copy code for speed, off; and one that joins it, on.
+const LLVM: &str =
+    "-Cllvm-args=-disable-licm-promotion -Cllvm-args=-enable-pre=0 -Cllvm-args=-enable-gvn-sink";
 
 /// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
 /// what it may assume, and its passes, by what they measure to.
