@@ -139,7 +139,7 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
     run(tool(package, "esbuild")
         .arg(entry)
         .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
-        .arg(format!("--format={format}"))
+        .args([format!("--format={format}"), format!("--mangle-props={INNER_NAMES}")])
         .args([glue, outfile]))?;
     // What esbuild has put together, terser makes smaller still.
     run(tool(package, "terser").args(TERSER).arg("-o").args([output, output]))
@@ -162,6 +162,10 @@ fn tool(package: &Path, name: &str) -> Command {
     command.current_dir(package);
     command
 }
+
+/// Names of members that one bundle alone speaks of: neither the browser, the app, the Wasm, nor the
+/// stub that another file brings.
+const INNER_NAMES: &str = "^(answered|due|hurry|lastPost|leave|lost|retryAfterMs|take|_wbg_cb_unref)$";
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 

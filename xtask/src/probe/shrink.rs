@@ -45,7 +45,7 @@ pub(super) fn trap_instead_of_panicking(module: &mut Module) -> Result<()> {
 
 fn only_makes_messages(name: &str) -> bool {
     let path = format!("{:#}", demangle(name));
-    MESSAGES.iter().any(|part| path.contains(part))
+    MESSAGES.iter().chain(&TASKS).any(|part| path.contains(part))
 }
 
 /// What the code of `module` refers to.
@@ -171,6 +171,9 @@ const START: &str = "__wbindgen_start";
 /// What wasm-bindgen asks of the page to describe a value that is no string: the probe reads nothing
 /// else by serde-wasm-bindgen, which inlines the making of its messages.
 const IMPORTS_FOR_MESSAGES: [&str; 2] = ["__wbg___wbindgen_boolean_get_", "__wbg_Error_"];
+
+/// The futures of js-sys, which its closures keep in the module's table: the probe has none.
+const TASKS: [&str; 1] = ["js_sys::futures::"];
 
 /// Functions with one of these in their names only make the text of panics and errors.
 const MESSAGES: [&str; 9] = [
