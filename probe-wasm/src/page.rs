@@ -61,6 +61,10 @@ impl Place {
 /// `undefined` where there is no such thing. Of `undefined` itself it would be an exception, which ends the
 /// probe: nothing catches it here.
 pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
+    // Of anything else than an object it throws, and what throws ends the probe.
+    if !object.is_object() {
+        return JsValue::UNDEFINED;
+    }
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let addresses = compile(root, &made)?;
     optimise(&package, &made, &addresses, &dist.join("llm-rum.wasm"))?;
     for (entry, file, format) in BUNDLES {
-        bundle(&package, &made, &package.join("js").join(entry), &dist.join(file), format)?;
+        bundle(&package, &made, &package.join("js").join(entry), &package.join(file), format)?;
     }
     fs::copy(package.join("llm-rum.d.ts"), dist.join("llm-rum.d.ts"))?;
     Ok(())
@@ -169,11 +169,12 @@ const INNER_NAMES: &str = "^(answered|due|hurry|lastPost|leave|lost|retryAfterMs
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
-/// What pages load: entry, file, format.
-const BUNDLES: [(&str, &str, &str); 3] = [
-    ("script.js", "llm-rum.js", "iife"),
-    ("module.js", "llm-rum.mjs", "esm"),
-    ("stub.js", "stub.js", "iife"),
+/// What pages load, and what tests call: entry, file, format.
+const BUNDLES: [(&str, &str, &str); 4] = [
+    ("script.js", "dist/llm-rum.js", "iife"),
+    ("module.js", "dist/llm-rum.mjs", "esm"),
+    ("stub.js", "dist/stub.js", "iife"),
+    ("glue.js", "test/dist/watcher.mjs", "esm"),
 ];
 
 /// Parts of them that [`size`] shows alone.

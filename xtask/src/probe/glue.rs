@@ -21,7 +21,11 @@ pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
             None => rest += &format!("{}\n", ours(item)),
         }
     }
-    let set_wasm = "export const setWasm = (exports) => (wasm = exports);";
+    // A page that starts, stops and starts again has one module after the other, each with its memory.
+    let set_wasm = "export const setWasm = (exports) => {
+    wasm = exports;
+    cachedUint8ArrayMemory0 = null;
+};";
     let objects = format!("export const imports = {{\n{imports}}};\nexport const calls = {{\n{calls}}};\n");
     format!("{rest}{set_wasm}\n{objects}")
 }
@@ -150,7 +154,10 @@ export function __wbg_set_wasm(val) {
         let expected = "let cachedTextDecoder = new TextDecoder();
 
 let wasm;
-export const setWasm = (exports) => (wasm = exports);
+export const setWasm = (exports) => {
+    wasm = exports;
+    cachedUint8ArrayMemory0 = null;
+};
 export const imports = {
 __wbg_userAgent(arg0) {
     const ret = arg0.userAgent;
