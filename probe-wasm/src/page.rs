@@ -53,13 +53,11 @@ impl Place {
         let path = window.location().pathname().unwrap_or_default();
         // Only Chromium has it, and web-sys only what all have.
         let connection = member(&window.navigator(), "connection");
-        let class = (!connection.is_undefined()).then(|| member(&connection, "effectiveType"));
-        Self { route: route(&path), connection: class.and_then(|class| class.as_string()) }
+        Self { route: route(&path), connection: member(&connection, "effectiveType").as_string() }
     }
 }
 
-/// `undefined` where there is no such thing. Of `undefined` itself it would be an exception, which ends the
-/// probe: nothing catches it here.
+/// `undefined` where there is no such thing.
 pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     // Of anything else than an object it throws, and what throws ends the probe.
     if !object.is_object() {

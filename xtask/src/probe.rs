@@ -186,7 +186,7 @@ const LLVM: &str =
 
 /// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
 /// what it may assume, and its passes, by what they measure to.
-const WASM_OPT: [&str; 21] = [
+const WASM_OPT: [&str; 20] = [
     "--skip-pass=memory-packing",
     "--strip-debug",
     "--strip-producers",
@@ -208,7 +208,6 @@ const WASM_OPT: [&str; 21] = [
     "--monomorphize",
     "-Oz",
     "--converge",
-    "--reorder-functions",
     // Hints of alignment are nothing to the machine, and noise to the compressor.
     "--dealign",
 ];

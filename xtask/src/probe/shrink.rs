@@ -60,6 +60,11 @@ pub(super) fn addresses(module: &Module) -> Addresses {
 /// Drops the constants that code referred to `before`, and no longer does, neither by itself nor by
 /// way of other constants. What was never seen to be referred to stays. Each constant must be a
 /// segment of its own; in the end all are one.
+///
+/// A number in code counts as a reference to the constant that it lies in, whatever the number is
+/// for. What that cannot see is a constant that optimised code names by numbers outside of it alone,
+/// as it might a table with an index below zero. `probe-wasm/test/compiled.test.js` therefore holds
+/// what is left to every recorded stream.
 pub(super) fn drop_unused_constants(module: &mut Module, before: &Addresses) -> Result<()> {
     let after = addresses(module);
     let segments = module.data.iter().map(Segment::of).collect::<Result<Vec<_>>>()?;
