@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use beacon::{Dropped, StreamReport};
-use collector::Config;
+use collector::Draft;
 
 use crate::harness::{TestCollector, stream};
 
@@ -14,8 +14,8 @@ fn file(name: &str) -> PathBuf {
 
 #[test]
 fn the_example_configuration_is_good() {
-    let config = Config::read(&file("llm-rum.toml")).unwrap();
-    config.check().unwrap();
+    let draft = Draft::read(Some(&file("llm-rum.toml")), std::iter::empty()).unwrap();
+    let config = draft.finish().unwrap();
     assert!(config.listen.ip().is_loopback(), "a proxy stands before it");
 }
 
