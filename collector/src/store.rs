@@ -26,7 +26,7 @@ pub(crate) use read::{
     Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
 };
 pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
-pub(crate) use sums::{DAY, HOUR};
+pub(crate) use sums::LENGTHS;
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.

@@ -197,7 +197,7 @@ impl Range {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.from_ms % ms == 0)
         };
-        let longest = [store::DAY, store::HOUR].into_iter().find(|minutes| fits(*minutes)).unwrap_or(1);
+        let longest = store::LENGTHS.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         WindowsAsked { filter, minutes: (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS), longest }
     }
 
@@ -346,7 +346,7 @@ mod tests {
             ("30d", None, 1_440),
             ("30d", Some(24 * HOUR_MS), 1_440),
             ("7d", Some(2 * HOUR_MS), 60),
-            ("7d", Some(90 * MINUTE_MS), 1),
+            ("24h", Some(90 * MINUTE_MS), 5),
             ("1h", Some(MINUTE_MS), 1),
         ] {
             let asked = params(&[("range", range)]);

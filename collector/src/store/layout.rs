@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 2] = [
+const LAYOUTS: [&str; 3] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -58,5 +58,10 @@ const LAYOUTS: [&str; 2] = [
     CREATE TABLE sums (
         labels INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL, tally BLOB NOT NULL,
         PRIMARY KEY (labels, length, start)) WITHOUT ROWID;
+",
+    "
+    INSERT OR IGNORE INTO spans (length, start, changes, summed)
+        SELECT DISTINCT 5, minute / 5 * 5, 1, 0 FROM windows
+        UNION SELECT DISTINCT 1440, minute / 1440 * 1440, 1, 0 FROM windows;
 ",
 ];

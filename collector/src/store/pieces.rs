@@ -1,17 +1,17 @@
-//! Which windows answer a range: minutes come in, goes out the shortest list of days, hours and minutes
-//! that cover them.
+//! Which windows answer a range: minutes come in, goes out the shortest list of sums and minutes that
+//! cover them.
 
 use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
 use super::StoreError;
-use super::sums::{DAY, HOUR};
+use super::sums::LENGTHS;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// In minutes: 1, 60 or 1440.
+    /// In minutes: 1, or one of [`LENGTHS`].
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
@@ -35,9 +35,9 @@ fn cover((from, to): (i64, i64), standing: &BTreeSet<(i64, i64)>) -> Vec<Piece> 
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;
     while at < to {
-        let length = [DAY, HOUR].into_iter().find(|length| standing.contains(&(*length, at))).unwrap_or(1);
+        let length = LENGTHS.into_iter().rfind(|length| standing.contains(&(*length, at))).unwrap_or(1);
         let end = match length {
-            1 => ((at.div_euclid(HOUR) + 1) * HOUR).min(to),
+            1 => ((at.div_euclid(LENGTHS[0]) + 1) * LENGTHS[0]).min(to),
             length => at + length,
         };
         match pieces.last_mut() {

@@ -13,7 +13,7 @@ use beacon::StreamReport;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::checkpoint::Checkpointer;
-use super::sums::{HOUR, Summer, touch};
+use super::sums::{Summer, touch};
 use super::{Changes, Loaded, StoreError, layout, remembered};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
@@ -208,10 +208,9 @@ fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqli
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut open = BTreeMap::new();
     for (key, tally) in &changes.windows {
-        let hour = key.minute.div_euclid(HOUR) * HOUR;
-        let is_open = match open.get(&hour) {
+        let is_open = match open.get(&key.minute) {
             Some(is_open) => *is_open,
-            None => *open.entry(hour).or_insert(touch(transaction, HOUR, hour)?),
+            None => *open.entry(key.minute).or_insert(touch(transaction, key.minute)?),
         };
         // A minute of a frozen hour would take the place of those that are gone.
         if is_open {

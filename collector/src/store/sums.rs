@@ -1,8 +1,8 @@
-//! Windows of an hour and of a day, over single series and over all that share some labels: minutes that
-//! are over come in, their exact sums go out, on a thread and a connection of its own.
+//! Windows of five minutes, an hour and a day, over single series and over all that share some labels:
+//! minutes that are over come in, their exact sums go out, on a thread and a connection of its own.
 //!
-//! A long range is answered from some hundred of them instead of from a million minutes. An hour stands
-//! only while nothing in it has changed since it was summed; otherwise its minutes are read.
+//! A range is answered from some hundred of them instead of from up to a million minutes. A sum stands only
+//! while nothing in it has changed since it was made; otherwise what it was made from is read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,11 +18,12 @@ use crate::config;
 use crate::series::Series;
 use crate::tally::Tally;
 
-/// How many minutes an hour has.
-pub(crate) const HOUR: i64 = 60;
+/// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
+pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
 
-/// How many minutes a day has.
-pub(crate) const DAY: i64 = 24 * HOUR;
+const FIVE: i64 = 5;
+const HOUR: i64 = 60;
+const DAY: i64 = 24 * HOUR;
 
 /// Which labels a sum tells apart beside the site, one bit each; it is over all values of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,13 +112,13 @@ fn run(connection: &mut Connection, woken: &Receiver<i64>, limits: &config::Stor
     }
 }
 
-/// Sums every hour and day that is over and has changed, then drops what is too old.
+/// Sums everything that is over and has changed, then drops what is too old.
 pub(super) fn sum_up_to(
     connection: &mut Connection,
     minute: i64,
     limits: &config::Store,
 ) -> Result<(), StoreError> {
-    for length in [HOUR, DAY] {
+    for length in LENGTHS {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             let sums = sums(connection, length, due.start)?;
@@ -135,7 +136,7 @@ struct Due {
     changes: i64,
 }
 
-/// The oldest one that is over and has changed since it was summed. A day waits for its hours.
+/// The oldest one that is over and has changed since it was summed. It waits for those that it is made from.
 fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT start, changes FROM spans AS span
@@ -152,19 +153,19 @@ type Sums = HashMap<(u8, Series), Tally>;
 
 fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreError> {
     let mut sums = Sums::new();
-    if length == HOUR {
-        for (series, tally) in minutes(connection, start)? {
+    let Some(shorter) = LENGTHS.into_iter().rfind(|shorter| *shorter < length) else {
+        for (series, tally) in minutes(connection, start, length)? {
             for kept in Kept::all() {
                 merge(&mut sums, (kept.0, kept.labels(&series)), &tally);
             }
         }
         return Ok(sums);
-    }
+    };
     let mut statement = connection.prepare_cached(
         "SELECT kept, site, use_case, provider, model, tally FROM labels CROSS JOIN sums ON sums.labels = id
          WHERE length = ?1 AND start >= ?2 AND start < ?3",
     )?;
-    let mut rows = statement.query([HOUR, start, start + length])?;
+    let mut rows = statement.query([shorter, start, start + length])?;
     while let Some(row) = rows.next()? {
         let series =
             Series { site: row.get(1)?, use_case: row.get(2)?, provider: row.get(3)?, model: row.get(4)? };
@@ -173,13 +174,13 @@ fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreE
     Ok(sums)
 }
 
-/// The minutes of an hour, summed by series.
-fn minutes(connection: &Connection, start: i64) -> Result<HashMap<Series, Tally>, StoreError> {
+/// So many minutes, summed by series.
+fn minutes(connection: &Connection, start: i64, length: i64) -> Result<HashMap<Series, Tally>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT site, use_case, provider, model, tally FROM windows JOIN series ON id = series
          WHERE minute >= ?1 AND minute < ?2",
     )?;
-    let mut rows = statement.query([start, start + HOUR])?;
+    let mut rows = statement.query([start, start + length])?;
     let mut sums: HashMap<Series, Tally> = HashMap::new();
     while let Some(row) = rows.next()? {
         let series =
@@ -218,30 +219,29 @@ fn write(connection: &mut Connection, length: i64, due: Due, sums: &Sums) -> Res
     transaction
         .prepare_cached("UPDATE spans SET summed = ?3 WHERE length = ?1 AND start = ?2")?
         .execute(params![length, due.start, due.changes])?;
-    if length == HOUR {
-        touch(&transaction, DAY, due.start)?;
-    }
     transaction.commit()?;
     Ok(())
 }
 
-/// Something in the window that holds this minute is about to change, and in the day around it. `false`, and
-/// it must not: the parts that it was summed from are gone.
-pub(super) fn touch(connection: &Connection, length: i64, minute: i64) -> rusqlite::Result<bool> {
-    let start = minute.div_euclid(length) * length;
-    let touched = connection
-        .prepare_cached(
-            "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
-             ON CONFLICT DO UPDATE SET changes = changes + 1 WHERE NOT frozen",
-        )?
-        .execute([length, start])?;
-    if length == HOUR && touched > 0 {
-        touch(connection, DAY, minute)?;
+/// This minute is about to change, and with it every sum over it. `false`, and it must not: its hour stands
+/// for minutes that are gone.
+pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<bool> {
+    let is_frozen = "SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen";
+    if connection.prepare_cached(is_frozen)?.exists([HOUR, minute.div_euclid(HOUR) * HOUR])? {
+        return Ok(false);
     }
-    Ok(touched > 0)
+    for length in LENGTHS {
+        connection
+            .prepare_cached(
+                "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
+                 ON CONFLICT DO UPDATE SET changes = changes + 1",
+            )?
+            .execute([length, minute.div_euclid(length) * length])?;
+    }
+    Ok(true)
 }
 
-/// Drops minutes that are too old and in an hour that stands, and hours and days that are too old.
+/// Drops what is shorter than an hour and too old, once its hour stands, and what is older than the history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
     let oldest = (minute - i64::from(limits.windows_hours) * HOUR).div_euclid(HOUR) * HOUR;
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
@@ -249,19 +249,39 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         if connection.prepare_cached(freeze)?.execute([HOUR, hour])? == 0 {
             break;
         }
+        drop_sums(connection, FIVE, hour, hour + HOUR)?;
         // One at a time, so that the thread that counts never waits long.
         for minute in hour..hour + HOUR {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
         }
     }
     let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
-    if connection.execute("DELETE FROM spans WHERE start < ?1", [too_old])? > 0 {
-        let mut labels = connection.prepare("SELECT id FROM labels")?;
-        let labels = labels.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
-        let delete = "DELETE FROM sums WHERE labels = ?1 AND length = ?2 AND start < ?3";
-        for (id, length) in labels.into_iter().flat_map(|id| [(id, HOUR), (id, DAY)]) {
-            connection.prepare_cached(delete)?.execute([id, length, too_old])?;
+    for length in [HOUR, DAY] {
+        drop_sums(connection, length, 0, too_old)?;
+    }
+    Ok(())
+}
+
+/// Drops the sums of a length that begin from the first minute up to, not including, the second.
+fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
+    let spans = "DELETE FROM spans WHERE length = ?1 AND start >= ?2 AND start < ?3";
+    if connection.prepare_cached(spans)?.execute([length, from, to])? == 0 {
+        return Ok(());
+    }
+    let labels: Vec<i64> = {
+        let mut statement = connection.prepare_cached("SELECT id FROM labels")?;
+        statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
+    };
+    for some in labels.chunks(ROWS_AT_A_TIME) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut delete = transaction.prepare_cached(
+            "DELETE FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4",
+        )?;
+        for id in some {
+            delete.execute([*id, length, from, to])?;
         }
+        drop(delete);
+        transaction.commit()?;
     }
     Ok(())
 }
@@ -296,6 +316,11 @@ mod tests {
     /// Fourteen and a half days after 1970, at noon.
     const NOW: i64 = 14 * DAY + 12 * HOUR;
 
+    /// One in so many, which divides no length.
+    fn is_filled(minute: &i64) -> bool {
+        minute % 17 == 0
+    }
+
     fn limits() -> config::Store {
         config::Store { windows_hours: 48, history_days: 10, ..config::Store::default() }
     }
@@ -329,16 +354,16 @@ mod tests {
 
     /// One stream in a minute of a series, as a flush writes it.
     fn put(connection: &Connection, minute: i64, series: usize) {
-        if touch(connection, HOUR, minute).unwrap() {
+        if touch(connection, minute).unwrap() {
             let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
             let tally = tally(100 + minute % 700).encode();
             connection.execute(insert, params![minute, series as i64, tally]).unwrap();
         }
     }
 
-    /// Something every seven minutes over nine days, in all series by turns.
+    /// Something every so often over nine days, in all series by turns.
     fn fill(connection: &Connection) {
-        for minute in (NOW - 9 * DAY..NOW).step_by(7) {
+        for minute in (NOW - 9 * DAY..NOW).filter(is_filled) {
             put(connection, minute, (minute % 4) as usize);
         }
     }
@@ -365,25 +390,22 @@ mod tests {
     }
 
     #[test]
-    fn hours_and_days_sum_exactly_to_their_minutes() {
+    fn sums_are_exactly_their_minutes() {
         let (_folder, mut connection) = store();
         fill(&connection);
         let range = (NOW - 9 * DAY + 90, NOW - 31);
         let before = filters().map(|filter| ask(&connection, &filter, range, DAY));
         sum_up_to(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() }).unwrap();
         for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
-            for longest in [DAY, HOUR, 1] {
+            for longest in [DAY, HOUR, FIVE, 1] {
                 let (sum, handed) = ask(&connection, &filter, range, longest);
                 assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
                 assert!(longest < DAY || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
             }
         }
         let (all, handed) = ask(&connection, &Filter::default(), range, DAY);
-        assert_eq!(
-            all.histogram(Metric::Ttft).count(),
-            (range.0..range.1).filter(|m| (m - NOW) % 7 == 0).count() as u64
-        );
-        assert!(handed < 8 + 24 + 20, "{handed}");
+        assert_eq!(all.histogram(Metric::Ttft).count(), (range.0..range.1).filter(is_filled).count() as u64);
+        assert!(handed < 8 + 24 + 12 + 20, "{handed}");
     }
 
     #[test]
@@ -411,7 +433,7 @@ mod tests {
         sum_up_to(&mut connection, NOW, &limits()).unwrap();
         let range = (NOW - 9 * DAY, NOW);
         let (before, _) = ask(&connection, &Filter::default(), range, DAY);
-        let free = (NOW - DAY..).find(|minute| (minute - NOW) % 7 != 0).unwrap();
+        let free = (NOW - DAY..).find(|minute| !is_filled(minute)).unwrap();
         put(&connection, free, 3);
         let (after, _) = ask(&connection, &Filter::default(), range, DAY);
         assert_eq!(after.streams(), before.streams() + 1);
