@@ -10,6 +10,7 @@ mod shape;
 pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 
 use std::borrow::Cow;
+use std::mem;
 
 use beacon::{Defect, ServerStart, StreamReport};
 
@@ -277,11 +278,13 @@ impl Facts {
         } else {
             self.repeat_id(event.id);
         }
-        let mut reason = event.reason.take();
-        if act.has(Act::NAMES_REASON) && reason.is_none() {
-            reason = event.last_word().and_then(unescaped);
+        let mut reason = event.reason;
+        if act.has(Act::NAMES_REASON) && reason.is_empty() {
+            reason = event.last_word();
         }
-        self.finish(reason.filter(|_| !act.has(Act::MUTE)));
+        if !act.has(Act::MUTE) {
+            self.finish(reason);
+        }
         self.finished |= act.has(Act::FINISH);
         if act.has(Act::END) {
             self.ended = true;
@@ -304,9 +307,8 @@ impl Facts {
         let index = choice.take_count(Number::Index).unwrap_or(0);
         let bit = u32::try_from(index).ok().and_then(|index| 1u64.checked_shl(index)).unwrap_or(0);
         self.choices.seen |= bit;
-        if choice.reason.is_some() {
+        if self.finish(mem::take(&mut choice.reason)) {
             self.choices.finished |= bit;
-            self.finish(choice.reason.take());
         }
         if self.choices.finished != 0 {
             self.finished = self.choices.finished == self.choices.seen;
@@ -350,13 +352,15 @@ impl Facts {
         }
     }
 
-    /// What every dialect does with a finish reason.
-    fn finish(&mut self, reason: Option<String>) {
-        if let Some(reason) = reason {
-            self.failed |= FAILURES.iter().any(|(failure, ())| *failure == Word::of(reason.as_bytes()));
-            self.report.finish_reason = Some(Cow::Owned(reason));
-            self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
-        }
+    /// What every dialect does with a finish reason. False if there is none.
+    fn finish(&mut self, reason: &[u8]) -> bool {
+        let Some(name) = unescaped(reason) else {
+            return false;
+        };
+        self.failed |= FAILURES.iter().any(|(failure, ())| *failure == Word::of(reason));
+        self.report.finish_reason = Some(Cow::Owned(name));
+        self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
+        true
     }
 }
 

@@ -124,7 +124,7 @@ impl<'a> Json<'a> {
     }
 
     /// Takes a string, and gives its first [`MAX_NAME_BYTES`]. `None` for an empty one. Only for
-    /// names of models, answers and reasons.
+    /// names of models.
     pub(crate) fn name(&mut self) -> Option<String> {
         self.string().and_then(unescaped)
     }

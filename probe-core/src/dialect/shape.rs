@@ -218,7 +218,7 @@ pub(crate) struct Reading<'a> {
     pub(super) act: Act,
     pub(super) kind: &'a [u8],
     pub(super) id: &'a [u8],
-    pub(super) reason: Option<String>,
+    pub(super) reason: &'a [u8],
     /// Counts and text come whole each time, with what came before.
     pub(super) whole: bool,
     /// What the event is, if it is a string and no object.
@@ -245,9 +245,9 @@ impl<'a> Reading<'a> {
     }
 
     /// The word that says why the answer ended: the event itself, or the last of its type.
-    pub(super) fn last_word(&self) -> Option<&'a [u8]> {
+    pub(super) fn last_word(&self) -> &'a [u8] {
         let words = if self.bare.is_empty() { self.kind } else { self.bare };
-        words.rsplit(|&byte| byte == b'.').next()
+        words.rsplit(|&byte| byte == b'.').next().unwrap_or_default()
     }
 
     /// Whether the number is there and over zero.
@@ -321,7 +321,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
         Take::Model => {}
         Take::Id => reading.id = json.string().unwrap_or_default(),
         Take::Kind => reading.kind = json.string().unwrap_or_default(),
-        Take::Reason => reading.reason = json.name(),
+        Take::Reason => reading.reason = json.string().unwrap_or_default(),
         Take::If(act) => {
             if json.is_something() {
                 reading.act = reading.act.and(act);
