@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -68,6 +70,8 @@ impl Kept {
 /// A running thread; ends when dropped.
 pub(super) struct Summer {
     wake: Option<SyncSender<i64>>,
+    /// Nobody waits at the end for what can be summed at the next start.
+    ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -78,11 +82,13 @@ impl Summer {
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.busy_timeout(Duration::from_secs(5))?;
         let (wake, woken) = mpsc::sync_channel(1);
-        let thread = thread::Builder::new()
-            .name("sums".into())
-            .spawn(move || run(&mut connection, &woken, &limits))
-            .map_err(StoreError::Thread)?;
-        Ok(Self { wake: Some(wake), thread: Some(thread) })
+        let ended = Arc::new(AtomicBool::new(false));
+        let run = {
+            let ended = ended.clone();
+            move || run(&mut connection, &woken, &limits, &ended)
+        };
+        let thread = thread::Builder::new().name("sums".into()).spawn(run).map_err(StoreError::Thread)?;
+        Ok(Self { wake: Some(wake), ended, thread: Some(thread) })
     }
 
     /// It is this minute: whatever is over by now is summed at once or after a later call. Does not wait.
@@ -97,6 +103,7 @@ impl Summer {
 impl Drop for Summer {
     fn drop(&mut self) {
         self.wake = None;
+        self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // A panic there was told where it happened, and must not become two.
             let _panicked = thread.join();
@@ -104,23 +111,28 @@ impl Drop for Summer {
     }
 }
 
-fn run(connection: &mut Connection, woken: &Receiver<i64>, limits: &config::Store) {
+fn run(connection: &mut Connection, woken: &Receiver<i64>, limits: &config::Store, ended: &AtomicBool) {
     while let Ok(minute) = woken.recv() {
-        if let Err(error) = sum_up_to(connection, minute, limits) {
+        if let Err(error) = sum_up_to(connection, minute, limits, ended) {
             tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
         }
     }
 }
 
-/// Sums everything that is over and has changed, then drops what is too old.
+/// Sums everything that is over and has changed, then drops what is too old; stops between two sums when
+/// told to.
 pub(super) fn sum_up_to(
     connection: &mut Connection,
     minute: i64,
     limits: &config::Store,
+    ended: &AtomicBool,
 ) -> Result<(), StoreError> {
     for length in LENGTHS {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
+            if ended.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             let sums = sums(connection, length, due.start)?;
             write(connection, length, due, &sums)?;
         }
@@ -379,6 +391,10 @@ mod tests {
         (sum, handed)
     }
 
+    fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
+        sum_up_to(connection, minute, limits, &AtomicBool::new(false)).unwrap();
+    }
+
     fn filters() -> [Filter; 4] {
         let some = |text: &str| Some(text.to_owned());
         [
@@ -395,7 +411,7 @@ mod tests {
         fill(&connection);
         let range = (NOW - 9 * DAY + 90, NOW - 31);
         let before = filters().map(|filter| ask(&connection, &filter, range, DAY));
-        sum_up_to(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() }).unwrap();
+        sum_all(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() });
         for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
             for longest in [DAY, HOUR, FIVE, 1] {
                 let (sum, handed) = ask(&connection, &filter, range, longest);
@@ -414,7 +430,7 @@ mod tests {
         fill(&connection);
         let range = (NOW - 9 * DAY, NOW);
         let (exact, _) = ask(&connection, &Filter::default(), range, DAY);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
         let first: i64 =
             connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
         assert!((NOW - 2 * DAY..NOW - 2 * DAY + HOUR).contains(&first));
@@ -422,7 +438,7 @@ mod tests {
 
         // A late change of a minute that is gone must not take the hour's place.
         put(&connection, NOW - 5 * DAY, 0);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
         assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
     }
 
@@ -430,14 +446,14 @@ mod tests {
     fn an_hour_that_changed_is_read_by_the_minute_until_it_is_summed_again() {
         let (_folder, mut connection) = store();
         fill(&connection);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
         let range = (NOW - 9 * DAY, NOW);
         let (before, _) = ask(&connection, &Filter::default(), range, DAY);
         let free = (NOW - DAY..).find(|minute| !is_filled(minute)).unwrap();
         put(&connection, free, 3);
         let (after, _) = ask(&connection, &Filter::default(), range, DAY);
         assert_eq!(after.streams(), before.streams() + 1);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
         assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), after.encode());
     }
 
@@ -445,7 +461,7 @@ mod tests {
     fn groups_add_up_to_the_whole() {
         let (_folder, mut connection) = store();
         fill(&connection);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
         let minutes = (NOW - 9 * DAY, NOW);
         for dimension in Dimension::ALL {
             let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
@@ -465,8 +481,8 @@ mod tests {
     fn what_is_older_than_the_history_goes() {
         let (_folder, mut connection) = store();
         fill(&connection);
-        sum_up_to(&mut connection, NOW, &limits()).unwrap();
-        sum_up_to(&mut connection, NOW + 6 * DAY, &limits()).unwrap();
+        sum_all(&mut connection, NOW, &limits());
+        sum_all(&mut connection, NOW + 6 * DAY, &limits());
         let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
         assert_eq!(oldest, (NOW - 4 * DAY).div_euclid(DAY) * DAY);
     }
