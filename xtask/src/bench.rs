@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use crate::run::{run, show};
+use crate::run::{output, run, show};
+use crate::{artefacts, tools};
 
 /// Which benchmark, and how to print it.
 #[derive(Args)]
@@ -36,13 +37,30 @@ pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
     }
 }
 
+/// Natively, and in Chromium.
 fn core(root: &Path, json: bool) -> Result<()> {
-    let mut bench = Command::new("cargo");
-    bench.current_dir(root).args(["bench", "-q", "-p", "probe-core", "--bench", "core", "--"]);
-    if json {
-        bench.arg("--json");
+    tools::wasm_target()?;
+    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER])?;
+    let oracle = root.join("probe-core/tests/oracle");
+    tools::npm_packages(&oracle)?;
+    let target = "wasm32-unknown-unknown";
+    let build =
+        ["build", "-q", "-p", "probe-core", "--example", "in_page", "--profile", "wasm", "--target", target];
+    run(Command::new("cargo").current_dir(root).args(build))?;
+    let wasm = artefacts::target_dir(root).join(target).join("wasm/examples/in_page.wasm");
+    let mut native = Command::new("cargo");
+    native.current_dir(root).args(["bench", "-q", "-p", "probe-core", "--bench", "core", "--"]);
+    let mut page = Command::new("cargo");
+    page.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", "bench-page", "--"]);
+    page.arg(wasm).arg(oracle.join("node_modules/eventsource-parser/dist"));
+    if !json {
+        show(&mut native)?;
+        return show(&mut page);
     }
-    show(&mut bench)
+    let native = output(native.arg("--json"))?;
+    let native = native.trim_end().strip_suffix('}').context("the benchmark prints an object")?;
+    println!("{native},\"page\":{}}}", output(page.arg("--json"))?.trim_end());
+    Ok(())
 }
 
 fn collector(root: &Path, bench_name: &str, json: bool) -> Result<()> {
