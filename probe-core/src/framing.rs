@@ -107,7 +107,8 @@ impl Framing {
         }
         let text = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
         match *text {
-            [] => (start.len() > MAX_START).then_some(named),
+            _ if start.len() - text.len() > MAX_START => Some(named),
+            [] => None,
             _ if BOM.starts_with(text) => None,
             [b'{' | b'[', ..] => Some(Self::Values(Values::default())),
             [values::RECORD_SEPARATOR, ..] => Some(Self::Ndjson(Ndjson::default())),

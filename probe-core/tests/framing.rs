@@ -123,6 +123,7 @@ fn blanks_alone_do_not_hold_a_body_back_for_ever() {
     let blanks = " ".repeat(100);
     assert_eq!(hear(PLAIN, &blanks).text.len(), 100);
     assert_eq!(hear(SSE, &blanks).kind, "sse");
+    assert_eq!(hear(PLAIN, blanks + "{}").kind, "text");
 }
 
 #[test]
