@@ -56,7 +56,7 @@ fn main() {
 }
 
 fn contests() -> [Contest; 5] {
-    let framing = bodies::of_200_byte_events(20_000);
+    let framing = of_200_byte_events(20_000);
     let [chat, anthropic] = [bodies::chat(10_000), bodies::anthropic(10_000)];
     [
         Contest {
@@ -120,13 +120,30 @@ impl Contest {
 
     fn chunks(&self) -> Vec<&[u8]> {
         match self.chunk {
-            0 => bodies::events(&self.body).collect(),
-            1 => bodies::events(&self.body)
-                .flat_map(|event| <[_; 2]>::from(event.split_at(event.len() / 2)))
-                .collect(),
+            0 => events(&self.body).collect(),
+            1 => {
+                events(&self.body).flat_map(|event| <[_; 2]>::from(event.split_at(event.len() / 2))).collect()
+            }
             bytes => self.body.chunks(bytes).collect(),
         }
     }
+}
+
+/// Events of exactly 200 bytes each, one `data` line and a blank one.
+fn of_200_byte_events(events: usize) -> Vec<u8> {
+    let event = format!("data: {}\n\n", "x".repeat(192));
+    event.repeat(events).into_bytes()
+}
+
+/// The events of a body, each with its blank line.
+fn events(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = body;
+    std::iter::from_fn(move || {
+        let end = rest.windows(2).position(|two| two == b"\n\n")? + 2;
+        let (event, more) = rest.split_at(end);
+        rest = more;
+        Some(event)
+    })
 }
 
 const ROUNDS: usize = 15;

@@ -1,11 +1,5 @@
 //! Bodies as the providers send them, with text of changing length.
 
-/// Events of exactly 200 bytes each, one `data` line and a blank one.
-pub(crate) fn of_200_byte_events(events: usize) -> Vec<u8> {
-    let event = format!("data: {}\n\n", "x".repeat(192));
-    event.repeat(events).into_bytes()
-}
-
 /// OpenAI chat deltas, with the padding that hides how long a token is.
 pub(crate) fn chat(events: usize) -> Vec<u8> {
     let event = |(text, padding): (&str, &str)| {
@@ -28,17 +22,6 @@ pub(crate) fn anthropic(events: usize) -> Vec<u8> {
         )
     };
     words(events).map(event).collect::<String>().into_bytes()
-}
-
-/// The events of a body, each with its blank line.
-pub(crate) fn events(body: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = body;
-    std::iter::from_fn(move || {
-        let end = rest.windows(2).position(|two| two == b"\n\n")? + 2;
-        let (event, more) = rest.split_at(end);
-        rest = more;
-        Some(event)
-    })
 }
 
 /// Texts as they stand in JSON, and paddings, in an order that repeats only after 63.

@@ -26,7 +26,8 @@ async fn main() -> Result<()> {
     let as_json = arguments.next().is_some_and(|argument| argument == "--json");
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}/", listener.local_addr()?);
-    let server = tokio::spawn(async { axum::serve(listener, site(&wasm, parser)?).await.context("serving") });
+    let server =
+        tokio::spawn(async move { axum::serve(listener, site(&wasm, parser)?).await.context("serving") });
     let browser = Browser::start().await?;
     browser.page.goto(&address).await?;
     let mut contests = Vec::new();
@@ -78,6 +79,7 @@ fn print(contest: &Value) {
     println!("{}", contest["name"].as_str().unwrap_or_default());
     for row in contest["contenders"].as_array().into_iter().flatten() {
         let name = row["name"].as_str().unwrap_or_default();
-        println!("  {name:<28} {:>8.1} ns per event {:>22.2} x", row["ns_per_event"], row["ratio"]);
+        let figure = |key: &str| row[key].as_f64().unwrap_or_default();
+        println!("  {name:<30} {:>8.1} ns per event {:>6.2} x", figure("ns_per_event"), figure("ratio"));
     }
 }
