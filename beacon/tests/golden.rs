@@ -37,6 +37,14 @@ fn an_open_report_decodes_and_encodes() {
 }
 
 #[test]
+fn every_defect_of_version_1_keeps_its_word() {
+    check(include_str!("golden/v1-defects.json"), |report| {
+        let counts = report.defects.iter().map(|(_, count)| count).collect::<Vec<_>>();
+        assert_eq!(counts, (1..=19).collect::<Vec<_>>(), "in the order of the tables");
+    });
+}
+
+#[test]
 fn a_field_of_a_newer_probe_is_skipped() {
     let json = r#"{"reports":[{"v":1,"id":"0","outcome":"empty","chunks":0,"events":0,"deltas":0,"bytes":0,"later":{"x":[1]}}]}"#;
     let batch: Batch = serde_json::from_str(json).unwrap();
