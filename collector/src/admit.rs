@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use crate::config::Site;
+use crate::config::Config;
 use crate::error::{ApiError, Reason};
+use crate::state::OpenSite;
 use crate::streams::StreamId;
 
 /// A report that passed every limit; only this file makes one.
@@ -22,8 +24,16 @@ pub(crate) struct Accepted {
     pub(crate) json: String,
 }
 
+/// A batch within every limit.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) reports: Vec<Accepted>,
+    /// Good ones that lie outside the site's `sample`.
+    pub(crate) sampled_out: u64,
+}
+
 /// Takes a body apart, and judges every report in it.
-pub(crate) fn admit(body: &[u8], site: &Site) -> Result<Vec<Accepted>, ApiError> {
+pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let Reports { kept, sent } =
         serde_json::from_str::<Body>(text).map_err(|error| explain(text, &error))?.reports;
@@ -31,11 +41,35 @@ pub(crate) fn admit(body: &[u8], site: &Site) -> Result<Vec<Accepted>, ApiError>
         let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {sent}");
         return Err(ApiError::new(Reason::BadBatch, message));
     }
-    let mut accepted = Vec::with_capacity(kept.len());
+    let mut reports = Vec::with_capacity(kept.len());
     for (at, report) in kept.into_iter().enumerate() {
-        accepted.push(accept(report, site).map_err(|refused| refused.at(at))?);
+        reports.push(accept(report, open).map_err(|refused| refused.at(at))?);
     }
-    Ok(accepted)
+    if open.site.sample < 1.0 {
+        reports.retain(|report| is_in_sample(report.id, open.site.sample));
+    }
+    let sampled_out = (sent - reports.len()) as u64;
+    Ok(Admitted { reports, sampled_out })
+}
+
+/// What the front door says of any body, for a site without rules of its own: how many reports it
+/// takes, or the code of the refusal.
+///
+/// # Errors
+/// The code, as in `docs/api.md`.
+///
+/// # Panics
+/// When an accepted report does not come back from the journal's bytes as it was, which nobody can bring
+/// about: fuzzing tries to.
+pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
+    let site = Config::default().sites.remove(0);
+    let open = OpenSite::new(&site, &Arc::default());
+    let Admitted { reports, .. } = admit(body, &open).map_err(|refused| refused.reason.code())?;
+    for accepted in &reports {
+        let (id, report) = replay(accepted.json.as_bytes()).expect("what was written can be read");
+        assert_eq!((id, &report), (accepted.id, &accepted.report), "what is replayed is what was counted");
+    }
+    Ok(reports.len())
 }
 
 /// A [`beacon::Batch`] of which no more is built than may be in it.
@@ -84,7 +118,7 @@ pub(crate) fn replay(json: &[u8]) -> Result<(StreamId, StreamReport), serde_json
     Ok((id, report))
 }
 
-fn accept(mut report: StreamReport, site: &Site) -> Result<Accepted, Refused> {
+fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -> Result<Accepted, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
     }
@@ -94,10 +128,19 @@ fn accept(mut report: StreamReport, site: &Site) -> Result<Accepted, Refused> {
     check_order(&report)?;
     check_counts(&report)?;
     check_texts(&mut report)?;
+    aliases.normalise(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
     let json = serde_json::to_string(&report).map_err(|_| Refused::field("id", "cannot be written"))?;
     Ok(Accepted { id, report, json })
+}
+
+/// By the id alone, so that all revisions of a stream are in or out, on every collector.
+fn is_in_sample(id: StreamId, share: f64) -> bool {
+    let folded = (id as u64) ^ ((id >> 64) as u64);
+    // Ids are random, but nobody forces senders: Fibonacci hashing spreads whatever they are.
+    let spread = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+    (spread as f64) < share * (1_u64 << 53) as f64
 }
 
 fn parse_id(id: &str) -> Result<StreamId, Refused> {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 pub use draft::Draft;
 pub use mistake::{ConfigError, Mistake, Place};
 
+use crate::filter::Filters;
 use crate::network::Proxy;
 use crate::origin::Origin;
 use crate::pace::Rate;
@@ -52,6 +53,9 @@ pub struct Config {
     pub store: Store,
     /// Who may send. Default one site `demo` for pages on loopback origins.
     pub sites: Vec<Site>,
+    /// Names that models are counted under, by the name as sent or its beginning and `*`:
+    /// `"gpt-5-2026-*" = "gpt-5"`. Default none.
+    pub models: BTreeMap<String, String>,
     /// Targets by use case; what a table here leaves out keeps its default. See `docs/api.md`.
     pub targets: BTreeMap<String, Targets>,
 }
@@ -160,6 +164,12 @@ pub struct Site {
     /// Most beacons of all its pages. Default no bound but the machine's.
     #[serde(default)]
     pub rate: Option<Rate>,
+    /// Share of streams that are counted, above 0 and up to 1, chosen by their ids. Default 1.
+    #[serde(default = "all")]
+    pub sample: f64,
+    /// What is of no user. Default bots and prerendered pages.
+    #[serde(default)]
+    pub filters: Filters,
 }
 
 /// A configured secret: it prints as nothing.
@@ -215,7 +225,10 @@ impl Default for Config {
                 origins: vec![Origin::Loopback],
                 use_case: chat(),
                 rate: None,
+                sample: all(),
+                filters: Filters::none(),
             }],
+            models: BTreeMap::new(),
             targets: BTreeMap::new(),
         }
     }
@@ -261,6 +274,10 @@ impl Default for Store {
 fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>, D::Error> {
     let name = String::deserialize(from)?;
     HeaderName::try_from(name).map(Some).map_err(|_| D::Error::custom("this is no name of a header"))
+}
+
+const fn all() -> f64 {
+    1.0
 }
 
 fn chat() -> String {

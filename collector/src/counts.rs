@@ -126,6 +126,8 @@ impl Counts {
         }
         let refused = door.refused_connections.swap(0, Ordering::Relaxed);
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
+        let sampled_out = door.sampled_out_reports.swap(0, Ordering::Relaxed);
+        self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
         // After the results: what arrives meanwhile is under way, not missing.
         self.add(Kind::Received, "", BEACONS, door.received.swap(0, Ordering::Relaxed));
     }
@@ -202,6 +204,8 @@ impl Counts {
 pub(crate) enum DoorResult {
     /// A browser asked whether it may send.
     Preflight,
+    /// All its reports lie outside the site's `sample`.
+    SampledOut,
     Refused(Reason),
 }
 
@@ -209,6 +213,7 @@ impl DoorResult {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Preflight => PREFLIGHT,
+            Self::SampledOut => SAMPLED_OUT,
             Self::Refused(reason) => reason.code(),
         }
     }
@@ -219,6 +224,8 @@ impl DoorResult {
 pub(crate) struct Door {
     received: AtomicU64,
     preflights: AtomicU64,
+    sampled_out: AtomicU64,
+    sampled_out_reports: AtomicU64,
     refused_connections: AtomicU64,
     refused: Refused,
 }
@@ -242,6 +249,13 @@ impl Door {
         self.refused.0[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Good reports that lie outside their site's `sample`.
+    pub(crate) fn sampled_out(&self, reports: u64) {
+        if reports > 0 {
+            self.sampled_out_reports.fetch_add(reports, Ordering::Relaxed);
+        }
+    }
+
     /// Its network has its share: it was closed before anything was read.
     pub(crate) fn connection_refused(&self) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
@@ -253,8 +267,11 @@ impl Door {
         let refused = Reason::ALL
             .iter()
             .map(move |reason| (DoorResult::Refused(*reason), take(&self.refused.0[*reason as usize])));
-        let all = std::iter::once((DoorResult::Preflight, take(&self.preflights))).chain(refused);
-        all.filter(|(_, count)| *count > 0)
+        let others = [
+            (DoorResult::Preflight, take(&self.preflights)),
+            (DoorResult::SampledOut, take(&self.sampled_out)),
+        ];
+        others.into_iter().chain(refused).filter(|(_, count)| *count > 0)
     }
 }
 
@@ -276,6 +293,12 @@ impl Ticket<'_> {
         self.door.preflights.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Nothing of it is to be kept.
+    pub(crate) fn sampled_out(mut self) {
+        self.settled = true;
+        self.door.sampled_out.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The journal has it now, and counts what becomes of it even if nobody waits for the answer.
     pub(crate) fn hand_over(mut self) {
         self.settled = true;
@@ -295,6 +318,9 @@ pub(crate) const ACCEPTED: &str = "accepted";
 
 /// The result of a request that only asks whether it may send.
 pub(crate) const PREFLIGHT: &str = "preflight";
+
+/// The result of a beacon, and the count of reports, outside the site's `sample`.
+pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 
 /// What came in: requests to the front door.
 pub(crate) const BEACONS: &str = "beacons";

@@ -52,6 +52,12 @@ reasons! {
     UnknownSite = "unknown_site", FORBIDDEN;
     /// The page's origin is not among the site's.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
+    /// A crawler, a monitor or another program, which the site's `filters` leave out.
+    FilteredBot = "filtered_bot", FORBIDDEN;
+    /// A page that nobody has asked for yet, which the site's `filters` leave out.
+    FilteredPrerender = "filtered_prerender", FORBIDDEN;
+    /// One of the operator's own tests, which the site's `filters` leave out.
+    FilteredTest = "filtered_test", FORBIDDEN;
     /// The body did not arrive within its deadline.
     BodyTimeout = "body_timeout", REQUEST_TIMEOUT;
     /// The body is longer than allowed.
@@ -86,7 +92,7 @@ reasons! {
 
 impl Reason {
     /// Those that a beacon can meet.
-    pub(crate) const FRONT_DOOR: [Self; 18] = [
+    pub(crate) const FRONT_DOOR: [Self; 21] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
@@ -96,6 +102,9 @@ impl Reason {
         Self::SenderGone,
         Self::UnknownSite,
         Self::ForeignOrigin,
+        Self::FilteredBot,
+        Self::FilteredPrerender,
+        Self::FilteredTest,
         Self::BodyTimeout,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,

@@ -17,7 +17,7 @@ use accept::Form;
 use exemplars::Exemplars;
 
 use crate::clock;
-use crate::counts::{ACCEPTED, Kind, PREFLIGHT};
+use crate::counts::{ACCEPTED, Kind, PREFLIGHT, SAMPLED_OUT};
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
@@ -184,7 +184,8 @@ impl Scrape {
             })
         };
         let seen = |word: &str| counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
-        let results = Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT]);
+        let results =
+            Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT, SAMPLED_OUT]);
         // A counter that starts at its first increment hides that increment from `rate()`.
         let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         let beacons = of(Kind::Beacon, "result").chain(unseen).collect();

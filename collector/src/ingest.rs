@@ -10,7 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
 
-use crate::admit::admit;
+use crate::admit::{Admitted, admit};
 use crate::body::{self, Packing};
 use crate::clock;
 use crate::config::Site;
@@ -29,7 +29,13 @@ pub(crate) async fn beacons(State(state): State<AppState>, request: Request<Body
     let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
     let answer = match head.method {
         Method::POST => post(&state, &head, body, site, ticket).await,
-        Method::OPTIONS => settle(ticket, preflight(&head.headers, site), Ticket::preflight),
+        Method::OPTIONS => match preflight(&head.headers, site) {
+            Ok(allowed) => {
+                ticket.preflight();
+                Ok(allowed)
+            }
+            Err(refused) => refuse(ticket, refused),
+        },
         _ => refuse(ticket, ApiError::new(Reason::MethodNotAllowed, "only POST and OPTIONS")),
     };
     let mut response = answer.unwrap_or_else(IntoResponse::into_response);
@@ -48,7 +54,7 @@ async fn post(
     ticket: Ticket<'_>,
 ) -> Result<Response, ApiError> {
     let limits = &state.config().ingest;
-    let (site, packing) = match check_head(state, head, site) {
+    let (open, packing) = match check_head(state, head, site) {
         Ok(checked) => checked,
         Err(refused) => {
             let asks_first = head.headers.contains_key(EXPECT);
@@ -61,11 +67,21 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room()).await?;
         let received_ms = clock::now_ms();
-        let reports = admit(&bytes, site)?;
-        state.journal().keep(Batch { received_ms, reports })
+        let Admitted { reports, sampled_out } = admit(&bytes, open)?;
+        state.door().sampled_out(sampled_out);
+        if reports.is_empty() {
+            return Ok(None);
+        }
+        state.journal().keep(Batch { received_ms, reports }).map(Some)
     };
-    let kept = settle(ticket, kept.await, Ticket::hand_over)?;
-    kept.await?;
+    match kept.await {
+        Err(refused) => return refuse(ticket, refused),
+        Ok(None) => ticket.sampled_out(),
+        Ok(Some(kept)) => {
+            ticket.hand_over();
+            kept.await?;
+        }
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -74,17 +90,18 @@ fn check_head<'a>(
     state: &AppState,
     head: &request::Parts,
     site: Result<&'a OpenSite, ApiError>,
-) -> Result<(&'a Site, Packing), ApiError> {
+) -> Result<(&'a OpenSite, Packing), ApiError> {
     check_network(state, head)?;
-    let OpenSite { site, pace } = site?;
-    check_origin(site, &head.headers)?;
+    let open = site?;
+    check_origin(&open.site, &head.headers)?;
+    open.site.filters.check(&head.headers)?;
     check_type(&head.headers)?;
     let packing = Packing::of(&head.headers)?;
     body::check_length(&head.headers, &state.config().ingest)?;
-    if let Some(Err(Wait(wait))) = pace.as_ref().map(|pace| pace.take(clock::steady())) {
+    if let Some(Err(Wait(wait))) = open.pace.as_ref().map(|pace| pace.take(clock::steady())) {
         return Err(ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait));
     }
-    Ok((site, packing))
+    Ok((open, packing))
 }
 
 /// Comes first: strangers who try keys use up their share too.
@@ -98,20 +115,6 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError
             Err(ApiError::new(Reason::NetworkLimited, message).retry_after(wait))
         }
         _ => Ok(()),
-    }
-}
-
-fn settle<'a, T>(
-    ticket: Ticket<'a>,
-    result: Result<T, ApiError>,
-    good: fn(Ticket<'a>),
-) -> Result<T, ApiError> {
-    match result {
-        Ok(value) => {
-            good(ticket);
-            Ok(value)
-        }
-        Err(refused) => refuse(ticket, refused),
     }
 }
 

@@ -20,11 +20,13 @@ mod counter;
 mod counts;
 mod error;
 mod exposition;
+mod filter;
 mod health;
 mod ingest;
 mod journal;
 mod native;
 mod network;
+mod normal;
 mod origin;
 mod pace;
 mod query;
@@ -47,10 +49,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use admit::judge;
 pub use backup::{BackupError, backup};
 pub use config::{
     Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site, Store, Sync,
 };
+pub use filter::Filters;
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
 pub use pace::Rate;

@@ -11,6 +11,7 @@ use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
+use crate::normal::Aliases;
 use crate::pace::{NetworkPaces, SitePace};
 use crate::store::{Listing, Reader, StoreError};
 
@@ -35,6 +36,7 @@ struct Shared {
 /// A site that beacons come for.
 pub(crate) struct OpenSite {
     pub(crate) site: Site,
+    pub(crate) aliases: Arc<Aliases>,
     /// `None` where any rate is welcome.
     pub(crate) pace: Option<SitePace>,
 }
@@ -57,9 +59,10 @@ impl Collector {
         let (stopped, failed) = oneshot::channel();
         let Started { journal, listing, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
+        let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),
-            sites: config.sites.iter().map(OpenSite::new).collect(),
+            sites: config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect(),
             networks: NetworkPaces::new(config.ingest.network_rate),
             room: Room::new(config.ingest.bodies_bytes),
             reader: Reader::new(&config.data),
@@ -138,8 +141,8 @@ impl AppState {
 }
 
 impl OpenSite {
-    fn new(site: &Site) -> Self {
-        Self { site: site.clone(), pace: site.rate.map(SitePace::new) }
+    pub(crate) fn new(site: &Site, aliases: &Arc<Aliases>) -> Self {
+        Self { site: site.clone(), aliases: aliases.clone(), pace: site.rate.map(SitePace::new) }
     }
 }
 

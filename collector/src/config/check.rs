@@ -24,6 +24,12 @@ impl Config {
         for (index, site) in self.sites.iter().enumerate() {
             check_site(&format!("sites[{index}]"), site, &mut names, &mut keys, &mut found);
         }
+        for (pattern, name) in &self.models {
+            if name.is_empty() || name.len() > 128 || pattern.trim_end_matches('*').is_empty() {
+                let field = format!("models.{pattern}");
+                found.add(field, "is no alias", r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#);
+            }
+        }
         for (use_case, targets) in &self.targets {
             if let Some(field) = targets.mistake() {
                 let field = format!("targets.{use_case}.{field}");
@@ -120,6 +126,13 @@ fn check_site<'a>(
             let problem = format!("has the key `{key}`, which stands twice");
             found.add(format!("{at}.keys"), problem, "give each site keys of its own");
         }
+    }
+    if !(site.sample > 0.0 && site.sample <= 1.0) {
+        found.add(format!("{at}.sample"), "is no share", "write a number above 0 and up to 1");
+    }
+    if site.filters.own_tests.iter().any(String::is_empty) {
+        let problem = "has an empty text, which every user agent contains";
+        found.add(format!("{at}.filters.own_tests"), problem, "write a part of your tests' user agent");
     }
     if let Some(rate) = site.rate {
         found.rate(&format!("{at}.rate"), rate);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Params};
-use crate::counts::{ACCEPTED, BEACONS, Counts, Kind, PREFLIGHT, REFUSED_CONNECTIONS, REPORTS};
+use crate::counts::{ACCEPTED, BEACONS, Counts, Kind, PREFLIGHT, REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT};
 use crate::state::AppState;
 use crate::store::{StoreError, read};
 
@@ -25,12 +25,15 @@ pub(crate) struct Accounting {
     refused_connections: u64,
 }
 
-/// Requests to the front door: `received` = `accepted` + `preflights` + all `refused` + `under_way`.
+/// Requests to the front door: `received` = `accepted` + `preflights` + `sampled_out` + all
+/// `refused` + `under_way`.
 #[derive(Serialize, JsonSchema)]
 struct Beacons {
     received: u64,
     accepted: u64,
     preflights: u64,
+    /// All of whose reports lie outside their site's `sample`.
+    sampled_out: u64,
     refused: BTreeMap<String, u64>,
     under_way: i64,
 }
@@ -41,6 +44,8 @@ struct Reports {
     received: u64,
     became: BTreeMap<String, u64>,
     unexplained: i64,
+    /// Good ones outside their site's `sample`; not among the received.
+    sampled_out: u64,
 }
 
 /// Streams that reports were about: `new` = `counted` + `open`.
@@ -69,7 +74,8 @@ fn add_up(store: &rusqlite::Connection) -> Result<Accounting, StoreError> {
     let mut refused = by_word(&counts, Kind::Beacon);
     let accepted = refused.remove(ACCEPTED).unwrap_or(0);
     let preflights = refused.remove(PREFLIGHT).unwrap_or(0);
-    let decided = accepted + preflights + refused.values().sum::<u64>();
+    let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
+    let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
     let became = by_word(&counts, Kind::Report);
     let handled: u64 = became.values().sum();
     let new = became.get("new").copied().unwrap_or(0);
@@ -78,6 +84,7 @@ fn add_up(store: &rusqlite::Connection) -> Result<Accounting, StoreError> {
             received: received(BEACONS),
             accepted,
             preflights,
+            sampled_out,
             refused,
             under_way: difference(received(BEACONS), decided),
         },
@@ -85,6 +92,7 @@ fn add_up(store: &rusqlite::Connection) -> Result<Accounting, StoreError> {
             received: received(REPORTS),
             became,
             unexplained: difference(received(REPORTS), handled),
+            sampled_out: received(SAMPLED_OUT),
         },
         streams: Streams { new, counted, open: difference(new, counted) },
         probe_dropped: by_word(&counts, Kind::Dropped),

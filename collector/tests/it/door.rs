@@ -4,7 +4,8 @@ use std::io::Write;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use collector::Rate;
+use beacon::StreamReport;
+use collector::{Filters, Rate};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use futures_util::future::join_all;
@@ -142,4 +143,79 @@ async fn a_mistaken_key_can_be_read_by_the_page_that_has_it() {
     let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
     answer.refused(403, "unknown_site");
     assert_eq!(answer.headers["access-control-allow-origin"], "https://shop.example");
+}
+
+#[tokio::test]
+async fn what_is_of_no_user_is_refused_by_reason() {
+    let collector = TestCollector::with(|config| {
+        config.sites[0].filters = Filters { own_tests: vec!["shop-e2e".into()], ..Filters::default() };
+    });
+    let bot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+    for (header, value, code) in [
+        ("user-agent", bot, "filtered_bot"),
+        ("user-agent", "Mozilla/5.0 Chrome/150.0 shop-e2e/3", "filtered_test"),
+        ("sec-purpose", "prefetch;prerender", "filtered_prerender"),
+    ] {
+        let request = beacon_request("demo").header(header, value).header("origin", "http://localhost");
+        let answer = collector.send(request.body(Body::from(beacon(1))).unwrap()).await;
+        answer.refused(403, code);
+        assert_eq!(answer.headers["access-control-allow-origin"], "http://localhost");
+        collector.until_metric(&format!("llm_rum_beacons_total{{result=\"{code}\"}}"), 1.0).await;
+    }
+    let user = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0";
+    let request = beacon_request("demo").header("user-agent", user).header("sec-purpose", "prefetch");
+    assert_eq!(
+        collector.send(request.body(Body::from(beacon(1))).unwrap()).await.status,
+        StatusCode::NO_CONTENT
+    );
+}
+
+#[tokio::test]
+async fn pages_of_this_machine_are_not_filtered_unless_asked_for() {
+    let collector = TestCollector::new();
+    let request = beacon_request("demo").header("user-agent", "HeadlessChrome/150.0");
+    assert_eq!(
+        collector.send(request.body(Body::from(beacon(1))).unwrap()).await.status,
+        StatusCode::NO_CONTENT
+    );
+}
+
+#[tokio::test]
+async fn a_sample_is_of_whole_streams_and_the_rest_is_counted() {
+    let collector = TestCollector::with(|config| config.sites[0].sample = 0.25);
+    for id in 0..400 {
+        let first = StreamReport { open: true, ..stream(id, 100.0) };
+        let last = StreamReport { rev: 1, ..stream(id, 100.0) };
+        collector.report(&[first]).await;
+        collector.report(&[last, stream(1_000 + id, 100.0)]).await;
+    }
+    let all_there = |books: &serde_json::Value| {
+        books["beacons"]["received"] == 800
+            && books["beacons"]["under_way"] == 0
+            && books["streams"]["open"] == 0
+    };
+    let books = collector.until("/v1/accounting", all_there).await;
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let new = number(&books["reports"]["became"]["new"]);
+    assert!((160..240).contains(&new), "about a quarter of 800: {books}");
+    let revised = number(&books["reports"]["became"]["revised"]);
+    assert!((60..140).contains(&revised), "{books}");
+    assert_eq!(number(&books["reports"]["received"]) + number(&books["reports"]["sampled_out"]), 1_200);
+    assert_eq!(number(&books["beacons"]["accepted"]) + number(&books["beacons"]["sampled_out"]), 800);
+    assert_eq!(
+        number(&books["streams"]["counted"]),
+        new,
+        "in with all its revisions, or not at all: {books}"
+    );
+}
+
+#[tokio::test]
+async fn models_are_counted_under_their_configured_names() {
+    let collector = TestCollector::with(|config| {
+        config.models = [("gpt-5-*".to_owned(), "gpt-5".to_owned())].into();
+    });
+    for (id, model) in ["gpt-5", "gpt-5-2026-08-01", "models/gpt-5", "gpt-5-mini"].into_iter().enumerate() {
+        collector.report(&[StreamReport { model: Some(model.into()), ..stream(id as u128, 100.0) }]).await;
+    }
+    collector.until("/v1/summary?model=gpt-5", |summary| summary["streams"] == 4).await;
 }

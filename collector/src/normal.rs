@@ -1,0 +1,116 @@
+//! One name for one thing: names as senders wrote them come in, go out those that they are counted under.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use beacon::{Page, StreamReport};
+
+/// Configured names of models: exact ones, and ones that end in `*`.
+#[derive(Debug, Default)]
+pub(crate) struct Aliases {
+    exact: BTreeMap<String, String>,
+    /// The longest first.
+    prefixes: Vec<(String, String)>,
+}
+
+impl Aliases {
+    pub(crate) fn new(configured: &BTreeMap<String, String>) -> Self {
+        let mut aliases = Self::default();
+        for (pattern, name) in configured {
+            match pattern.strip_suffix('*') {
+                Some(prefix) => aliases.prefixes.push((prefix.to_owned(), name.clone())),
+                None => drop(aliases.exact.insert(pattern.clone(), name.clone())),
+            }
+        }
+        aliases.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        aliases
+    }
+
+    /// Gives models their configured names, and the page its families.
+    pub(crate) fn normalise(&self, report: &mut StreamReport) {
+        self.name(&mut report.model);
+        self.name(&mut report.response_model);
+        if let Some(page) = &mut report.page {
+            normalise_page(page);
+        }
+    }
+
+    fn name(&self, model: &mut Option<Cow<'static, str>>) {
+        let Some(said) = model else { return };
+        // Gemini's own way to write them; the same model without it everywhere else.
+        let bare = said.strip_prefix("models/").filter(|bare| !bare.is_empty()).unwrap_or(said);
+        let by_prefix = || self.prefixes.iter().find(|(prefix, _)| bare.starts_with(prefix.as_str()));
+        let name = self.exact.get(bare).or_else(|| by_prefix().map(|(_, name)| name));
+        let name = name.map_or(bare, String::as_str);
+        if name != said.as_ref() {
+            *model = Some(Cow::Owned(name.to_owned()));
+        }
+    }
+}
+
+fn normalise_page(page: &mut Page) {
+    for (word, known) in [
+        (&mut page.browser, BROWSERS),
+        (&mut page.os, SYSTEMS),
+        (&mut page.device, DEVICES),
+        (&mut page.connection, CONNECTIONS),
+        (&mut page.visibility, VISIBILITIES),
+    ] {
+        if let Some(said) = word {
+            let same = |known: &&&str| said.eq_ignore_ascii_case(known);
+            *word = Some(Cow::Borrowed(known.iter().find(same).copied().unwrap_or("other")));
+        }
+    }
+}
+
+const BROWSERS: &[&str] =
+    &["chrome", "safari", "edge", "firefox", "samsung", "opera", "webkit", "brave", "vivaldi", "duckduckgo"];
+const SYSTEMS: &[&str] = &["windows", "android", "ios", "macos", "linux", "chromeos"];
+const DEVICES: &[&str] = &["desktop", "mobile", "tablet"];
+/// As `navigator.connection.effectiveType` has them.
+const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
+const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_one_name() {
+        let configured = [("gpt-5-2026-*", "gpt-5"), ("gpt-*", "gpt"), ("claude-x", "claude")];
+        let aliases =
+            Aliases::new(&configured.map(|(pattern, name)| (pattern.to_owned(), name.to_owned())).into());
+        for (said, name) in [
+            ("gpt-5-2026-08-01", "gpt-5"),
+            ("gpt-4o", "gpt"),
+            ("claude-x", "claude"),
+            ("claude-x-1", "claude-x-1"),
+            ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+            ("models/", "models/"),
+            ("meta-llama/Llama-3-70B", "meta-llama/Llama-3-70B"),
+        ] {
+            let mut report = StreamReport {
+                model: Some(said.into()),
+                response_model: Some(said.into()),
+                ..StreamReport::new("0")
+            };
+            aliases.normalise(&mut report);
+            assert_eq!((report.model.as_deref(), report.response_model.as_deref()), (Some(name), Some(name)));
+        }
+    }
+
+    #[test]
+    fn a_page_is_of_a_known_family_or_other() {
+        let page = Page {
+            browser: Some("Chrome".into()),
+            os: Some("TempleOS".into()),
+            route: Some("/Chat".into()),
+            ..Page::default()
+        };
+        let mut report = StreamReport { page: Some(page), ..StreamReport::new("0") };
+        Aliases::default().normalise(&mut report);
+        let page = report.page.unwrap();
+        assert_eq!((page.browser.as_deref(), page.os.as_deref()), (Some("chrome"), Some("other")));
+        assert_eq!((page.device, page.route.as_deref()), (None, Some("/Chat")), "absent stays absent");
+    }
+}
