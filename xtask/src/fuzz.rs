@@ -31,12 +31,15 @@ struct Targets {
     longest: u32,
 }
 
-const TARGETS: &[Targets] = &[Targets {
-    folder: "probe-core",
-    names: &["framing", "json", "dialects", "calls"],
-    seeds: &["tests/fixtures/streams"],
-    longest: 4096,
-}];
+const TARGETS: &[Targets] = &[
+    Targets {
+        folder: "probe-core",
+        names: &["framing", "json", "dialects", "calls"],
+        seeds: &["tests/fixtures/streams"],
+        longest: 4096,
+    },
+    Targets { folder: "collector", names: &["beacon", "config"], seeds: &[], longest: 4096 },
+];
 
 pub(crate) fn run_targets(root: &Path, options: &Options) -> Result<()> {
     let all = TARGETS.iter().flat_map(|targets| targets.names.iter().map(move |name| (targets, *name)));

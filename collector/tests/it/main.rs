@@ -11,3 +11,4 @@ mod hostile;
 mod process;
 mod queries;
 mod refusals;
+mod seeds;
