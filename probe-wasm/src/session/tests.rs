@@ -67,7 +67,9 @@ fn what_the_answer_proves_goes_before_what_the_page_said() {
     let mut session = Session::new(options, Device::default(), None, true);
     begin(&mut session, 1);
     assert_eq!(report(&mut session, 1).provider.as_deref(), Some("mine"));
-    session.chunk(1, 50.0, b"data: {\"choices\":[],\"time_info\":{}}\n\n");
+    let timing =
+        br#"data: {"choices":[],"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
+    session.chunk(1, 50.0, &[timing, &b"\n\n"[..]].concat());
     assert_eq!(report(&mut session, 1).provider.as_deref(), Some("cerebras"));
 }
 
