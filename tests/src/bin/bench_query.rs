@@ -127,13 +127,16 @@ fn summed_a_day(store: &Connection, now: i64) -> Result<bool> {
     Ok(store.query_row(stands, [yesterday(now)], |row| row.get::<_, i64>(0))? == 1)
 }
 
+/// What is shorter than an hour is not kept for so long.
 fn copy_days(store: &Connection, now: i64) -> Result<()> {
     store.execute(
-        "CREATE TEMP TABLE sums_of_day AS SELECT * FROM sums WHERE start >= ?1 AND start < ?1 + 1440",
+        "CREATE TEMP TABLE sums_of_day AS
+           SELECT * FROM sums WHERE length >= 60 AND start >= ?1 AND start < ?1 + 1440",
         [yesterday(now)],
     )?;
     store.execute(
-        "CREATE TEMP TABLE spans_of_day AS SELECT * FROM spans WHERE start >= ?1 AND start < ?1 + 1440",
+        "CREATE TEMP TABLE spans_of_day AS
+           SELECT * FROM spans WHERE length >= 60 AND start >= ?1 AND start < ?1 + 1440",
         [yesterday(now)],
     )?;
     store.execute_batch("BEGIN")?;
