@@ -3,6 +3,7 @@
 //! Run by `cargo xtask test`, one at a time: two browsers on two cores would measure each other.
 
 mod accuracy;
+mod conformance;
 mod crash;
 mod csp;
 mod dashboard;

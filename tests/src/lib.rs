@@ -4,11 +4,13 @@
 //! The binaries come from `cargo xtask build`; without them a journey fails and says so.
 
 mod browser;
+mod conformance;
 mod engine;
 mod process;
 mod world;
 
 pub use browser::Browser;
+pub use conformance::{ConformanceServer, Row, Table, conformance};
 pub use engine::Engine;
 pub use process::{Server, binary, free_port};
 pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -38,7 +38,10 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         checks.stage("size budgets", || size::hold_budgets(root));
         checks.tests(
             "journeys",
-            cargo(root, &["test", "-p", "tests", "--no-fail-fast", "--", "--test-threads=1"]),
+            cargo(
+                root,
+                &["test", "-p", "tests", "--no-fail-fast", "--", "--test-threads=1", "--show-output"],
+            ),
         );
     }
     checks.close()

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 mod artefacts;
 mod bench;
 mod checks;
+mod conformance;
 mod demo;
 mod fuzz;
 mod probe;
@@ -44,6 +45,8 @@ enum Command {
     Bench(bench::Options),
     /// Feed made-up input to what reads foreign bytes; needs nightly Rust, and installs it.
     Fuzz(fuzz::Options),
+    /// Print what an app sees of fetch with the probe, check × engine; `--sdk` sets another beside it.
+    Conformance(conformance::Options),
     /// Make the pictures of the dashboard under `docs/images` anew.
     Screenshots,
 }
@@ -61,6 +64,7 @@ fn main() -> Result<()> {
         }
         Command::Bench(options) => bench::run_named(&root, &options),
         Command::Fuzz(options) => fuzz::run_targets(&root, &options),
+        Command::Conformance(options) => conformance::print(&root, &options),
         Command::Screenshots => screenshots::take(&root),
     }
 }

@@ -1,0 +1,165 @@
+// The page's fetch itself, and others who replace it before or after.
+
+import { check, events } from "../tools.js";
+
+/** Another patcher, as SDKs do it: counts its calls, and keeps what it was called with. */
+function patchFetch(calls, around = (result) => result) {
+  const inner = window.fetch;
+  window.fetch = function (...args) {
+    calls.push(args);
+    return around(inner.apply(this, args));
+  };
+}
+
+const earlier = [];
+
+export default [
+  check("fetch keeps its name and length", ["fetch", 1], async () => [fetch.name, fetch.length]),
+  check("fetch's source text is native", true, async () =>
+    /\{\s*\[native code\]\s*\}$/.test(Function.prototype.toString.call(fetch))),
+  check("fetch is the same property of the page", ["fetch", true, true, true], async () => {
+    const { writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(window, "fetch");
+    return [Object.keys(window).find((name) => name == "fetch"), writable, enumerable, configurable];
+  }),
+  check("fetch is no constructor, and has no prototype", ["throws TypeError", false], async (t) => [
+    await t.how(() => new fetch("/")),
+    Object.hasOwn(fetch, "prototype"),
+  ]),
+  check("fetch works without the window, and not on another object", [events(1), events(1), "rejects TypeError"], async (t) => {
+    const { fetch: alone } = window;
+    const one = await alone(t.play("event"));
+    const two = await fetch.call(undefined, t.play("event"));
+    return [await one.text(), await two.text(), await t.how(() => fetch.call({}, t.play("event")))];
+  }),
+  check("fetch gives a promise of the page's own", [true, "Promise"], async (t) => {
+    const called = t.open("event");
+    await called;
+    return [called instanceof Promise, called.constructor.name];
+  }),
+  check("fetch takes more arguments than it needs", events(1), async (t) =>
+    (await fetch(t.play("event"), undefined, "more")).text()),
+  check("a fetch kept from the start works later", events(2), async (t) => {
+    const { fetch: kept } = window;
+    patchFetch([]);
+    return (await kept(t.play("event event"))).text();
+  }),
+  check("a patcher that came before sees one call with the app's own arguments", [1, true, events(1)], async (t) => {
+    const address = t.play("event");
+    const init = { method: "POST", body: "hi" };
+    const response = await fetch(address, init);
+    const calls = earlier.filter(([input]) => input === address);
+    return [calls.length, calls[0]?.[1] === init, await response.text()];
+  }, { before: () => patchFetch(earlier) }),
+  check("a patcher that came before may answer itself", ["made", "made"], async (t) => {
+    const response = await fetch(`${t.play("event")}&made`);
+    const again = response.clone();
+    return [await response.text(), await t.read(again.body)];
+  }, {
+    before: () => {
+      const inner = window.fetch;
+      const made = () => new Response("made", { headers: { "content-type": "text/event-stream" } });
+      window.fetch = (input, init) => (`${input}`.endsWith("made") ? Promise.resolve(made()) : inner(input, init));
+    },
+  }),
+  check("a patcher that came before may answer with an object of its own", ["mine", true], async (t) => {
+    const response = await fetch(`${t.play("event")}&made`);
+    return [await response.text(), response.mine];
+  }, {
+    before: () => {
+      const inner = window.fetch;
+      window.fetch = (input, init) =>
+        `${input}`.endsWith("made")
+          ? Promise.resolve({ mine: true, ok: true, status: 200, text: async () => "mine" })
+          : inner(input, init);
+    },
+  }),
+  check("after an answer that is no Response, others are as before", [events(2), "client_closed"], async (t) => {
+    await fetch(`${t.play("event")}&made`);
+    const text = await (await t.open("event event")).text();
+    const { body } = await fetch(t.play("drip", {}, "b"));
+    await body.cancel();
+    return [text, await t.end("b")];
+  }, {
+    before: () => {
+      const inner = window.fetch;
+      window.fetch = (input, init) => (`${input}`.endsWith("made") ? Promise.resolve({}) : inner(input, init));
+    },
+  }),
+  check("a patcher that came before may throw at once", "throws the reason", async (t) => t.how(() => fetch("throw")), {
+    before: ({ reason }) => {
+      const inner = window.fetch;
+      window.fetch = (input, init) => {
+        if (input == "throw") throw reason;
+        return inner(input, init);
+      };
+    },
+  }),
+  check("a patcher that came before may answer at once", ["returns", 7], async (t) => [await t.how(() => fetch("now")), fetch("now")], {
+    before: () => {
+      const inner = window.fetch;
+      window.fetch = (input, init) => (input == "now" ? 7 : inner(input, init));
+    },
+  }),
+  check("a patcher that comes after sees one call with the app's own arguments", [1, true, events(1)], async (t) => {
+    const calls = [];
+    patchFetch(calls);
+    const init = { method: "POST", body: "hi" };
+    const response = await fetch(t.play("event"), init);
+    return [calls.length, calls[0][1] === init, await response.text()];
+  }),
+  check("a patcher after that reads a clone leaves the app its bytes", [events(3), events(3)], async (t) => {
+    let read;
+    patchFetch([], (result) => result.then((response) => ((read = response.clone().text()), response)));
+    const text = await t.read((await t.open("event event event")).body);
+    return [text, await read];
+  }),
+  check("a patcher after that rebuilds the answer leaves the app its bytes", events(3), async (t) => {
+    patchFetch([], (result) => result.then(({ body, status, headers }) => new Response(body, { status, headers })));
+    return t.read((await t.open("event event event")).body);
+  }),
+  check("a patcher after that wraps the answer in a proxy is left alone", [200, events(1)], async (t) => {
+    const around = (response) => new Proxy(response, { get: (target, name) => {
+      const value = target[name];
+      return typeof value == "function" ? value.bind(target) : value;
+    } });
+    patchFetch([], (result) => result.then(around));
+    const response = await t.open("event");
+    return [response.status, await response.text()];
+  }),
+  check("installing twice changes nothing", [true, 1, events(2), "client_closed"], async (t) => {
+    const first = window.fetch;
+    t.sdk?.install();
+    const same = window.fetch === first;
+    const text = await t.read((await t.open("event event")).body);
+    const { requests } = await t.log();
+    const { body } = await fetch(t.play("drip", {}, "b"));
+    await body.cancel();
+    return [same, requests, text, await t.end("b")];
+  }, { needs: "install" }),
+  check("uninstalling gives the page its fetch back", [true, events(1)], async (t) => {
+    t.sdk?.uninstall();
+    const native = window.fetch === (window.nativeFetch ?? window.fetch);
+    return [native, await (await t.open("event")).text()];
+  }, { needs: "uninstall", before: () => void (window.nativeFetch = window.fetch) }),
+  check("uninstalling in the middle of a stream leaves the stream alone", events(2), async (t) => {
+    const reader = (await t.open("event gate event")).body.getReader();
+    const first = new TextDecoder().decode((await reader.read()).value);
+    t.sdk?.uninstall();
+    await t.go();
+    return first + (await t.drain(reader));
+  }, { needs: "uninstall" }),
+  check("uninstalling below another patcher leaves that one in place", [true, 1, events(1)], async (t) => {
+    const calls = [];
+    patchFetch(calls);
+    const theirs = window.fetch;
+    t.sdk?.uninstall();
+    const text = await (await t.open("event")).text();
+    return [window.fetch === theirs, calls.length, text];
+  }, { needs: "uninstall" }),
+  check("installing again after uninstalling works", [events(2), 1], async (t) => {
+    t.sdk?.uninstall();
+    t.sdk?.install();
+    const text = await t.read((await t.open("event event")).body);
+    return [text, (await t.log()).requests];
+  }, { needs: "uninstall" }),
+];

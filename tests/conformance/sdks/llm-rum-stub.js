@@ -1,0 +1,3 @@
+// The inline stub alone, as it is before the probe has loaded.
+
+import "/probe/stub.js";

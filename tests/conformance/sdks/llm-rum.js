@@ -1,0 +1,24 @@
+// The probe as it is built for npm.
+
+import { start } from "/probe/llm-rum.mjs";
+
+let probe;
+
+export function install() {
+  probe = start({ collector: location.origin, site: "demo" });
+}
+
+export function uninstall() {
+  probe.stop();
+}
+
+/** Until a stream has been reported, which takes the compiled part: before that the tap only queues. */
+export async function ready() {
+  const reported = new Promise((resolve) => {
+    const off = probe.onStreamEnd(() => resolve(off()));
+  });
+  await (await fetch("/play/ready?steps=event")).text();
+  await reported;
+}
+
+install();

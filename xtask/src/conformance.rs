@@ -1,0 +1,32 @@
+//! `cargo xtask conformance`: the table of the conformance suite, for the probe and for others beside it.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::run::show;
+use crate::{artefacts, tools};
+
+/// Whose table to print.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Another SDK beside the probe: `opentelemetry`, `sentry`, `sentry-streams`, or any file of
+    /// `tests/conformance/sdks`. May be given more than once.
+    #[arg(long)]
+    sdk: Vec<String>,
+}
+
+pub(crate) fn print(root: &Path, options: &Options) -> Result<()> {
+    tools::browsers(root)?;
+    artefacts::build(root)?;
+    if !options.sdk.is_empty() {
+        let suite = root.join("tests/conformance");
+        tools::npm_packages(&suite)?;
+        tools::npm_script(&suite, "build")?;
+    }
+    let mut table = Command::new("cargo");
+    table.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", "conformance", "--"]);
+    show(table.arg("llm-rum").args(&options.sdk))
+}
