@@ -91,17 +91,17 @@ struct Counter {
 
 impl Counter {
     fn run(&mut self) -> Result<(), StoreError> {
-        let mut flush_at = Instant::now() + FLUSH_EVERY;
+        let mut pace = Pace::default();
         loop {
-            let taken = self.journal.queue().take(flush_at);
+            let taken = self.journal.queue().take(pace.flush_at);
             let (idle, last) = (taken.kept.is_empty(), taken.last);
             for kept in taken.kept {
                 count(&mut self.rollup, kept, &self.store)?;
             }
-            if last || Instant::now() >= flush_at || self.rollup.unstored() >= FLUSH_REVISIONS {
+            if last || pace.is_due(Instant::now(), self.rollup.unstored()) {
                 let begun = Instant::now();
                 self.flush()?;
-                flush_at = Instant::now() + FLUSH_EVERY.max(begun.elapsed() * FLUSH_SHARE);
+                pace = Pace::after(begun, Instant::now());
             }
             self.journal.queue().counted(taken.held_bytes, self.rollup.unstored() >= MOST_UNSTORED);
             if last {
@@ -147,6 +147,33 @@ impl Counter {
     }
 }
 
+/// When the next flush is due: every second, earlier when much has come, later when flushing takes long,
+/// as it does with thousands of series.
+struct Pace {
+    flush_at: Instant,
+    rest_until: Instant,
+}
+
+impl Pace {
+    fn after(begun: Instant, ended: Instant) -> Self {
+        let rest_until = ended + (ended - begun) * REST;
+        Self { flush_at: rest_until.max(begun + FLUSH_EVERY), rest_until }
+    }
+
+    fn is_due(&self, now: Instant, unstored: u64) -> bool {
+        now >= self.flush_at
+            || unstored >= FLUSH_REVISIONS && now >= self.rest_until
+            || unstored >= FLUSH_REVISIONS_AT_ONCE
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self::after(now, now)
+    }
+}
+
 fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
     rollup.counts.accepted_beacons(1, kept.reports.len() as u64);
     for KeptReport { id, report, at } in kept.reports {
@@ -158,11 +185,14 @@ fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreErr
 
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// With thousands of series a flush takes some tenths of a second: it then comes less often.
-const FLUSH_SHARE: u32 = 10;
+/// So many times as long as a flush took, nothing is flushed after it.
+const REST: u32 = 8;
 
-/// However soon after the last: a restart must not take long to count what was not stored.
-const FLUSH_REVISIONS: u64 = 100_000;
+/// What is remembered of a stream stays in memory until it is stored.
+const FLUSH_REVISIONS: u64 = 25_000;
+
+/// However long flushing takes: a restart must not take long to count what was not stored.
+const FLUSH_REVISIONS_AT_ONCE: u64 = 100_000;
 
 /// What cannot be stored is held in memory: there is room for so much.
 const MOST_UNSTORED: u64 = 150_000;

@@ -172,7 +172,7 @@ impl Rollup {
         let fresh = streams.from(self.unstored_from).map(|(place, stream)| (place, *stream));
         let revisions = settled.chain(fresh).filter(|(_, stream)| !stream.superseded).collect();
         let windows = self.windows.iter().filter(|(_, window)| window.changed);
-        let totals = self.totals.iter().enumerate().filter(|(_, total)| total.changed);
+        let totals = self.totals.iter_mut().enumerate().filter(|(_, total)| total.changed);
         Changes {
             series: self.series.unstored().collect(),
             windows: windows.map(|(key, window)| (*key, window.value.encode())).collect(),
@@ -206,7 +206,7 @@ impl Rollup {
     fn take_back(&mut self, known: &Stream, earlier: &impl Earlier) -> Result<Handled, StoreError> {
         let Some(counted) = known.counted else { return Ok(Handled::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
-        let at = WindowKey { minute: counted.minute, series: known.series };
+        let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
         Ok(match self.window(at, earlier)?.take_back(&report, counted.good) {
             true => Handled::Revised,
             false => Handled::Late,
@@ -220,7 +220,7 @@ impl Rollup {
             None => {
                 // It cannot be counted any more, and is not asked for again.
                 self.counts.handled(Handled::Unreadable);
-                Counted { minute: minute_of(stream.received_ms), good: false }
+                Counted { minute: minute_of(stream.received_ms) as i32, good: false }
             }
         };
         self.write_streams().settle(place, counted);
@@ -244,7 +244,7 @@ impl Rollup {
             total.changed = true;
             total.value.add(report);
         }
-        Ok(Counted { minute: at.minute, good })
+        Ok(Counted { minute: at.minute as i32, good })
     }
 
     fn window(&mut self, at: WindowKey, earlier: &impl Earlier) -> Result<&mut Tally, StoreError> {
@@ -297,3 +297,72 @@ pub(crate) const fn minute_of(ms: i64) -> i64 {
 pub(crate) const MINUTE_MS: i64 = 60_000;
 
 const MOST_TARGETS: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::{Dedupe, Store};
+
+    /// Stands for the store and the journal.
+    #[derive(Default)]
+    struct Past {
+        windows: HashMap<WindowKey, Vec<u8>>,
+        reports: HashMap<u64, StreamReport>,
+    }
+
+    impl Earlier for Past {
+        fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError> {
+            Ok(self.windows.get(&at).map(|bytes| Tally::decode(bytes)).transpose()?)
+        }
+
+        fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+            Ok(self.reports.get(&at.position).cloned())
+        }
+    }
+
+    fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
+        rollup.settle(now_ms, past).unwrap();
+        let changes = rollup.changes();
+        past.windows.extend(changes.windows);
+        rollup.stored(now_ms);
+        rollup.forget(now_ms, past).unwrap();
+    }
+
+    proptest! {
+        /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
+        /// counted once, as its latest revision says, in whatever window.
+        #[test]
+        fn no_jump_of_the_clock_loses_or_doubles_a_stream(
+            steps in prop::collection::vec((0..6_u128, 0..3_u32, any::<bool>(), -200_000_000..200_000_000_i64), 1..60),
+        ) {
+            let config = Config {
+                dedupe: Dedupe { ids: 1_000, minutes: 30 },
+                store: Store { streams_kept: 1_000, ..Config::default().store },
+                ..Config::default()
+            };
+            let (mut past, mut latest) = (Past::default(), BTreeMap::new());
+            let mut rollup = Rollup::new(config, Loaded::default());
+            for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
+                let at = At { position: position as u64, len: 0 };
+                let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
+                past.reports.insert(at.position, report.clone());
+                rollup.apply(id, &report, at, now_ms, &past).unwrap();
+                let known = latest.entry(id).or_insert((rev, open));
+                if known.0 < rev {
+                    *known = (rev, open);
+                }
+                if position % 3 == 0 {
+                    flush(&mut rollup, &mut past, now_ms);
+                }
+            }
+            flush(&mut rollup, &mut past, i64::MAX / 2);
+            flush(&mut rollup, &mut past, i64::MAX / 2);
+            let counted: u64 = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+            prop_assert_eq!(counted, latest.len() as u64);
+        }
+    }
+}

@@ -44,6 +44,7 @@ pub(crate) struct Changes<'a> {
 }
 
 /// What the pipeline needs to go on where it stopped.
+#[derive(Default)]
 pub(crate) struct Loaded {
     /// In the order of their numbers.
     pub(crate) series: Vec<Series>,

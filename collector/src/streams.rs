@@ -35,7 +35,8 @@ pub(crate) struct Stream {
 /// Where and how a stream is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
-    pub(crate) minute: i64,
+    /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
+    pub(crate) minute: i32,
     /// It met the targets of that time.
     pub(crate) good: bool,
 }

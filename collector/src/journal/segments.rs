@@ -26,6 +26,8 @@ pub(crate) struct Segments {
     folder: PathBuf,
     /// From the oldest to the one that is written.
     files: Mutex<VecDeque<Segment>>,
+    /// Files to be used again.
+    spares: Mutex<Vec<PathBuf>>,
 }
 
 /// One file.
@@ -40,17 +42,18 @@ impl Segments {
     /// Opens the folder, made when missing.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let mut files = Vec::new();
+        let (mut files, mut spares) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let base = path.file_name().and_then(|name| name.to_str()).and_then(base_of);
-            if let Some(base) = base {
+            if path.extension().is_some_and(|extension| extension == SPARE) {
+                spares.push(path);
+            } else if let Some(base) = path.file_name().and_then(|name| base_of(name.to_str()?)) {
                 let file = OpenOptions::new().read(true).write(true).open(&path)?;
                 files.push(Segment { base, file: Arc::new(file) });
             }
         }
         files.sort_by_key(|segment| segment.base);
-        Ok(Self { folder: folder.into(), files: Mutex::new(files.into()) })
+        Ok(Self { folder: folder.into(), files: Mutex::new(files.into()), spares: Mutex::new(spares) })
     }
 
     /// The bytes at `at`. `None` when they are no longer kept.
@@ -81,12 +84,15 @@ impl Segments {
 
     fn retire(&self, Segment { base, file }: Segment) -> io::Result<()> {
         let path = self.path(base);
-        let spare = self.folder.join(SPARE);
+        let mut spares = self.spares();
         // Whoever still reads it must not find another's bytes in it.
-        if Arc::try_unwrap(file).is_ok() && !spare.exists() {
-            return fs::rename(path, spare);
+        if Arc::try_unwrap(file).is_err() || spares.len() >= MOST_SPARES {
+            return fs::remove_file(path);
         }
-        fs::remove_file(path)
+        let spare = path.with_extension(SPARE);
+        fs::rename(path, &spare)?;
+        spares.push(spare);
+        Ok(())
     }
 
     /// A new file for what comes after `base`.
@@ -94,10 +100,11 @@ impl Segments {
         let path = self.path(base);
         let mut options = OpenOptions::new();
         options.read(true).write(true);
-        // Blocks that a file has already are written in half the time that new ones take.
-        let file = match fs::rename(self.folder.join(SPARE), &path) {
-            Ok(()) => options.open(&path)?,
-            Err(_) => options.create(true).truncate(true).open(&path)?,
+        // Blocks that a file has already are synced in half the time that new ones take.
+        let spare = self.spares().pop();
+        let file = match spare.map(|spare| fs::rename(spare, &path)) {
+            Some(Ok(())) => options.open(&path)?,
+            Some(Err(_)) | None => options.create(true).truncate(true).open(&path)?,
         };
         if sync == Sync::Full {
             File::open(&self.folder)?.sync_all()?;
@@ -112,6 +119,10 @@ impl Segments {
 
     pub(super) fn files(&self) -> MutexGuard<'_, VecDeque<Segment>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spares(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn path(&self, base: u64) -> PathBuf {
@@ -228,6 +239,9 @@ pub(crate) fn base_of(name: &str) -> Option<u64> {
 
 /// A file is full from here on. Small enough to be let go soon, large enough that its making is rare.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// As many as are let go between two flushes under full load.
+const MOST_SPARES: usize = 8;
 
 /// More than a file system keeps aside for one file.
 const PROBE_BYTES: usize = 64 * 1024;

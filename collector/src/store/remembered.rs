@@ -46,7 +46,7 @@ struct Revision {
     outcome: u8,
     series: SeriesId,
     /// Minute, and whether it met the targets of that time.
-    counted: Option<(i64, bool)>,
+    counted: Option<(i32, bool)>,
     totalled: bool,
     received_ms: i64,
     position: u64,

@@ -50,7 +50,7 @@ impl Writer {
             Sync::Normal => "normal",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        connection.pragma_update(None, "cache_size", -32_768)?;
+        connection.pragma_update(None, "cache_size", -8_192)?;
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         layout::migrate(&mut connection, &file)?;
         let checkpointer = Checkpointer::start(&file)?;

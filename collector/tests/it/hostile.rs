@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::stream;
-use crate::process::Process;
+use crate::running::Process;
 
 /// What is sent on one connection, and how it must end.
 struct Case {

@@ -4,6 +4,7 @@
 mod access;
 mod backup;
 mod counting;
+mod crash;
 mod deploy;
 mod door;
 mod harness;
@@ -11,4 +12,5 @@ mod hostile;
 mod process;
 mod queries;
 mod refusals;
+mod running;
 mod seeds;

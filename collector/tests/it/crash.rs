@@ -1,0 +1,249 @@
+//! kill -9 at any moment, a full disk, a journal that was damaged: what was answered is there exactly
+//! once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use beacon::{Outcome, StreamReport};
+use collector::{Collector, Config};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::harness::stream;
+use crate::running::Process;
+
+const KILLS: u64 = 200;
+
+/// Ids of streams whose last report was answered with 204, and of those that got no answer.
+#[derive(Default)]
+struct Sent {
+    answered: Vec<u128>,
+    unanswered: Vec<u128>,
+}
+
+#[test]
+fn two_hundred_times_kill_9_loses_nothing_that_was_answered_and_doubles_nothing() {
+    let folder = TempDir::new().unwrap();
+    let sent = Mutex::new(Sent::default());
+    for kill in 0..KILLS {
+        let mut process = start(folder.path(), if kill % 2 == 0 { "normal" } else { "full" });
+        // Every length of life up to 64 answers, in no order.
+        send_until_killed(&mut process, kill, (kill * 37 % 64) as usize, &sent);
+    }
+    let Sent { answered, unanswered } = sent.into_inner().unwrap();
+    assert!(answered.len() > KILLS as usize && !unanswered.is_empty(), "{} answered", answered.len());
+
+    let process = start(folder.path(), "full");
+    let counted = process.json("/v1/summary")["outcomes"]["complete"].as_u64().unwrap() as usize;
+    let all = answered.len() + unanswered.len();
+    assert!((answered.len()..=all).contains(&counted), "{counted} of {} to {all}", answered.len());
+    let mut client = process.connect();
+    let again: Vec<_> = answered.iter().chain(&unanswered).map(|id| last(*id)).collect();
+    for batch in again.chunks(100) {
+        assert_eq!(client.reports(batch).unwrap().0, 204);
+    }
+    process.until("/v1/summary", |summary| summary["outcomes"] == json!({ "complete": all }));
+    let metrics = process.get("/metrics").1;
+    assert!(metrics.contains(&format!("llm_rum_streams_total{{outcome=\"complete\",model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"}} {all}\n")), "{metrics}");
+}
+
+fn start(folder: &Path, sync: &str) -> Process {
+    let file = folder.join("llm-rum.toml");
+    fs::write(&file, format!("settle_after_seconds = 1700\n[journal]\nsync = \"{sync}\"")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    Process::spawn(command.arg("--data").arg(folder.join("data")))
+}
+
+/// Four connections, each stream first open and then at its end; killed after so many answers.
+fn send_until_killed(process: &mut Process, kill: u64, answers: usize, sent: &Mutex<Sent>) {
+    let count = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for worker in 0..4_u128 {
+            let (mut client, count) = (process.connect(), &count);
+            scope.spawn(move || {
+                for n in 0.. {
+                    let id = (u128::from(kill) << 64) | (worker << 32) | n;
+                    let mut both = client.reports(&[first(id)]);
+                    count.fetch_add(1, Ordering::Relaxed);
+                    if both.is_ok() {
+                        both = client.reports(&[last(id)]);
+                    }
+                    let mut sent = sent.lock().unwrap();
+                    match both {
+                        Ok((204, _)) => sent.answered.push(id),
+                        Ok(other) => panic!("{other:?}"),
+                        Err(_) => return sent.unanswered.push(id),
+                    }
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while count.load(Ordering::Relaxed) < answers {
+            thread::yield_now();
+        }
+        process.child.kill().unwrap();
+    });
+    process.child.wait().unwrap();
+}
+
+fn first(id: u128) -> StreamReport {
+    StreamReport {
+        open: true,
+        outcome: Outcome::Abandoned,
+        e2e_ms: None,
+        close_ms: None,
+        ..stream(id, 100.0)
+    }
+}
+
+fn last(id: u128) -> StreamReport {
+    StreamReport { rev: 1, ..stream(id, 100.0) }
+}
+
+#[test]
+fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let mut process = start(folder.path(), "normal");
+    // While another holds the store, nothing is counted there: all stands in the journal alone.
+    let other = rusqlite::Connection::open(data.join("llm-rum.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut client = process.connect();
+    let mut ends = Vec::new();
+    for id in 0..5 {
+        assert_eq!(client.report(id).unwrap().0, 204);
+        ends.push(fs::metadata(journal_of(&data)).unwrap().len());
+    }
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+    drop(other);
+
+    let file = journal_of(&data);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[ends[1] as usize + 100] ^= 1;
+    bytes.truncate(ends[3] as usize + 30);
+    fs::write(&file, bytes).unwrap();
+    let process = start(folder.path(), "normal");
+    assert_eq!(process.json("/v1/summary")["outcomes"], json!({ "complete": 3 }));
+    let metrics = process.get("/metrics").1;
+    for kind in ["torn_end", "damaged"] {
+        assert!(
+            metrics.contains(&format!("llm_rum_journal_repairs_total{{kind=\"{kind}\"}} 1\n")),
+            "{metrics}"
+        );
+    }
+    let again: Vec<_> = (0..5).map(|id| stream(id, 100.0)).collect();
+    assert_eq!(process.connect().reports(&again).unwrap().0, 204);
+    process.until("/v1/summary", |summary| summary["streams"] == 5);
+}
+
+#[test]
+fn sigterm_under_load_answers_counts_and_exits_well() {
+    let folder = TempDir::new().unwrap();
+    let mut process = start(folder.path(), "full");
+    let (sent, count) = (Mutex::new(Sent::default()), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for worker in 0..8_u128 {
+            let (mut client, sent, count) = (process.connect(), &sent, &count);
+            scope.spawn(move || {
+                for n in 0.. {
+                    let id = (worker << 32) | n;
+                    match client.report(id) {
+                        Ok((204, _)) => sent.lock().unwrap().answered.push(id),
+                        Ok(other) => panic!("{other:?}"),
+                        Err(_) => return sent.lock().unwrap().unanswered.push(id),
+                    }
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while count.load(Ordering::Relaxed) < 200 {
+            thread::yield_now();
+        }
+        process.signal("TERM");
+    });
+    assert!(process.child.wait().unwrap().success());
+    let sent = sent.into_inner().unwrap();
+    let counted = start(folder.path(), "full").json("/v1/summary")["streams"].as_u64().unwrap() as usize;
+    let all = sent.answered.len() + sent.unanswered.len();
+    assert!((sent.answered.len()..=all).contains(&counted), "{counted} of {}", sent.answered.len());
+}
+
+/// A limit on file sizes stands in for a full disk: it needs no file system of its own.
+#[test]
+fn a_full_disk_refuses_beacons_until_there_is_space() {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new("sh");
+    let serve = format!(
+        "trap '' XFSZ; ulimit -S -f 1000; exec {} serve --listen 127.0.0.1:0 --data {}",
+        env!("CARGO_BIN_EXE_llm-rum"),
+        folder.path().display()
+    );
+    let process = Process::spawn(command.args(["-c", &serve]));
+    let mut client = process.connect();
+    let mut answered = 0;
+    let refused = loop {
+        match client.report(answered).unwrap() {
+            (204, _) => answered += 1,
+            (status, body) => break (status, body),
+        }
+        assert!(answered < 100_000, "the limit did not bite");
+    };
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    assert!(refused.1.contains("storage_unavailable"));
+    assert_eq!(process.get("/readyz").0, 503);
+    assert_eq!(process.get("/healthz").0, 200);
+
+    let pid = process.child.id().to_string();
+    let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:"]).status().unwrap();
+    assert!(raised.success());
+    while process.get("/readyz").0 != 200 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.report(answered + 1).unwrap().0, 204);
+    let all = answered as u64 + 1;
+    process.until("/v1/summary", |summary| summary["streams"] == all);
+    drop(process);
+    // What was refused is not in the journal either: nothing of it comes back.
+    let process = Process::start(folder.path());
+    assert_eq!(process.json("/v1/summary")["streams"], all);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let refused = Command::new(env!("CARGO_BIN_EXE_llm-rum"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--data", "/proc/llm-rum-data"])
+        .output()
+        .unwrap();
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("cannot use the folder /proc/llm-rum-data"), "{said}");
+}
+
+#[test]
+fn a_store_from_before_the_first_release_is_refused_with_the_remedy() {
+    let folder = TempDir::new().unwrap();
+    let older = rusqlite::Connection::open(folder.path().join("llm-rum.sqlite")).unwrap();
+    older.pragma_update(None, "user_version", 1).unwrap();
+    drop(older);
+    let refused = Collector::open(Config { data: folder.path().into(), ..Config::default() });
+    let Err(error) = refused else { panic!("an older store was opened") };
+    let said = error.to_string();
+    assert!(said.contains("layout 1") && said.contains("llm-rum.sqlite away"), "{said}");
+}
+
+/// The journal's first file.
+fn journal_of(data: &Path) -> PathBuf {
+    files_of(data).into_iter().min().unwrap()
+}
+
+fn files_of(data: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(data.join("journal")).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect()
+}
