@@ -170,12 +170,12 @@ impl Facts {
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
         let data = event.data.trim_ascii();
-        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, data) {
+        let valid = event.is_utf8();
+        if valid && let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, data) {
             self.sequence.observe(sequence, &mut self.report.defects);
             return text;
         }
         self.layout.begin();
-        let valid = event.is_utf8();
         if !valid {
             self.report.defects.add(Defect::InvalidUtf8);
         }
@@ -191,7 +191,7 @@ impl Facts {
     /// Reads the next event as if it were like no other.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn forget_layout(&mut self) {
-        self.layout.forget();
+        self.layout.begin();
     }
 
     /// What is known of the end, usage and server besides the report.

@@ -160,26 +160,6 @@ impl<'a> Json<'a> {
         same(self.bytes.get(self.at..end)?, literal).then(|| self.at = end)
     }
 
-    /// Takes what must be a string right here, in UTF-8.
-    pub(crate) fn quoted_utf8(&mut self) -> Option<&'a [u8]> {
-        if self.bytes.get(self.at) != Some(&b'"') {
-            return None;
-        }
-        self.quoted().filter(|text| text.is_ascii() || str::from_utf8(text).is_ok())
-    }
-
-    /// Takes what must be a number right here.
-    pub(crate) fn plain_number(&mut self) -> Option<f64> {
-        let decimal = Decimal::parse(&self.bytes[self.at..])?;
-        self.at += decimal.len;
-        (!decimal.negative).then(|| decimal.value())
-    }
-
-    /// Whether nothing is left, not even blanks.
-    pub(crate) fn is_at_end(&self) -> bool {
-        self.at == self.bytes.len()
-    }
-
     /// Takes the next value, whatever it is.
     pub(crate) fn skip(&mut self) {
         let base = self.depth;

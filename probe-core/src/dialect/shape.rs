@@ -287,7 +287,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
     match *take {
         Take::TextOrIn(_, shape) if !json.is_string() => each(facts, reading, json, shape, false),
         Take::Text(kind) | Take::TextOrIn(kind, _) => {
-            reading.add(kind, free_string(facts, json, |text| Free::Text(written_bytes(text) > 0)));
+            reading.add(kind, free_string(facts, json, Free::Text));
         }
         Take::Thing(kind) => reading.add(kind, json.is_something().then_some(b"{}")),
         Take::In(shape) => each(facts, reading, json, shape, false),
@@ -356,7 +356,7 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
     while let Some(key) = json.key() {
         match shape.iter().find(|(word, _)| *word == key) {
             Some((_, take)) => walk(facts, reading, json, take),
-            None if json.is_string() => drop(free_string(facts, json, |_| Free::Unread)),
+            None if json.is_string() => drop(free_string(facts, json, Free::Unread)),
             None => {}
         }
     }
@@ -365,10 +365,10 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
 }
 
 /// Takes a string that may be another in an event that means the same.
-fn free_string<'a>(facts: &mut Facts, json: &mut Json<'a>, free: fn(&[u8]) -> Free) -> Option<&'a [u8]> {
-    let start = json.start();
+fn free_string<'a>(facts: &mut Facts, json: &mut Json<'a>, free: Free) -> Option<&'a [u8]> {
     let text = json.string()?;
-    facts.layout.may_differ(start, json.end(), free(text));
+    let end = json.end();
+    facts.layout.may_differ(end - text.len() - 2, end, free);
     Some(text)
 }
 
