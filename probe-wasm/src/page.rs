@@ -26,9 +26,10 @@ pub(crate) struct Place {
 
 impl Device {
     pub(crate) fn of(window: &Window) -> Self {
-        let navigator = window.navigator();
-        let agent = navigator.user_agent().unwrap_or_default();
-        Self::by(agent.as_bytes(), navigator.max_touch_points() > 1)
+        let navigator = member(window, "navigator");
+        let agent = member(&navigator, "userAgent").as_string().unwrap_or_default();
+        let touch = member(&navigator, "maxTouchPoints").as_f64() > Some(1.0);
+        Self::by(agent.as_bytes(), touch)
     }
 
     /// By the user agent string: the first word found decides, as each browser names those that it
@@ -50,14 +51,15 @@ impl Device {
 
 impl Place {
     pub(crate) fn now(window: &Window) -> Self {
-        let path = window.location().pathname().unwrap_or_default();
-        // Only Chromium has it, and web-sys only what all have.
-        let connection = member(&window.navigator(), "connection");
+        let path = member(&member(window, "location"), "pathname").as_string().unwrap_or_default();
+        // Only Chromium has it.
+        let connection = member(&member(window, "navigator"), "connection");
         Self { route: route(&path), connection: member(&connection, "effectiveType").as_string() }
     }
 }
 
-/// `undefined` where there is no such thing.
+/// `undefined` where there is no such thing. The glue of one reflection is less to load than a getter
+/// for each.
 pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     // Of anything else than an object it throws, and what throws ends the probe.
     if !object.is_object() {
