@@ -86,7 +86,7 @@ export default [
     check(`status ${status} has no body`, [status, "no body", ""], async (t) => {
       const response = await t.open("", { cache: "no-store" }, { status });
       return [response.status, response.body ? "a body" : "no body", await response.text()];
-    }, { differs: { Chromium: [status, "a body", ""], WebKit: [status, "a body", ""] } }),
+    }, { differs: { Chromium: [status, "a body", ""], Firefox: [status, "a body", ""], WebKit: [status, "a body", ""] } }),
   ),
   ...[400, 429, 500, 503].map((status) =>
     check(`status ${status} can be read like any other`, [false, status, events(1)], async (t) => {
