@@ -60,6 +60,8 @@ pub(crate) enum Take {
     Says(&'static Table<Act>),
     /// Its presence proves who the provider is.
     Proves(&'static str),
+    /// Nothing: no table has such a key.
+    Nothing,
 }
 
 /// What a token count counts.
@@ -332,6 +334,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             reading.act = reading.act.and(act);
         }
         Take::Proves(provider) => facts.provider = Some(provider),
+        Take::Nothing => drop(free_string(facts, json, Free::Unread)),
     }
 }
 
@@ -354,11 +357,8 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
     }
     let outside = (mem::take(&mut reading.said), mem::take(&mut reading.act));
     while let Some(key) = json.key() {
-        match shape.iter().find(|(word, _)| *word == key) {
-            Some((_, take)) => walk(facts, reading, json, take),
-            None if json.is_string() => drop(free_string(facts, json, Free::Unread)),
-            None => {}
-        }
+        let take = shape.iter().find(|(word, _)| *word == key).map_or(&Take::Nothing, |(_, take)| take);
+        walk(facts, reading, json, take);
     }
     let (said, act) = (reading.said.within(reading.act), reading.act.beyond_its_object());
     (reading.said, reading.act) = (outside.0.and(said), outside.1.and(act));
