@@ -2,12 +2,22 @@
 
 use anyhow::{Result, ensure};
 use beacon::{Observed, Outcome};
+use tests::Engine;
 
-use crate::Stage;
+use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_blocks_wasm_works_and_reports_its_chunks() -> Result<()> {
-    let stage = Stage::set().await?;
+    in_every_engine(blocked).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_allows_wasm_reports_everything() -> Result<()> {
+    in_every_engine(allowed).await
+}
+
+async fn blocked(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
     stage.open("?csp=strict").await?;
     let read = stage.browser.run(READ, vec!["/llm/normal/v1/chat/completions".into()]).await?;
     let ids = stage.ended_ids(1).await?;
@@ -22,9 +32,8 @@ async fn a_page_that_blocks_wasm_works_and_reports_its_chunks() -> Result<()> {
     stage.browser.close().await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_allows_wasm_reports_everything() -> Result<()> {
-    let stage = Stage::set().await?;
+async fn allowed(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
     stage.open("?csp=wasm").await?;
     stage.browser.run(READ, vec!["/llm/normal/v1/chat/completions".into()]).await?;
     let ids = stage.ended_ids(1).await?;

@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use beacon::Outcome;
-use tests::eventually;
+use tests::{Engine, eventually};
 
-use crate::Stage;
+use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_was_left_is_abandoned_with_what_was_seen() -> Result<()> {
-    let stage = Stage::set_with("settle_after_seconds = 2").await?;
+    let stage = Stage::set_with(Engine::Chromium, "settle_after_seconds = 2").await?;
     stage.open("").await?;
     stage.browser.run(START_READING, vec![]).await?;
     stage.browser.page.goto("about:blank").await?;
@@ -28,7 +28,11 @@ async fn a_stream_that_was_left_is_abandoned_with_what_was_seen() -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_browser_has_told_what_it_had_seen() -> Result<()> {
-    let stage = Stage::set().await?;
+    in_every_engine(killed).await
+}
+
+async fn killed(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
     stage.open("").await?;
     stage.browser.run(START_READING, vec![]).await?;
     // The interim report is sent soon after the first token; then the browser dies without a goodbye.

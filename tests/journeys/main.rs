@@ -15,7 +15,15 @@ mod scenarios;
 mod untouched;
 
 use anyhow::{Context, Result};
-use tests::{Browser, Collector, DemoSite};
+use tests::{Browser, Collector, DemoSite, Engine};
+
+/// The same journey in one engine after the other.
+async fn in_every_engine<F: Future<Output = Result<()>>>(journey: impl Fn(Engine) -> F) -> Result<()> {
+    for engine in Engine::ALL {
+        journey(engine).await.with_context(|| format!("in {engine}"))?;
+    }
+    Ok(())
+}
 
 /// Everything a browser journey needs.
 struct Stage {
@@ -27,18 +35,22 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Result<Self> {
-        Self::set_with("").await
+        Self::set_in(Engine::Chromium).await
+    }
+
+    async fn set_in(engine: Engine) -> Result<Self> {
+        Self::set_with(engine, "").await
     }
 
     /// With lines of configuration for the collector.
-    async fn set_with(config: &str) -> Result<Self> {
+    async fn set_with(engine: Engine, config: &str) -> Result<Self> {
         let data = tempfile::tempdir()?;
         let file = data.path().join("llm-rum.toml");
         std::fs::write(&file, config)?;
         let config = file.to_str().context("a temporary folder has a plain name")?;
         let collector = Collector::start_with(data.path(), &["--config", config]).await?;
         let demo = DemoSite::start(&collector.url).await?;
-        let browser = Browser::start().await?;
+        let browser = Browser::start_in(engine).await?;
         Ok(Self { collector, demo, browser, _data: data })
     }
 
