@@ -13,7 +13,7 @@ use serde_json::error::Category;
 use crate::config::Config;
 use crate::error::{ApiError, Reason};
 use crate::state::OpenSite;
-use crate::streams::StreamId;
+use crate::streams::{StreamId, spread};
 
 /// A report that passed every limit; only this file makes one.
 #[derive(Debug)]
@@ -137,10 +137,7 @@ fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -
 
 /// By the id alone, so that all revisions of a stream are in or out, on every collector.
 fn is_in_sample(id: StreamId, share: f64) -> bool {
-    let folded = (id as u64) ^ ((id >> 64) as u64);
-    // Ids are random, but nobody forces senders: Fibonacci hashing spreads whatever they are.
-    let spread = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
-    (spread as f64) < share * (1_u64 << 53) as f64
+    (spread(id) as f64) < share * (1_u64 << 53) as f64
 }
 
 fn parse_id(id: &str) -> Result<StreamId, Refused> {

@@ -142,6 +142,9 @@ pub struct Dedupe {
 pub struct Store {
     /// Single streams, the newest. Default 50000.
     pub streams_kept: u32,
+    /// Single streams kept beside them for `history_days`: so many of the slowest, of the failed and of all
+    /// by lot, for each site and day (UTC). Default 20; 0 keeps none.
+    pub samples: u32,
     /// One-minute windows. Default 48.
     pub windows_hours: u32,
     /// Days of hourly and daily windows, which longer ranges are answered from. Default 400.
@@ -267,7 +270,7 @@ impl Default for Dedupe {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { streams_kept: 50_000, windows_hours: 48, history_days: 400 }
+        Self { streams_kept: 50_000, samples: 20, windows_hours: 48, history_days: 400 }
     }
 }
 

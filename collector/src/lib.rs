@@ -31,6 +31,7 @@ mod origin;
 mod pace;
 mod query;
 mod rollup;
+mod samples;
 mod series;
 mod server;
 mod slo;

@@ -9,6 +9,7 @@ use beacon::StreamReport;
 use crate::config::Config;
 use crate::counts::{Counts, Handled};
 use crate::journal::At;
+use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
 use crate::store::{Changes, Loaded, StoreError};
@@ -22,6 +23,8 @@ pub(crate) trait Earlier {
     fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError>;
     /// A report from the journal.
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
+    /// The kept samples of a site and day as they were last stored.
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError>;
 }
 
 /// One minute of one series.
@@ -47,6 +50,7 @@ pub(crate) struct Rollup {
     series: Book,
     windows: HashMap<WindowKey, Dirty<Tally>>,
     totals: Vec<Dirty<Total>>,
+    samples: Samples,
     /// Position in the journal up to which everything is counted.
     applied: u64,
     pub(crate) counts: Counts,
@@ -78,6 +82,7 @@ impl Rollup {
             series: Book::new(config.limits.clone(), loaded.series),
             windows: HashMap::new(),
             totals: loaded.totals.into_iter().map(stored).collect(),
+            samples: Samples::new(config.store.samples as usize),
             applied: loaded.applied,
             counts: loaded.counts,
             config,
@@ -178,6 +183,7 @@ impl Rollup {
             windows: windows.map(|(key, window)| (*key, window.value.encode())).collect(),
             totals: totals.map(|(id, total)| (id as SeriesId, total.value.encode())).collect(),
             counts: self.counts.unstored(),
+            samples: self.samples.changes(),
             revisions,
             remembered_from: streams.first(),
             needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
@@ -189,6 +195,7 @@ impl Rollup {
     pub(crate) fn stored(&mut self, now_ms: i64) {
         self.series.mark_stored();
         self.counts.mark_stored();
+        self.samples.stored(now_ms);
         let next = self.read_streams().next();
         self.unstored_from = next;
         self.settled.clear();
@@ -207,10 +214,13 @@ impl Rollup {
         let Some(counted) = known.counted else { return Ok(Handled::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        Ok(match self.window(at, earlier)?.take_back(&report, counted.good) {
-            true => Handled::Revised,
-            false => Handled::Late,
-        })
+        if !self.window(at, earlier)?.take_back(&report, counted.good) {
+            return Ok(Handled::Late);
+        }
+        let site = report.site.as_deref().unwrap_or_default();
+        let day = |site: &str, day| earlier.samples(site, day);
+        self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
+        Ok(Handled::Revised)
     }
 
     fn settle_one(&mut self, place: Place, earlier: &impl Earlier) -> Result<(), StoreError> {
@@ -239,6 +249,7 @@ impl Rollup {
         let good = self.targets_of(report).met_by(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         self.window(at, earlier)?.add(report, good);
+        self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.totalled {
             let total = self.total(stream.series);
             total.changed = true;
@@ -321,6 +332,10 @@ mod tests {
 
         fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
             Ok(self.reports.get(&at.position).cloned())
+        }
+
+        fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+            Ok(Vec::new())
         }
     }
 

@@ -7,6 +7,7 @@ mod listing;
 mod pieces;
 pub(crate) mod read;
 mod remembered;
+mod samples;
 mod sqlite;
 mod sums;
 
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use crate::codec::UnreadableBlob;
 use crate::counts::{CountKey, Counts};
 use crate::rollup::WindowKey;
+use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
 use crate::totals::Total;
@@ -25,6 +27,7 @@ pub(crate) use listing::Listing;
 pub(crate) use read::{
     Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
 };
+pub(crate) use samples::SamplesAsked;
 pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
 pub(crate) use sums::LENGTHS;
 
@@ -35,6 +38,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) windows: Vec<(WindowKey, Vec<u8>)>,
     pub(crate) totals: Vec<(SeriesId, Vec<u8>)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
+    pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Vec<(Place, Stream)>,
     /// Revisions before this place are forgotten.
     pub(crate) remembered_from: Place,

@@ -89,6 +89,9 @@ impl Config {
                 found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
             }
         }
+        if self.store.samples > MOST_SAMPLES {
+            found.add("store.samples", "is over 1000 a day", "write a number from 0 to 1000");
+        }
         if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
             let problem = "is not below `dedupe.minutes`, so open streams would be lost";
             found.add("settle_after_seconds", problem, "lower it, or raise `dedupe.minutes`");
@@ -160,5 +163,7 @@ fn is_word(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
+/// Each is a report in memory until it is stored, and a row for as long as there is history.
+const MOST_SAMPLES: u32 = 1_000;
 const NO_WORD: &str = "is no word that can stand in an address";
 const WORD: &str = "write 1 to 64 of the characters A-Z a-z 0-9 . _ -";

@@ -12,7 +12,7 @@ use super::compare::Comparison;
 use super::heatmap::Heatmap;
 use super::histogram::Spread;
 use super::parameter::{
-    AGAINST, BY, COMMON, CURSOR, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, STEP, STREAMS,
+    AGAINST, BY, COMMON, CURSOR, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
 };
 use super::summary::Summary;
 use super::timeseries::Timeseries;
@@ -71,7 +71,7 @@ const ROUTES: [Route; 7] = [
     Route {
         path: "/v1/streams",
         about: "Single streams, newest first; of all times unless a range is given.",
-        own: &[STREAMS, CURSOR, OUTCOME],
+        own: &[STREAMS, CURSOR, OUTCOME, SAMPLE],
         answer: page,
     },
 ];

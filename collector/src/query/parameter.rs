@@ -94,6 +94,13 @@ pub(crate) const OUTCOME: Parameter = word(
     "Only streams that ended so.",
 );
 
+pub(crate) const SAMPLE: Parameter = word(
+    "sample",
+    &["slowest", "failed", "uniform"],
+    "Of those kept for each site and day beside the newest: the slowest first, or the newest of the failed \
+     or of all, by lot.",
+);
+
 /// The year 5138; beyond it arithmetic could overflow.
 pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
 

@@ -6,19 +6,21 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
-use super::parameter::{CURSOR, OUTCOME, STREAMS};
+use super::parameter::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::bad;
 use super::{ApiError, Params, Reason};
+use crate::samples::Sample;
 use crate::state::AppState;
-use crate::store::{StoredStream, StreamsAsked};
+use crate::store::{SamplesAsked, StoredStream, StreamsAsked};
 use crate::streams::Place;
 
-/// Answers with the newest streams of a filter, of all that are kept unless a range is asked for.
+/// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
+/// is asked for.
 pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[STREAMS, CURSOR, OUTCOME])?;
+    params.only(&[STREAMS, CURSOR, OUTCOME, SAMPLE])?;
     let range = params.has_range().then(|| params.range(&state)).transpose()?;
     let limit = params.limit()?;
-    let before = params.number("cursor")?;
+    let cursor = params.number("cursor")?;
     let outcome = match params.get("outcome") {
         None => None,
         Some(word) => Some(
@@ -28,15 +30,21 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
                 .ok_or_else(|| bad("`outcome` is none that a stream can have"))?,
         ),
     };
-    let asked = StreamsAsked {
-        filter: params.filter(),
-        outcome,
-        received_ms: range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)),
-        before: before.map_or(Place::MAX, i64::cast_unsigned),
-        limit,
+    let (filter, received_ms) =
+        (params.filter(), range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)));
+    let page = match sample(&params)? {
+        Some(sample) => {
+            let skip = cursor.unwrap_or(0);
+            let asked = SamplesAsked { sample, filter, outcome, received_ms, skip, limit };
+            state.reader().run(move |store| asked.page(store)).await?
+        }
+        None => {
+            let before = cursor.map_or(Place::MAX, i64::cast_unsigned);
+            let asked = StreamsAsked { filter, outcome, received_ms, before, limit };
+            let listing = state.listing().clone();
+            state.reader().run(move |store| listing.newest(store, &asked)).await?
+        }
     };
-    let listing = state.listing().clone();
-    let page = state.reader().run(move |store| listing.newest(store, &asked)).await?;
     let streams: Vec<_> = page.streams.iter().map(object).collect();
     let next = page.next.map_or("null".to_owned(), |place| format!("\"{place}\""));
     Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
@@ -51,8 +59,14 @@ pub(crate) async fn stream(
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
     let listing = state.listing().clone();
-    let found = state.reader().run(move |_| listing.one(id)).await?;
+    let found = state.reader().run(move |store| listing.one(store, id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
+}
+
+fn sample(params: &Params) -> Result<Option<Sample>, ApiError> {
+    let Some(word) = params.get("sample") else { return Ok(None) };
+    let known = Sample::ALL.into_iter().find(|known| known.as_str() == word);
+    known.map(Some).ok_or_else(|| bad("`sample` is one of slowest, failed, uniform"))
 }
 
 /// The stored report is a JSON object: what is added goes before its closing brace.

@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 3] = [
+const LAYOUTS: [&str; 4] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -63,5 +63,12 @@ const LAYOUTS: [&str; 3] = [
     INSERT OR IGNORE INTO spans (length, start, changes, summed)
         SELECT DISTINCT 5, minute / 5 * 5, 1, 0 FROM windows
         UNION SELECT DISTINCT 1440, minute / 1440 * 1440, 1, 0 FROM windows;
+",
+    "
+    CREATE TABLE samples (
+        day INTEGER NOT NULL, stream BLOB NOT NULL, series INTEGER NOT NULL, kinds INTEGER NOT NULL,
+        outcome TEXT NOT NULL, waited_ms REAL, received_ms INTEGER NOT NULL, report TEXT NOT NULL,
+        PRIMARY KEY (day, stream));
+    CREATE INDEX samples_by_stream ON samples (stream);
 ",
 ];

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, named_params};
 
-use super::StoreError;
 use super::read::{Filter, IN_FILTER, Page, StoredStream, StreamsAsked};
+use super::{StoreError, samples};
 use crate::journal::Segments;
 use crate::series::SeriesId;
 use crate::streams::{Place, Stream, StreamId, Streams};
@@ -50,10 +50,15 @@ impl Listing {
         Ok(Page { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// One stored report.
-    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+    /// One stored report: of the newest, or of the samples.
+    pub(crate) fn one(
+        &self,
+        connection: &Connection,
+        id: StreamId,
+    ) -> Result<Option<StoredStream>, StoreError> {
         let found = self.streams().get(id);
-        found.map_or(Ok(None), |(_, stream)| self.read(&stream))
+        let newest = found.map_or(Ok(None), |(_, stream)| self.read(&stream))?;
+        newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
     }
 
     /// `None` when the journal let go of it just now.

@@ -14,11 +14,12 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::checkpoint::Checkpointer;
 use super::sums::{Summer, touch};
-use super::{Changes, Loaded, StoreError, layout, remembered};
+use super::{Changes, Loaded, StoreError, layout, remembered, samples};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
 use crate::journal::{At, Segments};
 use crate::rollup::{Earlier, MINUTE_MS, WindowKey};
+use crate::samples::Kept;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
 use crate::tally::Tally;
@@ -84,6 +85,7 @@ impl Writer {
         write_series(&transaction, &changes.series)?;
         write_counted(&transaction, changes)?;
         write_revisions(&transaction, changes)?;
+        samples::write(&transaction, &changes.samples)?;
         transaction
             .prepare_cached(
                 "UPDATE journal SET applied = ?1, remembered_from = ?2
@@ -172,6 +174,10 @@ impl Earlier for Writer {
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
         let json = self.segments.read(at)?;
         Ok(json.and_then(|json| serde_json::from_slice(&json).ok()))
+    }
+
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+        samples::of_day(&self.connection, site, day)
     }
 }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::StoreError;
 use super::read::Filter;
+use super::{StoreError, samples};
 use crate::config;
 use crate::series::Series;
 use crate::tally::Tally;
@@ -271,7 +271,7 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
     for length in [HOUR, DAY] {
         drop_sums(connection, length, 0, too_old)?;
     }
-    Ok(())
+    samples::drop_before(connection, too_old.div_euclid(DAY))
 }
 
 /// Drops the sums of a length that begin from the first minute up to, not including, the second.

@@ -277,7 +277,7 @@ proptest! {
         route in prop::sample::select(vec![
             "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "streams",
         ]),
-        query in "((range|from|to|step|metric|limit|cursor|outcome|site|by|against|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
+        query in "((range|from|to|step|metric|limit|cursor|outcome|sample|site|by|against|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }

@@ -1,0 +1,144 @@
+//! Rows of the kept samples: choices of `samples.rs` come in, reports go out, the slowest or the newest first.
+
+use beacon::Outcome;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
+
+use super::StoreError;
+use super::read::{Filter, IN_FILTER, Page, StoredStream};
+use crate::samples::{Kept, Sample, SampleChanges, day_of};
+use crate::streams::StreamId;
+
+/// Which kept samples are asked for.
+pub(crate) struct SamplesAsked {
+    pub(crate) sample: Sample,
+    pub(crate) filter: Filter,
+    pub(crate) outcome: Option<Outcome>,
+    /// Arrived from the first up to, not including, the second.
+    pub(crate) received_ms: (i64, i64),
+    /// So many were on the pages before.
+    pub(crate) skip: i64,
+    pub(crate) limit: usize,
+}
+
+impl SamplesAsked {
+    /// The slowest first; of the others the newest.
+    pub(crate) fn page(&self, connection: &Connection) -> Result<Page, StoreError> {
+        let order = match self.sample {
+            Sample::Slowest => "waited_ms",
+            Sample::Failed | Sample::Uniform => "received_ms",
+        };
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT report, received_ms FROM samples JOIN series ON series.id = series
+             WHERE day BETWEEN :first AND :last AND kinds & :kind
+               AND received_ms >= :from AND received_ms < :to
+               AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
+             ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
+        ))?;
+        let Filter { site, use_case, provider, model } = &self.filter;
+        let (from, to) = self.received_ms;
+        let asked = named_params! {
+            ":first": day_of(from), ":last": day_of(to), ":kind": self.sample.bit(), ":from": from, ":to": to,
+            ":outcome": self.outcome.map(Outcome::as_str), ":limit": self.limit as i64 + 1,
+            ":skip": self.skip, ":site": site, ":use_case": use_case, ":provider": provider,
+            ":model": model,
+        };
+        let mut streams = statement.query_map(asked, stored)?.collect::<Result<Vec<_>, _>>()?;
+        let more = streams.len() > self.limit;
+        streams.truncate(self.limit);
+        let next = more.then(|| self.skip.cast_unsigned() + self.limit as u64);
+        Ok(Page { streams, next })
+    }
+}
+
+/// One of them.
+pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+    let query = "SELECT report, received_ms FROM samples WHERE stream = ?1 ORDER BY day DESC LIMIT 1";
+    Ok(connection.prepare_cached(query)?.query_row([id.to_be_bytes()], stored).optional()?)
+}
+
+/// The samples of a site and day.
+pub(super) fn of_day(connection: &Connection, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT stream, kinds, waited_ms FROM samples
+         WHERE day = ?1 AND series IN (SELECT id FROM series WHERE site = ?2)",
+    )?;
+    let rows = statement.query_map(params![day, site], |row| {
+        let id = StreamId::from_be_bytes(row.get(0)?);
+        Ok(Kept { id, kinds: row.get(1)?, waited_ms: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn write(transaction: &Transaction<'_>, changes: &SampleChanges<'_>) -> rusqlite::Result<()> {
+    let mut delete = transaction.prepare_cached("DELETE FROM samples WHERE day = ?1 AND stream = ?2")?;
+    for (day, id) in changes.gone {
+        delete.execute(params![day, id.to_be_bytes()])?;
+    }
+    let mut insert = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO samples (day, stream, kinds, waited_ms, series, outcome, received_ms, report)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    let mut update =
+        transaction.prepare_cached("UPDATE samples SET kinds = ?3 WHERE day = ?1 AND stream = ?2")?;
+    for (day, kept, row) in &changes.kept {
+        let id = kept.id.to_be_bytes();
+        match row {
+            None => update.execute(params![day, id, kept.kinds])?,
+            Some(row) => insert.execute(params![
+                day,
+                id,
+                kept.kinds,
+                kept.waited_ms,
+                row.series,
+                row.outcome.as_str(),
+                row.received_ms,
+                row.report,
+            ])?,
+        };
+    }
+    Ok(())
+}
+
+/// Drops those of the days before this one.
+pub(super) fn drop_before(connection: &Connection, day: i64) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM samples WHERE day < ?1")?.execute([day])?;
+    Ok(())
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
+    Ok(StoredStream { json: row.get(0)?, received_ms: row.get(1)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout;
+    use super::*;
+    use crate::samples::Row;
+
+    #[test]
+    fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.sqlite");
+        let mut connection = Connection::open(&file).unwrap();
+        layout::migrate(&mut connection, &file).unwrap();
+        connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm')", []).unwrap();
+        let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
+        let all = [kept(1), kept(2), kept(3)];
+        let report = || "{}".to_owned();
+        let row = Row { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
+        let changes = SampleChanges {
+            gone: &[],
+            kept: all.iter().zip([7, 8, 8]).map(|(kept, day)| (day, kept, Some(&row))).collect(),
+        };
+        let transaction = connection.transaction().unwrap();
+        write(&transaction, &changes).unwrap();
+        write(&transaction, &SampleChanges { gone: &[(8, 3)], kept: Vec::new() }).unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(of_day(&connection, "shop", 7).unwrap(), [kept(1)]);
+        drop_before(&connection, 8).unwrap();
+        assert_eq!(of_day(&connection, "shop", 7).unwrap(), []);
+        assert_eq!(of_day(&connection, "shop", 8).unwrap(), [kept(2)]);
+        assert_eq!(of_day(&connection, "else", 8).unwrap(), []);
+        assert!(one(&connection, 1).unwrap().is_none() && one(&connection, 2).unwrap().is_some());
+    }
+}
