@@ -1,6 +1,7 @@
 //! The journeys: what a user of the product would do, done for real, one concern per module.
 //!
-//! Run by `cargo xtask test`, one at a time: two browsers on two cores would measure each other.
+//! Run by `cargo xtask test`, one at a time. Those that compare what happened run in the three engines side
+//! by side; those that measure times have the machine for themselves.
 
 mod accuracy;
 mod conformance;
@@ -14,14 +15,17 @@ mod prometheus;
 mod scenarios;
 mod untouched;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tests::{Browser, Collector, DemoSite, Engine};
 
-/// The same journey in one engine after the other.
+/// The same journey in every engine, side by side. A failure in one does not end the others.
 async fn in_every_engine<F: Future<Output = Result<()>>>(journey: impl Fn(Engine) -> F) -> Result<()> {
-    for engine in Engine::ALL {
-        journey(engine).await.with_context(|| format!("in {engine}"))?;
-    }
+    let [one, two, three] = Engine::ALL.map(|engine| {
+        let journey = journey(engine);
+        async move { journey.await.err().map(|error| format!("in {engine}: {error:#}")) }
+    });
+    let failures: Vec<_> = <[_; 3]>::from(tokio::join!(one, two, three)).into_iter().flatten().collect();
+    ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
 }
 
