@@ -99,6 +99,8 @@ export interface ProbeOptions {
    * reports each attempt as a violation.
    */
   wasmUrl?: string | false;
+  /** What `llm-rum.wasm` must be, as in the `integrity` of a tag. One that is not it is not run. */
+  wasmIntegrity?: string;
   /** Whether to watch the page's own `fetch`. Default true; `false` leaves it to `wrapFetch`. */
   patchFetch?: boolean;
   /**

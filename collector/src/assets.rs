@@ -1,5 +1,5 @@
-//! What browsers load: a path comes in, goes out the dashboard or the probe, embedded in the binary
-//! when it was built. In debug builds they are read from their folders.
+//! What browsers load: a path comes in, goes out a file of the dashboard, embedded in the binary when it was
+//! built. In debug builds it is read from its folder.
 
 use std::borrow::Cow;
 
@@ -10,30 +10,17 @@ use axum::response::{Html, IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::error::{ApiError, Reason};
-use crate::ingest::RESOURCE_POLICY;
-
-#[derive(RustEmbed)]
-#[folder = "../probe-wasm/dist"]
-#[allow_missing = true]
-struct Probe;
 
 #[derive(RustEmbed)]
 #[folder = "../www/dist"]
 #[allow_missing = true]
 struct Dashboard;
 
-/// The probe, for pages of any origin.
-pub(crate) async fn probe(uri: Uri, headers: HeaderMap) -> Response {
-    let name = uri.path().trim_start_matches('/');
-    let Some(file) = Probe::get(name) else {
-        let message = "this binary was built without the probe: run `cargo xtask build` and build it again";
-        return ApiError::new(Reason::NotFound, message).into_response();
-    };
-    // Pages name it without a version: an hour bounds how long an old one lives.
-    let mut response = serve(name, file, "public, max-age=3600", &headers);
-    response.headers_mut().insert("access-control-allow-origin", HeaderValue::from_static("*"));
-    response.headers_mut().insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
-    response
+/// A file on its way to a browser.
+pub(crate) struct Asset {
+    content_type: &'static str,
+    content: Body,
+    etag: String,
 }
 
 /// The dashboard and its files.
@@ -47,47 +34,54 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
     };
     match Dashboard::get(name) {
         // Vite names the files in `assets` after their content.
-        Some(file) if name.starts_with("assets/") => {
-            serve(name, file, "public, max-age=31536000, immutable", &headers)
+        Some(file) if name.starts_with("assets/") => Asset::embedded(name, file).serve(IMMUTABLE, &headers),
+        Some(file) => {
+            secured(Asset::embedded(name, file).serve("no-cache", &headers), CONTENT_SECURITY_POLICY)
         }
-        Some(file) => secured(serve(name, file, "no-cache", &headers)),
-        None if name == "index.html" => secured(Html(WITHOUT_DASHBOARD).into_response()),
+        None if name == "index.html" => {
+            secured(Html(WITHOUT_DASHBOARD).into_response(), CONTENT_SECURITY_POLICY)
+        }
         None => ApiError::new(Reason::NotFound, "no such route").into_response(),
     }
 }
 
-fn serve(name: &str, file: EmbeddedFile, cache: &'static str, asked: &HeaderMap) -> Response {
-    let etag = etag(&file);
-    let known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes());
-    let content = match file.data {
-        _ if known => Body::empty(),
-        Cow::Borrowed(bytes) => Body::from(bytes),
-        Cow::Owned(bytes) => Body::from(bytes),
-    };
-    let mut response = Response::new(content);
-    if known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
+impl Asset {
+    pub(crate) fn new(name: &str, content: impl Into<Body>, etag: String) -> Self {
+        Self { content_type: content_type(name), content: content.into(), etag }
     }
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(name)));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
-    headers.insert(NO_SNIFF.0, NO_SNIFF.1);
-    if let Ok(etag) = HeaderValue::from_str(&etag) {
-        headers.insert(ETAG, etag);
+
+    pub(crate) fn embedded(name: &str, file: EmbeddedFile) -> Self {
+        let hash = file.metadata.sha256_hash();
+        let start: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let content = match file.data {
+            Cow::Borrowed(bytes) => Body::from(bytes),
+            Cow::Owned(bytes) => Body::from(bytes),
+        };
+        Self::new(name, content, format!("\"{start}\""))
     }
-    response
+
+    /// To who `asked`, unless they have it already.
+    pub(crate) fn serve(self, cache: &'static str, asked: &HeaderMap) -> Response {
+        let known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == self.etag.as_bytes());
+        let mut response = Response::new(if known { Body::empty() } else { self.content });
+        if known {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+        headers.insert(NO_SNIFF.0, NO_SNIFF.1);
+        if let Ok(etag) = HeaderValue::from_str(&self.etag) {
+            headers.insert(ETAG, etag);
+        }
+        response
+    }
 }
 
-fn etag(file: &EmbeddedFile) -> String {
-    let hash = file.metadata.sha256_hash();
-    let start: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{start}\"")
-}
-
-/// Nothing but what this server serves may run on or be loaded by the page, and nobody may frame it.
-fn secured(mut response: Response) -> Response {
+/// What `policy` allows may run on or be loaded by the page, and nobody may frame it.
+pub(crate) fn secured(mut response: Response, policy: &'static str) -> Response {
     let headers = response.headers_mut();
-    headers.insert("content-security-policy", HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    headers.insert("content-security-policy", HeaderValue::from_static(policy));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert(NO_SNIFF.0, NO_SNIFF.1);
@@ -104,15 +98,21 @@ fn content_type(name: &str) -> &'static str {
         "svg" => "image/svg+xml",
         "png" => "image/png",
         "ico" => "image/x-icon",
+        "tgz" => "application/gzip",
         "woff2" => "font/woff2",
         "ts" | "txt" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }
 
+/// For what has its version in its address.
+pub(crate) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+pub(crate) const HOUR: &str = "public, max-age=3600";
+
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
 
+/// Nothing but what this server serves.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -25,7 +25,7 @@ macro_rules! reasons {
                 match self { $(Self::$name => $code,)* }
             }
 
-            const fn status(self) -> StatusCode {
+            pub(crate) const fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
         }
@@ -138,6 +138,10 @@ pub(crate) struct ApiError {
 impl ApiError {
     pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         Self { reason, message: message.into(), retry_after: reason.retry_after() }
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Says when trying again helps. A `Retry-After` is in whole seconds: it rounds up.

@@ -29,12 +29,14 @@ mod network;
 mod normal;
 mod origin;
 mod pace;
+mod probe;
 mod query;
 mod rollup;
 mod samples;
 mod series;
 mod server;
 mod slo;
+mod snippet;
 mod state;
 mod store;
 mod streams;
@@ -86,11 +88,16 @@ pub fn app(state: AppState) -> Router {
         .route("/openapi.json", get(query::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/llm-rum.js", get(assets::probe))
-        .route("/llm-rum.mjs", get(assets::probe))
-        .route("/llm-rum.wasm", get(assets::probe))
-        .route("/llm-rum.d.ts", get(assets::probe))
-        .route("/stub.js", get(assets::probe))
+        .route("/llm-rum.js", get(probe::latest))
+        .route("/llm-rum.mjs", get(probe::latest))
+        .route("/llm-rum.wasm", get(probe::latest))
+        .route("/llm-rum.d.ts", get(probe::latest))
+        .route("/llm-rum.tgz", get(probe::latest))
+        .route("/stub.js", get(probe::latest))
+        .route("/probe/{version}/{name}", get(probe::versioned))
+        .route("/snippet", get(snippet::page))
+        .route("/snippet.json", get(snippet::json))
+        .route("/snippet.css", get(snippet::style))
         .fallback(assets::dashboard)
         .method_not_allowed_fallback(wrong_method);
     open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)

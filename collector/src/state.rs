@@ -13,6 +13,7 @@ use crate::counts::Door;
 use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
 use crate::pace::{NetworkPaces, SitePace};
+use crate::probe::Probes;
 use crate::store::{Listing, Reader, StoreError};
 
 /// Shared by all handlers.
@@ -31,6 +32,7 @@ struct Shared {
     listing: Listing,
     door: Arc<Door>,
     health: Arc<Health>,
+    probes: Probes,
 }
 
 /// A site that beacons come for.
@@ -67,6 +69,7 @@ impl Collector {
             room: Room::new(config.ingest.bodies_bytes),
             reader: Reader::new(&config.data),
             listing,
+            probes: Probes::open(&config.data),
             config,
             journal,
             door,
@@ -109,6 +112,10 @@ impl AppState {
 
     pub(crate) fn site(&self, key: &str) -> Option<&OpenSite> {
         self.0.keys.get(key).map(|&at| &self.0.sites[at])
+    }
+
+    pub(crate) fn probes(&self) -> &Probes {
+        &self.0.probes
     }
 
     pub(crate) fn networks(&self) -> &NetworkPaces {

@@ -27,7 +27,7 @@ function idleProbe() {
 }
 
 function createProbe(options) {
-  const { collector, site, wasmUrl, useCase, provider, release, patchFetch = true, isStream } = options;
+  const { collector, site, wasmUrl, wasmIntegrity, useCase, provider, release, patchFetch = true, isStream } = options;
   const strings = { collector, site, useCase: useCase ?? "", provider: provider ?? "", release: release ?? "" };
   for (const name in strings)
     if (typeof strings[name] != "string") throw new TypeError(`llm-rum: option \`${name}\` is not a string`);
@@ -105,7 +105,7 @@ function createProbe(options) {
     // Where this fails, by a CSP above all, chunks are still seen.
     try {
       if (!wasmUrl) throw new TypeError("no wasm is wanted");
-      const response = await tap.native.call(window, wasmUrl);
+      const response = await tap.native.call(window, wasmUrl, { integrity: wasmIntegrity });
       const module = await WebAssembly.compile(await response.arrayBuffer());
       return createWatcher(module, facts, wake);
     } catch {

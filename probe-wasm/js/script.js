@@ -3,7 +3,7 @@
 import { startProbe } from "./probe.js";
 
 const tag = document.currentScript;
-const { site, useCase, provider, release, collector = new URL(tag.src).origin } = tag.dataset;
 const start = (options) => startProbe({ wasmUrl: new URL("llm-rum.wasm", tag.src).href, ...options });
+const options = { collector: new URL(tag.src).origin, ...tag.dataset };
 
-window.llmRum = { start, probe: site ? start({ collector, site, useCase, provider, release }) : undefined };
+window.llmRum = { start, probe: options.site && start(options) };

@@ -9,6 +9,7 @@ mod crash;
 mod csp;
 mod dashboard;
 mod hostile;
+mod install;
 mod leaving;
 mod openapi;
 mod prometheus;
@@ -63,9 +64,14 @@ impl Stage {
         self.browser.page.goto(&format!("{}/{query}", self.demo.url)).await?;
         let probed = !query.contains("probe=off");
         if probed {
-            self.browser.run(KEEP_REPORTS, vec![]).await?;
+            self.keep_reports().await?;
         }
         Ok(())
+    }
+
+    /// Waits for the probe of the page that is open, and keeps what it tells.
+    async fn keep_reports(&self) -> Result<()> {
+        self.browser.run(KEEP_REPORTS, vec![]).await.map(drop)
     }
 
     /// Waits until the probe has told the page of `count` ended streams; gives back their ids.

@@ -3,12 +3,14 @@
 //!
 //! The binaries come from `cargo xtask build`; without them a journey fails and says so.
 
+mod app_page;
 mod browser;
 mod conformance;
 mod engine;
 mod process;
 mod world;
 
+pub use app_page::AppPage;
 pub use browser::Browser;
 pub use conformance::{ConformanceServer, Row, Table, conformance};
 pub use engine::Engine;

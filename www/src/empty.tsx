@@ -19,6 +19,9 @@ function NeverAny() {
         <code>{snippet}</code>
       </pre>
       <p>
+        <a href="snippet">The same with integrity hashes</a>, a content security policy, and for npm.
+      </p>
+      <p>
         Then ask the model something. The answer shows here a few seconds after it ends, without a word of its
         text: only how it arrived.
       </p>

@@ -15,7 +15,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use self::shrink::Addresses;
 use crate::artefacts::target_dir;
-use crate::run::run;
+use crate::run::{output, run};
 
 /// Builds everything in `probe-wasm/dist`.
 pub(crate) fn build(root: &Path) -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         bundle(&package, &made, &package.join("js").join(entry), &package.join(file), format)?;
     }
     fs::copy(package.join("llm-rum.d.ts"), dist.join("llm-rum.d.ts"))?;
-    Ok(())
+    pack(&package, &made, &dist)
 }
 
 /// Bytes of what pages download.
@@ -145,6 +145,15 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
     run(tool(package, "terser").args(TERSER).arg("-o").args([output, output]))
 }
 
+/// The npm package as one file, which npm installs from the collector's address.
+fn pack(package: &Path, made: &Path, dist: &Path) -> Result<()> {
+    let mut npm = Command::new("npm");
+    npm.current_dir(package).args(["pack", "--silent", "--pack-destination"]).arg(made);
+    let name = output(&mut npm)?;
+    fs::copy(made.join(name.trim()), dist.join("llm-rum.tgz")).context("npm has packed nothing")?;
+    Ok(())
+}
+
 fn measure(name: &'static str, path: &Path) -> Result<FileSize> {
     let output = Command::new("node")
         .args([OsStr::new("-e"), OsStr::new(MEASURE), path.as_os_str()])
@@ -212,7 +221,8 @@ const WASM_OPT: [&str; 20] = [
     "--dealign",
 ];
 
-const TERSER: [&str; 4] = ["--compress", "--mangle", "--ecma", "2022"];
+const TERSER: [&str; 5] =
+    ["--compress", "passes=3,unsafe_arrows,toplevel,keep_fargs=false", "--mangle", "--ecma", "2022"];
 
 const MEASURE: &str = "const zlib = require('node:zlib');
 const bytes = require('node:fs').readFileSync(process.argv[1]);

@@ -16,3 +16,4 @@ mod refusals;
 mod running;
 mod samples;
 mod seeds;
+mod snippet;

@@ -1,0 +1,218 @@
+//! The probe that pages load: the files that this binary carries, and those that earlier ones did. A page
+//! names them with their integrity, so they are served as long as pages may.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use axum::extract::{self, State};
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+use crate::assets::{Asset, HOUR, IMMUTABLE};
+use crate::error::{ApiError, Reason};
+use crate::ingest::RESOURCE_POLICY;
+use crate::state::AppState;
+
+#[derive(RustEmbed)]
+#[folder = "../probe-wasm/dist"]
+#[allow_missing = true]
+struct Built;
+
+/// One file of it, as it is served.
+pub(crate) struct ProbeFile(EmbeddedFile);
+
+/// What pages name with its version: this binary's and those before it.
+pub(crate) struct Probes {
+    version: String,
+    earlier: Vec<Kept>,
+}
+
+/// One file that an earlier binary carried.
+struct Kept {
+    version: String,
+    name: &'static str,
+    content: Bytes,
+}
+
+/// The probe of this binary, for pages of any origin.
+pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
+    let name = uri.path().trim_start_matches('/');
+    match Built::get(name) {
+        // Pages name it without a version: an hour bounds how long an old one lives.
+        Some(file) => to_any_page(Asset::embedded(name, file).serve(HOUR, &headers)),
+        None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
+    }
+}
+
+/// The probe of one version, for pages of any origin.
+pub(crate) async fn versioned(
+    State(state): State<AppState>,
+    extract::Path((version, name)): extract::Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    match state.probes().find(&version, &name) {
+        Some(asset) => to_any_page(asset.serve(IMMUTABLE, &headers)),
+        None => {
+            let message =
+                "this version of the probe is no longer served: `/snippet` has the line for today's";
+            to_any_page(ApiError::new(Reason::NotFound, message).into_response())
+        }
+    }
+}
+
+fn to_any_page(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert("access-control-allow-origin", HeaderValue::from_static("*"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    response
+}
+
+impl ProbeFile {
+    /// `None` where this binary was built without the probe.
+    pub(crate) fn get(name: &str) -> Option<Self> {
+        Built::get(name).map(Self)
+    }
+
+    /// As the `integrity` of a tag and a policy's hash have it.
+    pub(crate) fn integrity(&self) -> String {
+        format!("sha256-{}", BASE64_STANDARD.encode(self.0.metadata.sha256_hash()))
+    }
+
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0.data)
+    }
+}
+
+impl Probes {
+    /// Keeps this binary's files in the collector's folder for those that come after it, and reads what
+    /// those before it have left there.
+    pub(crate) fn open(data: &Path) -> Self {
+        let version = version().unwrap_or_default();
+        let folder = data.join("probe");
+        // Without it the collector still does all else.
+        let keep = || -> io::Result<Vec<Kept>> {
+            if !version.is_empty() {
+                keep(&folder.join(&version))?;
+            }
+            read_earlier(&folder, &version)
+        };
+        let earlier = keep().unwrap_or_else(|error| {
+            tracing::warn!(%error, "Earlier versions of the probe cannot be kept in `{}`", folder.display());
+            Vec::new()
+        });
+        Self { version, earlier }
+    }
+
+    /// Names this binary's script and Wasm, and changes with either.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn find(&self, version: &str, name: &str) -> Option<Asset> {
+        let name = VERSIONED.into_iter().find(|known| *known == name)?;
+        if version == self.version {
+            return Some(Asset::embedded(name, Built::get(name)?));
+        }
+        let kept = self.earlier.iter().find(|kept| kept.version == version && kept.name == name)?;
+        // The address names the content, so the version is the tag as well.
+        Some(Asset::new(name, kept.content.clone(), format!("\"{version}\"")))
+    }
+}
+
+fn version() -> Option<String> {
+    let hashes = VERSIONED.map(|name| Built::get(name).map(|file| file.metadata.sha256_hash()));
+    let mut version = String::new();
+    for hash in hashes {
+        version.extend(hash?[..4].iter().map(|byte| format!("{byte:02x}")));
+    }
+    Some(version)
+}
+
+fn keep(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for name in VERSIONED {
+        let Some(file) = Built::get(name) else { continue };
+        // Whole or not at all: another start may read it meanwhile.
+        let unfinished = folder.join(format!("{name}.part"));
+        fs::write(&unfinished, &file.data)?;
+        fs::rename(unfinished, folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// The newest of them; what is older goes.
+fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut versions: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let script = path.join(VERSIONED[0]);
+        if let Ok(written) = script.metadata().and_then(|script| script.modified()) {
+            versions.push((written, path));
+        }
+    }
+    versions.sort_by(|one, other| other.cmp(one));
+    for (_, old) in versions.drain(versions.len().min(MAX_VERSIONS)..) {
+        fs::remove_dir_all(old)?;
+    }
+    let mut kept = Vec::new();
+    for (_, path) in versions {
+        let Some(version) = path.file_name().and_then(|name| name.to_str()).filter(|it| *it != current)
+        else {
+            continue;
+        };
+        for name in VERSIONED {
+            let content = fs::read(path.join(name))?.into();
+            kept.push(Kept { version: version.to_owned(), name, content });
+        }
+    }
+    Ok(kept)
+}
+
+/// What a page loads by names with a version.
+const VERSIONED: [&str; 2] = ["llm-rum.js", "llm-rum.wasm"];
+/// An update a week for half a year.
+const MAX_VERSIONS: usize = 26;
+
+/// Why the probe is not there.
+pub(crate) const WITHOUT_PROBE: &str =
+    "this binary was built without the probe: run `cargo xtask build` and build it again";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leave(folder: &Path, version: &str, seconds: u64) {
+        let at = folder.join("probe").join(version);
+        fs::create_dir_all(&at).unwrap();
+        for name in VERSIONED {
+            let path = at.join(name);
+            fs::write(&path, format!("{name} of {version}")).unwrap();
+            let written = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_earlier_binaries_carried_is_served_and_the_oldest_goes() {
+        let data = tempfile::tempdir().unwrap();
+        for number in 0..30 {
+            leave(data.path(), &format!("{number:016x}"), number);
+        }
+        let probes = Probes::open(data.path());
+        assert!(probes.find("000000000000001d", "llm-rum.js").is_some());
+        assert!(probes.find("000000000000001d", "stub.js").is_none());
+        assert!(probes.find("0000000000000000", "llm-rum.js").is_none());
+        assert!(probes.find("../0000000000000", "llm-rum.js").is_none());
+        assert!(fs::read_dir(data.path().join("probe")).unwrap().count() <= MAX_VERSIONS);
+    }
+}

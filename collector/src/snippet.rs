@@ -1,0 +1,224 @@
+//! `/snippet`: a site key and the address that browsers reach this collector by come in; all that a page
+//! needs to load the probe goes out, as a page for people and as JSON for programs. Integrity hashes are
+//! those of the very bytes that this binary serves.
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::header::{CACHE_CONTROL, HOST};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{Html, IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::assets::{Asset, HOUR, secured};
+use crate::error::{ApiError, Reason};
+use crate::origin::{Origin, is_loopback_host};
+use crate::probe::{ProbeFile, WITHOUT_PROBE};
+use crate::state::AppState;
+
+/// What is asked for. Without a site the page asks back.
+#[derive(Default, Deserialize)]
+pub(crate) struct Asked {
+    site: Option<String>,
+    /// Where browsers reach this collector, when the request does not say it.
+    collector: Option<String>,
+}
+
+/// All that a page needs.
+#[derive(Serialize)]
+struct Snippet {
+    collector: String,
+    site: String,
+    /// The line for the page's head.
+    tag: String,
+    script: File,
+    wasm: File,
+    stub: Stub,
+    csp: Policy,
+    npm: Package,
+}
+
+/// Something that a page loads.
+#[derive(Serialize)]
+struct File {
+    url: String,
+    integrity: String,
+}
+
+/// What may stand inline before everything else in the page.
+#[derive(Serialize)]
+struct Stub {
+    tag: String,
+    /// As `script-src` names it.
+    csp: String,
+}
+
+/// What a page's policy has to allow, beside what it allows already.
+#[derive(Serialize)]
+struct Policy {
+    #[serde(rename = "script-src")]
+    script_src: Vec<String>,
+    #[serde(rename = "connect-src")]
+    connect_src: Vec<String>,
+}
+
+/// The same probe as a package.
+#[derive(Serialize)]
+struct Package {
+    install: String,
+    module: String,
+    csp: Policy,
+}
+
+/// For people.
+pub(crate) async fn page(
+    State(state): State<AppState>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
+    let collector = asked.collector.clone().or_else(|| address(&headers)).unwrap_or_default();
+    // Keys are public, but which there are is not for everyone.
+    let local = state.config().admin_token.is_none();
+    let first = || state.config().sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
+    let site = asked.site.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default();
+    let (status, body) = if site.is_empty() {
+        (None, String::new())
+    } else {
+        match Snippet::new(&state, &site, &collector) {
+            Ok(snippet) => (None, snippet.html()),
+            Err(refused) => {
+                let text = format!("<p class=\"bad\" role=\"alert\">{}</p>", escaped(refused.message()));
+                (Some(refused.reason), text)
+            }
+        }
+    };
+    let html = TEMPLATE
+        .replace("{{site}}", &escaped(&site))
+        .replace("{{collector}}", &escaped(&collector))
+        .replace("{{body}}", &body);
+    let mut response = secured(Html(html).into_response(), CONTENT_SECURITY_POLICY);
+    if let Some(reason) = status {
+        *response.status_mut() = reason.status();
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// For programs.
+pub(crate) async fn json(
+    State(state): State<AppState>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let Query(asked) = asked.map_err(|wrong| ApiError::new(Reason::BadQuery, wrong.body_text()))?;
+    let collector = asked.collector.or_else(|| address(&headers)).unwrap_or_default();
+    let snippet = Snippet::new(&state, &asked.site.unwrap_or_default(), &collector)?;
+    Ok(([(CACHE_CONTROL, "no-store")], Json(snippet)).into_response())
+}
+
+/// The page's looks.
+pub(crate) async fn style(headers: HeaderMap) -> Response {
+    Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
+        .serve(HOUR, &headers)
+}
+
+/// Where the request was sent to. A collector speaks plain HTTP, and only on this machine do browsers
+/// reach it so; elsewhere something before it speaks HTTPS.
+fn address(headers: &HeaderMap) -> Option<String> {
+    let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
+    let scheme = if is_loopback_host(&host) { "http" } else { "https" };
+    Some(format!("{scheme}://{host}"))
+}
+
+impl Snippet {
+    fn new(state: &AppState, site: &str, collector: &str) -> Result<Self, ApiError> {
+        if state.site(site).is_none() {
+            let message = "no site has this key: `sites` in the configuration names them";
+            return Err(ApiError::new(Reason::UnknownSite, message));
+        }
+        let Ok(Origin::Exact(collector)) = Origin::try_from(collector.trim_end_matches('/').to_owned())
+        else {
+            let message = "the collector's address is like `https://rum.example`, in small letters";
+            return Err(ApiError::new(Reason::BadQuery, message));
+        };
+        let (Some(script), Some(wasm), Some(stub)) =
+            (ProbeFile::get("llm-rum.js"), ProbeFile::get("llm-rum.wasm"), ProbeFile::get("stub.js"))
+        else {
+            return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
+        };
+        let base = format!("{collector}/probe/{}", state.probes().version());
+        let file =
+            |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
+        let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
+        let tag = format!(
+            "<script async src=\"{}\" integrity=\"{}\" crossorigin=\"anonymous\" data-wasm-integrity=\"{}\" \
+             data-site=\"{site}\"></script>",
+            script.url, script.integrity, wasm.integrity
+        );
+        let stub =
+            Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
+        let csp = Policy {
+            script_src: vec![collector.clone(), stub.csp.clone(), WASM.to_owned()],
+            connect_src: vec![collector.clone()],
+        };
+        let npm = Package::new(site, &collector);
+        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, stub, csp, npm })
+    }
+
+    fn html(&self) -> String {
+        let Policy { script_src, connect_src } = &self.csp;
+        let policy = format!("script-src {}; connect-src {}", script_src.join(" "), connect_src.join(" "));
+        let npm = &self.npm;
+        let own = format!("script-src {}; connect-src {}", npm.csp.script_src.join(" "), self.collector);
+        let json = format!("snippet.json?site={}&collector={}", self.site, self.collector);
+        [
+            ("tag", &self.tag),
+            ("stub", &self.stub.tag),
+            ("csp", &policy),
+            ("install", &npm.install),
+            ("module", &npm.module),
+            ("npm-csp", &own),
+            ("json", &json),
+        ]
+        .iter()
+        .fold(BODY.to_owned(), |html, (name, text)| html.replace(&format!("{{{{{name}}}}}"), &escaped(text)))
+    }
+}
+
+impl Package {
+    fn new(site: &str, collector: &str) -> Self {
+        let module = format!(
+            "import {{ start }} from \"llm-rum\";\n\n\
+             export const probe = start({{ collector: \"{collector}\", site: \"{site}\" }});"
+        );
+        let csp = Policy {
+            script_src: vec![WASM.to_owned()],
+            connect_src: vec!["'self'".to_owned(), collector.to_owned()],
+        };
+        Self { install: format!("npm install {collector}/llm-rum.tgz"), module, csp }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut html, letter| {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            _ => html.push(letter),
+        }
+        html
+    })
+}
+
+/// What allows WebAssembly, and no `eval`.
+const WASM: &str = "'wasm-unsafe-eval'";
+
+const TEMPLATE: &str = include_str!("snippet/page.html");
+const BODY: &str = include_str!("snippet/body.html");
+const STYLE: &str = include_str!("snippet/page.css");
+
+const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -1,0 +1,164 @@
+//! The probe as `/snippet` says to install it, in pages of another origin, under the policies that
+//! careful teams have.
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Observed, Outcome, StreamReport};
+use serde_json::{Value, json};
+use tests::{AppPage, Engine};
+
+use crate::{Stage, in_every_engine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_snippet_says_measures_under_the_policy_it_says() -> Result<()> {
+    in_every_engine(under_policies).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_that_is_not_what_the_page_names_does_not_run() -> Result<()> {
+    in_every_engine(tampered).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_what_programs_get() -> Result<()> {
+    let stage = Stage::set().await?;
+    let snippet = Snippet::ask(&stage).await?;
+    stage.browser.page.goto(&format!("{}/snippet", stage.collector.url)).await?;
+    let shown = stage.browser.run(SHOWN, vec![]).await?;
+    let (script_src, connect_src) = snippet.policy();
+    let install = snippet.0["npm"]["install"].clone();
+    let module = snippet.0["npm"]["module"].clone();
+    ensure!(
+        shown["tag"] == snippet.0["tag"]
+            && shown["stub"] == snippet.0["stub"]["tag"]
+            && shown["csp"] == format!("script-src{script_src}; connect-src{connect_src}")
+            && shown["install"] == install
+            && shown["module"] == module,
+        "{shown:#} {:#}",
+        snippet.0
+    );
+    ensure!(shown["styled"] == true, "the page's own policy lets its style in");
+    stage.browser.close().await
+}
+
+async fn under_policies(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let snippet = Snippet::ask(&stage).await?;
+    let (script_src, connect_src) = snippet.policy();
+    let connect_src = format!("{connect_src} {}", stage.demo.url);
+    let head = format!("{}{}", snippet.text("/stub/tag"), snippet.text("/tag"));
+
+    let named = format!(
+        "default-src 'none'; img-src 'self'; script-src 'self'{script_src}; connect-src{connect_src}"
+    );
+    let report = measured(&stage, &head, &named).await?;
+    ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
+
+    let typed = format!("{named}; require-trusted-types-for 'script'; trusted-types 'none'");
+    let report = measured(&stage, &head, &typed).await?;
+    ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
+
+    // Served by the app itself, and nothing allowed beyond that.
+    let own = format!(
+        r#"<script async src="/own/llm-rum.js" data-collector="{}" data-site="demo"></script>"#,
+        stage.collector.url
+    );
+    let strict = format!("default-src 'self'; script-src 'self'; connect-src 'self'{connect_src}");
+    stage.browser.page.goto("about:blank").await?;
+    let (report, violations) = read_once(&stage, &own, &strict).await?;
+    ensure!(report.observed == Observed::Chunks && report.outcome == Outcome::Unobserved, "{report:#?}");
+    ensure!(
+        violations.iter().all(|violation| violation.contains("wasm-eval")),
+        "nothing but Wasm was stopped: {violations:?}"
+    );
+    stage.browser.close().await
+}
+
+async fn tampered(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let snippet = Snippet::ask(&stage).await?;
+    let connect_src = format!("{} {}", stage.collector.url, stage.demo.url);
+    let policy =
+        format!("script-src 'self' {} 'wasm-unsafe-eval'; connect-src {connect_src}", stage.collector.url);
+
+    let wasm = snippet.text("/wasm/integrity");
+    let head = snippet.text("/tag").replace(wasm, OTHER_HASH);
+    let (report, _) = read_once(&stage, &head, &policy).await?;
+    ensure!(report.observed == Observed::Chunks, "Wasm with another hash does not run: {report:#?}");
+
+    let script = snippet.text("/script/integrity");
+    let page = AppPage::serve(&snippet.text("/tag").replace(script, OTHER_HASH), &policy).await?;
+    stage.browser.page.goto(&page.url).await?;
+    let seen = stage.browser.run(REFUSED, vec![completions(&stage)]).await?;
+    ensure!(seen["refused"] == json!([snippet.text("/script/url")]), "the script is refused: {seen}");
+    ensure!(seen["probe"] == false && seen["bytes"].as_u64() > Some(0), "the app goes on without it: {seen}");
+    stage.browser.close().await
+}
+
+/// A stream that is read in a page with that head, of which the policy has stopped nothing.
+async fn measured(stage: &Stage, head: &str, policy: &str) -> Result<StreamReport> {
+    let (report, violations) = read_once(stage, head, policy).await?;
+    ensure!(violations.is_empty(), "under {policy}: {violations:?}");
+    Ok(report)
+}
+
+async fn read_once(stage: &Stage, head: &str, policy: &str) -> Result<(StreamReport, Vec<String>)> {
+    let page = AppPage::serve(head, policy).await?;
+    stage.browser.page.goto(&page.url).await?;
+    stage.keep_reports().await?;
+    stage.browser.run(READ, vec![completions(stage)]).await?;
+    let ids = stage.ended_ids(1).await?;
+    let report = stage.collector.final_report(&ids[0]).await?;
+    let violations = stage.browser.run("return window.violations", vec![]).await?;
+    Ok((report, serde_json::from_value(violations)?))
+}
+
+fn completions(stage: &Stage) -> Value {
+    format!("{}/llm/normal/v1/chat/completions", stage.demo.url).into()
+}
+
+/// What `/snippet.json` answers.
+struct Snippet(Value);
+
+impl Snippet {
+    async fn ask(stage: &Stage) -> Result<Self> {
+        Ok(Self(stage.collector.get("/snippet.json?site=demo").await.context("the collector has the probe")?))
+    }
+
+    fn text(&self, pointer: &str) -> &str {
+        self.0.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What `script-src` and `connect-src` have to allow, each with a blank before it.
+    fn policy(&self) -> (String, String) {
+        let words = |name| {
+            let words = self.0["csp"][name].as_array().into_iter().flatten().filter_map(Value::as_str);
+            words.map(|word| format!(" {word}")).collect()
+        };
+        (words("script-src"), words("connect-src"))
+    }
+}
+
+/// Of something else.
+const OTHER_HASH: &str = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+const READ: &str = "
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const reader = response.body.getReader();
+    for (let bytes = 0; ; ) {
+        const { done, value } = await reader.read();
+        if (done) return bytes;
+        bytes += value.length;
+    }";
+
+const REFUSED: &str = "
+    while (!window.refused.length) await new Promise(resolve => setTimeout(resolve, 10));
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const { byteLength } = await response.arrayBuffer();
+    return { refused: window.refused, probe: 'llmRum' in window, bytes: byteLength };";
+
+const SHOWN: &str = "
+    const text = (id) => document.getElementById(id).textContent;
+    const shown = Object.fromEntries(['tag', 'stub', 'csp', 'install', 'module'].map(id => [id, text(id)]));
+    return { ...shown, styled: getComputedStyle(document.querySelector('pre code')).userSelect === 'all' };";
