@@ -39,6 +39,8 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
         ensure!(found == true, "chart {chart}");
     }
 
+    judged(&browser, &collector).await?;
+
     browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
     let detail = format!("[data-detail='{:032x}']", 7);
     eventually("the stream's detail", || async {
@@ -50,6 +52,29 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
     collector.kill().await?;
     state(&browser, "error").await?;
     browser.close().await
+}
+
+/// The table by model, how streams ended, and the heatmap say what the API says.
+async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
+    let breakdown = collector.get("/v1/breakdown?by=model").await?;
+    let group = &breakdown["groups"][0];
+    let model = group["value"].as_str().context("a model")?;
+    let row = text(browser, &format!("tr[data-group='{model}']")).await?;
+    ensure!(row.contains(&group["streams"].to_string()), "{row}");
+    let ended = text(browser, "[data-endings=outcomes]").await?;
+    ensure!(ended.contains("complete") && ended.contains("100"), "{ended}");
+
+    browser.page.goto(&format!("{}/?drawing=heatmap", collector.url)).await?;
+    state(browser, "ready").await?;
+    let heatmap = collector.get("/v1/heatmap").await?;
+    let points = heatmap["points"].as_array().context("points")?;
+    let held = points.iter().flat_map(|point| point["counts"].as_array().into_iter().flatten());
+    let cells = held.filter(|count| **count != 0).count();
+    let drawn = "return document.querySelectorAll('[data-chart=ttft] .heat rect').length";
+    eventually("a drawn cell for each that holds something", || async {
+        (browser.page.execute(drawn, vec![]).await.ok()? == cells).then_some(())
+    })
+    .await
 }
 
 async fn state(browser: &Browser, wanted: &str) -> Result<()> {

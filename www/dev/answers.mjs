@@ -113,12 +113,50 @@ export function timeseries(streams, query, { from, to }) {
 export function histogram(streams, query, window) {
   const metric = query.get("metric") ?? "ttfv";
   const all = values(select(streams, query, window), metric);
-  const counts = tally(all.map((value) => Math.ceil(Math.log2(value) * 4) - 1));
+  const counts = tally(all.map(bucketIndex));
   const buckets = Object.keys(counts)
     .map(Number)
     .sort((a, b) => a - b)
     .map((index) => ({ lower_ms: 2 ** (index / 4), upper_ms: 2 ** ((index + 1) / 4), count: counts[index] }));
   return { metric, ...quantiles(all), targets: TARGETS, buckets };
+}
+
+function bucketIndex(value) {
+  return Math.ceil(Math.log2(value) * 4) - 1;
+}
+
+export function heatmap(streams, query, { from, to }) {
+  const metric = query.get("metric") ?? "ttfv";
+  const all = histogram(streams, query, { from, to }).buckets;
+  const { step, steps } = cut(select(streams, query, { from, to }), from, to, stepOf(query));
+  const points = steps.map(([t, held]) => {
+    const found = tally(values(held, metric).map(bucketIndex));
+    const counts = all.map(({ upper_ms }) => found[bucketIndex(upper_ms * 0.999)] ?? 0);
+    return { t, n: values(held, metric).length, counts };
+  });
+  return { from, to, step_ms: step, metric, targets: TARGETS, buckets: all, points };
+}
+
+export function breakdown(streams, query, window) {
+  const by = query.get("by") ?? "model";
+  const metric = query.get("metric") ?? "ttfv";
+  const ended = select(streams, query, window).filter((s) => !s.open);
+  const all = facts(ended).goodput;
+  const nameOf = (s) => (by === "model" ? (s.model ?? s.response_model) : s[by]) ?? "unknown";
+  const groups = Object.keys(tally(ended.map(nameOf))).map((value) => {
+    const held = ended.filter((s) => nameOf(s) === value);
+    const { integrity, goodput, errors } = facts(held);
+    const missed = all.total - all.good;
+    return {
+      value,
+      streams: held.length,
+      share: held.length / ended.length,
+      ...quantiles(values(held, metric)),
+      ...{ integrity, goodput, errors },
+      ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
+    };
+  });
+  return { by, metric, targets: TARGETS, groups: groups.sort((a, b) => b.streams - a.streams), more: 0 };
 }
 
 export function compare(streams, query, { from, to }) {
@@ -194,7 +232,13 @@ function quantiles(all) {
   if (all.length === 0) return { n: 0, relative_error: 0.0109 };
   const sorted = [...all].sort((a, b) => a - b);
   const at = (q) => sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)];
-  return { n: all.length, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99), relative_error: 0.0109 };
+  const [p50_ms, p95_ms, p99_ms] = [0.5, 0.95, 0.99].map(at);
+  const between = (q) => {
+    const [mean, spread] = [q * all.length, 1.96 * Math.sqrt(q * (1 - q) * all.length)];
+    return { lower_ms: sorted[Math.floor(mean - spread)], upper_ms: sorted[Math.ceil(mean + spread)] };
+  };
+  const intervals = { p50: between(0.5), p95: between(0.95), p99: between(0.99) };
+  return { n: all.length, p50_ms, p95_ms, p99_ms, relative_error: 0.0109, ...(all.length < 500 && { intervals }) };
 }
 
 function ratio(good, total) {

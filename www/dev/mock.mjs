@@ -10,7 +10,7 @@ import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-import { compare, histogram, page, summary, timeseries, windowOf } from "./answers.mjs";
+import { breakdown, compare, heatmap, histogram, page, summary, timeseries, windowOf } from "./answers.mjs";
 import { makeStreams } from "./streams.mjs";
 
 const { values: options } = parseArgs({
@@ -89,7 +89,7 @@ function answerApi(request, { pathname, searchParams: query }) {
     const found = streams.find((stream) => stream.id === id);
     return found ? ok(found) : refuse(404, "unknown_stream", `no stream ${id}`);
   }
-  const answer = { summary, timeseries, histogram, compare, streams: page }[route];
+  const answer = { summary, timeseries, histogram, heatmap, breakdown, compare, streams: page }[route];
   if (!answer) return refuse(404, "not_found", `no route ${pathname}`);
   try {
     return ok(answer(streams, query, windowOf(query, Date.now())));

@@ -19,12 +19,19 @@ export type Outcome =
 export type Dimension = "site" | "use_case" | "provider" | "model";
 export type Filters = Partial<Record<Dimension, string>>;
 
-/** `p*_ms` are absent when `n` is 0. */
+/** Where a percentile lies with 95 % confidence; an end is absent where the values are too few to bound it. */
+export interface Interval {
+  lower_ms?: number | null;
+  upper_ms?: number | null;
+}
+
+/** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then. */
 export interface Quantiles {
   n: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
+  intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
   relative_error?: number;
 }
 
@@ -107,6 +114,38 @@ export interface HistogramAnswer extends Quantiles {
   metric: Metric;
   targets: Targets;
   buckets: Bucket[];
+}
+
+/** How many values of each step lie in each bucket: `counts` in the order of `buckets`. */
+export interface Heatmap {
+  from: number;
+  to: number;
+  step_ms: number;
+  metric: Metric;
+  targets: Targets;
+  buckets: Bucket[];
+  points: { t: number; n: number; counts: number[] }[];
+}
+
+/** The streams of one value of a dimension. */
+export interface Group extends Quantiles {
+  value: string;
+  streams: number;
+  share: number;
+  integrity: Ratio;
+  goodput: Ratio;
+  errors: ErrorShare;
+  /** The share of all streams that were not good, minus the share of all that were judged. */
+  excess?: number | null;
+}
+
+export interface Breakdown {
+  by: Dimension;
+  metric: Metric;
+  targets: Targets;
+  groups: Group[];
+  /** Values that are not among `groups`. */
+  more: number;
 }
 
 export interface ComparePoint {
@@ -234,6 +273,13 @@ export const getTimeseries = (window: Window, metric: Metric, step: number, acce
 
 export const getHistogram = (window: Window, metric: Metric, access: Access) =>
   get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);
+
+/** `step` is in seconds. */
+export const getHeatmap = (window: Window, metric: Metric, step: number, access: Access) =>
+  get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, access);
+
+export const getBreakdown = (window: Window, by: Dimension, metric: Metric, access: Access) =>
+  get<Breakdown>("v1/breakdown", { ...windowQuery(window), by, metric, limit: "20" }, access);
 
 /** `step` is in seconds. */
 export const getCompare = (window: Window, step: number, access: Access) =>

@@ -1,11 +1,13 @@
 /** The signals of `state.ts` in, the whole screen out. */
 import { Banner } from "./banner";
+import { Breakdown } from "./breakdown";
 import { Compare } from "./compare";
 import { Detail } from "./detail";
 import { Empty } from "./empty";
+import { Endings } from "./endings";
 import { Header } from "./header";
 import { Histogram } from "./histogram";
-import { answers, hasData, isStale, screen, setMetric, view, type Answers } from "./state";
+import { answers, hasData, isStale, screen, view, type Answers } from "./state";
 import { Streams } from "./streams";
 import { Tiles } from "./tiles";
 import { TtftChart } from "./ttft-chart";
@@ -42,18 +44,26 @@ function Body() {
   }
 }
 
-function Dashboard({ answers: { summary, timeseries, histogram, compare, asked } }: { answers: Answers }) {
+function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answers }) {
   const { range } = asked;
-  const { metric } = view.value;
+  const { metric, drawing, by } = view.value;
   return (
     <>
       <Verdict summary={summary} />
       <Tiles summary={summary} range={range} />
-      <TtftChart series={timeseries} range={range} metric={metric} onMetric={setMetric} />
+      <TtftChart
+        series={charts.timeseries}
+        heatmap={charts.heatmap}
+        range={range}
+        metric={metric}
+        drawing={drawing}
+      />
       <div class="pair">
-        <Histogram answer={histogram} />
-        <Compare answer={compare} from={summary.from} to={summary.to} />
+        <Histogram answer={charts.histogram} />
+        <Compare answer={charts.compare} from={summary.from} to={summary.to} />
       </div>
+      <Breakdown answer={charts.breakdown} by={by} />
+      <Endings summary={summary} />
       <Streams summary={summary} />
     </>
   );

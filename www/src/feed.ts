@@ -2,7 +2,9 @@
 import { batch, computed, effect } from "@preact/signals";
 
 import {
+  getBreakdown,
   getCompare,
+  getHeatmap,
   getHistogram,
   getNewest,
   getStream,
@@ -38,7 +40,10 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let shownQuestion = "";
 
 export function startFeed(): void {
-  const asked = computed(() => question(view.value) + view.value.metric + token.value);
+  const asked = computed(() => {
+    const { metric, drawing, by } = view.value;
+    return JSON.stringify([question(view.value), metric, drawing, by, token.value]);
+  });
   const chosen = computed(() => view.value.stream);
   effect(() => {
     if (asked.value) void refresh();
@@ -106,18 +111,20 @@ export function unlock(value: string): void {
 
 async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
-  const { metric, outcome } = chosen;
+  const { metric, outcome, by } = chosen;
   const finest = finestStep(chosen.range);
-  const [summary, fine, histogram, page] = await Promise.all([
+  const [summary, fine, histogram, breakdown, page] = await Promise.all([
     getSummary(window, access),
     getTimeseries(window, metric, finest, access),
     getHistogram(window, metric, access),
+    getBreakdown(window, by, metric, access),
     getStreams(window, { outcome: outcome ?? undefined }, access),
   ]);
   const step = stepFor(chosen.range, fine.points);
-  const [timeseries, compare] = await Promise.all([
+  const [timeseries, compare, heatmap] = await Promise.all([
     step === finest ? fine : getTimeseries(window, metric, step, access),
     getCompare(window, step, access),
+    chosen.drawing === "heatmap" ? getHeatmap(window, metric, step, access) : null,
   ]);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const newest = isEmpty ? await getNewest(access) : null;
@@ -130,7 +137,16 @@ async function load(chosen: View, access: Access): Promise<void> {
     shownQuestion = asked;
     rows.value = latest.rows;
     nextCursor.value = latest.next;
-    answers.value = { summary, timeseries, histogram, compare, asked: chosen, at: Date.now() };
+    answers.value = {
+      summary,
+      timeseries,
+      histogram,
+      compare,
+      breakdown,
+      heatmap,
+      asked: chosen,
+      at: Date.now(),
+    };
     elsewhere.value = newest && { newest: newest.streams[0] ?? null };
     link.value = { kind: "open" };
   });

@@ -3,8 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { columns, LEAST, lonely } from "./columns";
-import { day } from "./format";
-import { linearTicks, logLimits, logTicks, timeTicks } from "./ticks";
+import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
   label: string;
@@ -320,13 +319,6 @@ const RING_ROOM = 18;
 
 /** Volume bars take one fifth of the height. */
 const VOLUME_SHARE = 5;
-
-function timeLabel(unixMs: number, step: number): string {
-  const at = new Date(unixMs);
-  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
-  if (step >= 86_400_000 || isMidnight) return day(unixMs);
-  return `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
-}
 
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);

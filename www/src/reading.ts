@@ -1,5 +1,5 @@
 /** A chart's data in, the sentence that says what it shows out. */
-import type { Compare, HistogramAnswer, Metric, Range, Timeseries } from "./api";
+import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Timeseries } from "./api";
 import { count, duration, isKnown, percent, plural } from "./format";
 import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
 
@@ -25,9 +25,7 @@ export function readTimeseries(series: Timeseries, range: Range): string {
   const phrase = METRIC_LOOKS[series.metric].phrase;
   const moved =
     low === high ? `The p95 ${phrase} was ${low}` : `The p95 ${phrase} ran from ${low} to ${high}`;
-  return [`${moved} in ${lastRange(range)}.`, overTarget(series), fewSamples(series)]
-    .filter(Boolean)
-    .join(" ");
+  return [`${moved} in ${lastRange(range)}.`, overTarget(series)].filter(Boolean).join(" ");
 }
 
 function overTarget(series: Timeseries): string {
@@ -40,7 +38,8 @@ function overTarget(series: Timeseries): string {
   return `It was over the ${duration(target.value)} target in ${over} of ${plural(seen.length, "step")} of ${step}.`;
 }
 
-function fewSamples(series: Timeseries): string {
+/** What the dashes in a line are, where there are any. */
+export function readThinSteps(series: Timeseries): string {
   const thin = series.points.filter((point) => point.n > 0 && point.n < FEW).length;
   if (thin === 0) return "";
   const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
@@ -89,6 +88,19 @@ export function shareOver({ buckets, n }: HistogramAnswer, target: number): numb
     return sum + held * above;
   }, 0);
   return n > 0 ? over / n : 0;
+}
+
+/** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */
+export function readBreakdown({ groups, metric }: Breakdown): string {
+  const trusted = groups.filter((group) => group.n >= FEW && isKnown(group.p95_ms));
+  if (trusted.length === 0) return `No value has ${FEW} samples: too few to compare.`;
+  if (trusted.length === 1) return "";
+  const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
+  const slow = `${slowest.value} has the longest p95 ${METRIC_LOOKS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
+  const costly = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
+  if (!isKnown(costly.excess) || costly.excess < 0.02) return slow;
+  const bad = costly.goodput.total - costly.goodput.good;
+  return `${slow} ${costly.value} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
 }
 
 export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {

@@ -2,8 +2,10 @@
 import { computed, signal } from "@preact/signals";
 
 import type {
+  Breakdown,
   Compare,
   Dimension,
+  Heatmap,
   HistogramAnswer,
   Metric,
   Outcome,
@@ -12,7 +14,7 @@ import type {
   Summary,
   Timeseries,
 } from "./api";
-import { readView, writeView, type View } from "./url";
+import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
 export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; what: string };
@@ -23,6 +25,9 @@ export interface Answers {
   timeseries: Timeseries;
   histogram: HistogramAnswer;
   compare: Compare;
+  breakdown: Breakdown;
+  /** Asked for while it is looked at. */
+  heatmap: Heatmap | null;
   /** What was asked. */
   asked: View;
   /** When they arrived, by this browser's clock. */
@@ -79,6 +84,8 @@ export function go(change: Partial<View>): void {
 
 export const setRange = (range: Range) => go({ range });
 export const setMetric = (metric: Metric) => go({ metric });
+export const setDrawing = (drawing: Drawing) => go({ drawing });
+export const setBy = (by: Dimension) => go({ by });
 export const setOutcome = (outcome: Outcome | null) => go({ outcome });
 export const openStream = (stream: string) => go({ stream });
 export const closeStream = () => go({ stream: null });

@@ -1,4 +1,5 @@
-/** An axis' limits in, the values worth a tick out. */
+/** An axis' limits in, the values worth a tick out, and how a time is written there. */
+import { day } from "./format";
 
 /** Round values of 1, 2 and 5 times a power of ten within the limits, thinned until at most `most` remain. */
 export function logTicks(low: number, high: number, most: number): number[] {
@@ -74,6 +75,14 @@ export function timeTicks(
   const first = Math.ceil((from + offset) / step) * step - offset;
   for (let tick = first; tick <= to; tick += step) ticks.push(tick);
   return { ticks, step };
+}
+
+/** The time of day, or the day where that says more; `step` is what lies between two ticks. */
+export function timeLabel(unixMs: number, step: number): string {
+  const at = new Date(unixMs);
+  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
+  if (step >= 86_400_000 || isMidnight) return day(unixMs);
+  return `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
 }
 
 function roundUp(value: number): number {

@@ -1,7 +1,7 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Range, Summary } from "./api";
+import type { Interval, Range, Summary } from "./api";
 import {
   ABSENT,
   count,
@@ -48,6 +48,7 @@ function FirstVisible({ summary, range }: TilesProps) {
           <div key={name}>
             <span class={`key ${colour}`}>{name}</span>
             <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
+            <Between interval={ttfv.intervals?.[name]} />
             <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
             <Change text={slower(ttfv[key], previous.ttfv[key])} />
           </div>
@@ -149,6 +150,18 @@ function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: s
       data-quantile={quantile}
     >
       {known ? text : ABSENT}
+    </p>
+  );
+}
+
+/** Where few samples leave the percentile uncertain. */
+function Between({ interval }: { interval: Interval | undefined }) {
+  if (!interval || !isKnown(interval.lower_ms)) return null;
+  const { lower_ms: lower, upper_ms: upper } = interval;
+  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `${duration(lower)} or more`;
+  return (
+    <p class="between" title="Where it lies with 95 % confidence, as the samples are few">
+      {text}
     </p>
   );
 }

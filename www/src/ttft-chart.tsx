@@ -1,41 +1,67 @@
-/** The time series answer in, percentile lines over time with targets and volume out. */
+/** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Metric, Range, SeriesPoint, Timeseries } from "./api";
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./api";
 import { Choice } from "./choice";
 import { count, duration, moment, steadyDuration, stretch } from "./format";
 import { Figure } from "./figure";
+import { Heatmap, HeatLegend } from "./heatmap";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
 import type { PlotSpec } from "./plot";
-import { lastRange, readTimeseries } from "./reading";
-import { setRange } from "./state";
+import { lastRange, readThinSteps, readTimeseries } from "./reading";
+import { setDrawing, setMetric, setRange } from "./state";
 import { tighterRange } from "./step";
-import { METRICS } from "./url";
+import { DRAWINGS, METRICS, type Drawing } from "./url";
 
 interface TtftChartProps {
   series: Timeseries;
+  heatmap: HeatmapAnswer | null;
   range: Range;
   metric: Metric;
-  onMetric: (metric: Metric) => void;
+  drawing: Drawing;
 }
 
-export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
-  const spec = useMemo(() => plotOf(series), [series]);
-  const isEmpty = series.points.every((point) => point.n === 0);
-  const tighter = tighterRange(range, series.from, series.to, series.points);
+export function TtftChart({ series, heatmap, range, metric, drawing }: TtftChartProps) {
   const look = METRIC_LOOKS[series.metric];
+  const isEmpty = series.points.every((point) => point.n === 0);
+  const said = readTimeseries(series, range);
+  const label = `${look.title} in ${lastRange(range)}`;
   return (
     <Figure
       chart="ttft"
       title={`${look.title} over time`}
-      sentence={readTimeseries(series, range)}
-      aside={<MetricSwitch metric={metric} onMetric={onMetric} />}
+      sentence={drawing === "lines" ? `${said} ${readThinSteps(series)}` : said}
+      aside={<Switches metric={metric} drawing={drawing} />}
       table={{
         columns: ["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
         rows: () => tableOf(series),
       }}
     >
+      {drawing === "heatmap" && heatmap && !isEmpty ? (
+        <>
+          <HeatLegend answer={heatmap} />
+          <Heatmap answer={heatmap} label={`${label}: how many samples lie where, step by step`} />
+        </>
+      ) : (
+        <Lines series={series} range={range} label={`${label}: p50, p95 and p99`} isEmpty={isEmpty} />
+      )}
+    </Figure>
+  );
+}
+
+interface LinesProps {
+  series: Timeseries;
+  range: Range;
+  label: string;
+  isEmpty: boolean;
+}
+
+function Lines({ series, range, label, isEmpty }: LinesProps) {
+  const spec = useMemo(() => plotOf(series), [series]);
+  const tighter = tighterRange(range, series.from, series.to, series.points);
+  return (
+    <>
       <div class="legend-row">
         <Legend
           entries={[
@@ -56,22 +82,35 @@ export function TtftChart({ series, range, metric, onMetric }: TtftChartProps) {
         <LineChart
           key={series.metric}
           spec={spec}
-          label={`${look.title} in ${lastRange(range)}: p50, p95 and p99`}
+          label={label}
           readout={(index) => readoutOf(series, index)}
         />
         {isEmpty && <p class="plot-note">No samples of this metric in {lastRange(range)}.</p>}
       </div>
-    </Figure>
+    </>
   );
 }
 
-function MetricSwitch({ metric, onMetric }: Pick<TtftChartProps, "metric" | "onMetric">) {
-  const options = METRICS.map((value) => ({
-    value,
-    label: METRIC_LOOKS[value].short,
-    title: METRIC_LOOKS[value].meaning,
-  }));
-  return <Choice legend="Metric" name="metric" options={options} chosen={metric} onChoose={onMetric} />;
+const METRIC_OPTIONS = METRICS.map((value) => ({
+  value,
+  label: METRIC_LOOKS[value].short,
+  title: METRIC_LOOKS[value].meaning,
+}));
+const DRAWING_OPTIONS = DRAWINGS.map((value) => ({ value, label: value }));
+
+function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
+  return (
+    <div class="switches">
+      <Choice legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
+      <Choice
+        legend="Drawn as"
+        name="drawing"
+        options={DRAWING_OPTIONS}
+        chosen={drawing}
+        onChoose={setDrawing}
+      />
+    </div>
+  );
 }
 
 function plotOf(series: Timeseries): PlotSpec {

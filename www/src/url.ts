@@ -26,15 +26,30 @@ export const OUTCOMES: readonly Outcome[] = [
   "unobserved",
 ];
 
+/** How the metric is drawn over time. */
+export type Drawing = "lines" | "heatmap";
+export const DRAWINGS: readonly Drawing[] = ["lines", "heatmap"];
+
 export interface View {
   range: Range;
   filters: Filters;
   metric: Metric;
+  drawing: Drawing;
+  /** What the streams are broken down by. */
+  by: Dimension;
   outcome: Outcome | null;
   stream: string | null;
 }
 
-export const DEFAULT_VIEW: View = { range: "1h", filters: {}, metric: "ttfv", outcome: null, stream: null };
+export const DEFAULT_VIEW: View = {
+  range: "1h",
+  filters: {},
+  metric: "ttfv",
+  drawing: "lines",
+  by: "model",
+  outcome: null,
+  stream: null,
+};
 
 export function readView(query: string): View {
   const given = new URLSearchParams(query);
@@ -47,6 +62,8 @@ export function readView(query: string): View {
     range: oneOf(RANGES, given.get("range")) ?? DEFAULT_VIEW.range,
     filters,
     metric: oneOf(METRICS, given.get("metric")) ?? DEFAULT_VIEW.metric,
+    drawing: oneOf(DRAWINGS, given.get("drawing")) ?? DEFAULT_VIEW.drawing,
+    by: oneOf(DIMENSIONS, given.get("by")) ?? DEFAULT_VIEW.by,
     outcome: oneOf(OUTCOMES, given.get("outcome")),
     stream: given.get("stream") || null,
   };
@@ -61,6 +78,8 @@ export function writeView(view: View): string {
     if (value) query.set(dimension, value);
   }
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
+  if (view.drawing !== DEFAULT_VIEW.drawing) query.set("drawing", view.drawing);
+  if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.outcome) query.set("outcome", view.outcome);
   if (view.stream) query.set("stream", view.stream);
   const text = query.toString();

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 
-import type { Compare, HistogramAnswer, SeriesPoint, Timeseries } from "../src/api";
-import { readCompare, readHistogram, readTimeseries, shareOver, stepWords } from "../src/reading";
+import type { Breakdown, Compare, Group, HistogramAnswer, SeriesPoint, Timeseries } from "../src/api";
+import {
+  readBreakdown,
+  readCompare,
+  readHistogram,
+  readThinSteps,
+  readTimeseries,
+  shareOver,
+  stepWords,
+} from "../src/reading";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
@@ -39,9 +47,10 @@ describe("the sentence under the time series", () => {
   });
 
   it("does not let thin points set the range, and counts them", () => {
-    const text = plain(readTimeseries(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"));
-    expect(text).toContain("was 900 ms");
-    expect(text).toContain("1 step has fewer than 30 samples and is dashed.");
+    const thin = series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 });
+    expect(plain(readTimeseries(thin, "1h"))).toContain("was 900 ms");
+    expect(readThinSteps(thin)).toBe("1 step has fewer than 30 samples and is dashed.");
+    expect(readThinSteps(series({ n: 100 }))).toBe("");
   });
 
   it("names no target where the metric has none", () => {
@@ -102,4 +111,42 @@ it("steps are told in the largest unit that fits", () => {
     "2 hours",
     "1 day",
   ]);
+});
+
+describe("the sentence under the breakdown", () => {
+  const group = (value: string, p95_ms: number, more: Partial<Group> = {}): Group => ({
+    value,
+    streams: 100,
+    share: 0.5,
+    n: 100,
+    p95_ms,
+    integrity: { good: 100, total: 100 },
+    goodput: { good: 90, total: 100 },
+    errors: { count: 0, total: 100 },
+    ...more,
+  });
+  const answer = (...groups: Group[]): Breakdown => ({
+    by: "model",
+    metric: "ttfv",
+    targets: TARGETS,
+    groups,
+    more: 0,
+  });
+
+  it("names the slowest, and whoever costs more than its part", () => {
+    const text = readBreakdown(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
+    expect(plain(text)).toBe(
+      "slow has the longest p95 time to first visible token, 2.4 s. slow costs the most beyond its part: 10 streams of its 100 missed a target or broke.",
+    );
+  });
+
+  it("lets no handful of samples stand out", () => {
+    const text = readBreakdown(answer(group("a", 800), group("b", 900), group("rare", 9000, { n: 4 })));
+    expect(plain(text)).toBe("b has the longest p95 time to first visible token, 900 ms.");
+  });
+
+  it("compares nothing with itself", () => {
+    expect(readBreakdown(answer(group("only", 800)))).toBe("");
+    expect(readBreakdown(answer())).toBe("No value has 30 samples: too few to compare.");
+  });
 });

@@ -12,6 +12,8 @@ it("a view survives the way through the address", () => {
     range: "24h",
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
     metric: "gap",
+    drawing: "heatmap",
+    by: "use_case",
     outcome: "truncated",
     stream: "9f86d081884c7d659a2feaa0c55ad015",
   };
@@ -19,7 +21,7 @@ it("a view survives the way through the address", () => {
 });
 
 it("unknown words fall to the defaults", () => {
-  expect(readView("?range=2y&metric=vibes&outcome=fine&shoe=43")).toEqual(DEFAULT_VIEW);
+  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&outcome=fine&shoe=43")).toEqual(DEFAULT_VIEW);
 });
 
 it("an empty value is no filter", () => {

@@ -1,0 +1,115 @@
+/** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
+import { useState } from "preact/hooks";
+
+import type { Heatmap as HeatmapAnswer } from "./api";
+import { count, duration, percent, stretch } from "./format";
+import { cellsOf, SHADES, type Cell } from "./heat";
+import { slowTarget } from "./reading";
+import { logTicks, timeLabel, timeTicks } from "./ticks";
+import { useWidth } from "./width";
+
+const LEFT = 64;
+const RIGHT = 8;
+const FOOT = 24;
+const HEIGHT = 304;
+
+export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: string }) {
+  const [host, width] = useWidth<HTMLDivElement>(960);
+  const [over, setOver] = useState<Cell | null>(null);
+  const drawn = scales(answer, width);
+  const target = slowTarget(answer);
+  return (
+    <div class="heat" ref={host} onMouseLeave={() => setOver(null)}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={label}>
+        {cellsOf(answer).map((cell) => (
+          <rect
+            key={`${cell.t}/${cell.lower_ms}`}
+            class={`heat-${cell.shade}`}
+            x={drawn.x(cell.t)}
+            y={drawn.y(cell.upper_ms)}
+            width={Math.max(1, drawn.x(cell.t + answer.step_ms) - drawn.x(cell.t))}
+            height={Math.max(1, drawn.y(cell.lower_ms) - drawn.y(cell.upper_ms))}
+            onMouseEnter={() => setOver(cell)}
+          />
+        ))}
+        {target !== null && target > drawn.low && target < drawn.high && (
+          <g class="mark target quiet">
+            <line x1={LEFT} x2={width - RIGHT} y1={drawn.y(target)} y2={drawn.y(target)} />
+            <text class="end" x={width - RIGHT - 4} y={drawn.y(target) - 6}>
+              target {duration(target)}
+            </text>
+          </g>
+        )}
+        <Axes answer={answer} drawn={drawn} width={width} />
+      </svg>
+      <p class="bars-over" aria-hidden="true">
+        {over && say(over, answer)}
+      </p>
+    </div>
+  );
+}
+
+/** How pale and how strong cells read: the fullest cell of the picture is the strongest. */
+export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
+  const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts));
+  return (
+    <p class="heat-legend">
+      <span>1</span>
+      {SHADES.map((shade) => (
+        <span key={shade} class={`heat-key heat-${shade}`} />
+      ))}
+      <span>{count(fullest)} samples in a cell</span>
+    </p>
+  );
+}
+
+function Axes({ answer, drawn, width }: { answer: HeatmapAnswer; drawn: Scales; width: number }) {
+  const offset = -new Date(answer.to).getTimezoneOffset() * 60_000;
+  const most = Math.max(2, Math.floor((width - LEFT) / 80));
+  const { ticks, step } = timeTicks(answer.from, answer.to, most, offset);
+  return (
+    <>
+      {logTicks(drawn.low, drawn.high, 8).map((tick) => (
+        <text key={tick} class="tick end" x={LEFT - 8} y={drawn.y(tick)}>
+          {duration(tick)}
+        </text>
+      ))}
+      <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />
+      {ticks.map((tick) => (
+        <text key={tick} class="tick middle" x={drawn.x(tick)} y={HEIGHT - FOOT + 16}>
+          {timeLabel(tick, step)}
+        </text>
+      ))}
+    </>
+  );
+}
+
+interface Scales {
+  low: number;
+  high: number;
+  x: (time: number) => number;
+  y: (value: number) => number;
+}
+
+function scales({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, width: number): Scales {
+  const shown = buckets.filter(({ lower_ms }) => lower_ms > 0);
+  const low = Math.min(...shown.map(({ lower_ms }) => lower_ms), 1000);
+  const high = Math.max(...shown.map(({ upper_ms }) => upper_ms), 1001);
+  const until = Math.max(to, (points.at(-1)?.t ?? 0) + step);
+  const reach = Math.log(high / low);
+  const foot = HEIGHT - FOOT;
+  return {
+    low,
+    high,
+    // A first step that began before the range is drawn for the part that lies in it.
+    x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
+    // What is shorter than the lowest bucket has no place on a log axis: it sits at the foot.
+    y: (value) => (value <= low ? foot : Math.round(foot - (Math.log(value / low) / reach) * (foot - 8))),
+  };
+}
+
+function say(cell: Cell, { step_ms, to }: HeatmapAnswer): string {
+  const range = `${duration(cell.lower_ms)} – ${duration(cell.upper_ms)}`;
+  const share = `${count(cell.count)} of ${count(cell.n)} (${percent(cell.count / cell.n)})`;
+  return `${stretch(cell.t, step_ms, to)}, ${range}: ${share}`;
+}

@@ -1,0 +1,21 @@
+/** Groups in, the log scale on which their percentiles lie beside each other out. */
+import type { Group } from "./api";
+import { isKnown } from "./format";
+
+export interface SpanScale {
+  /** From 0 at the left to 1 at the right. */
+  at: (value: number) => number;
+  target: number | null;
+}
+
+const MARGIN = 0.03;
+
+export function spanScale(groups: readonly Group[], target: number | null): SpanScale {
+  const ends = groups.flatMap(({ p50_ms, p99_ms }) => [p50_ms, p99_ms, target]);
+  const shown = ends.filter(isKnown).filter((value) => value > 0);
+  const low = shown.length > 0 ? Math.min(...shown) : 1;
+  const high = Math.max(low * 1.5, ...shown);
+  const at = (value: number) =>
+    MARGIN + ((1 - 2 * MARGIN) * Math.log(Math.max(value, low) / low)) / Math.log(high / low);
+  return { at, target };
+}
