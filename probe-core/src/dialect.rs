@@ -234,6 +234,8 @@ impl Facts {
     /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
     pub(crate) fn read_comment(&mut self, comment: &[u8]) {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
+            // What is free in it would be taken for places in the last event.
+            self.layout.begin();
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
             walk(self, &mut reading, &mut json, &Take::In(COMMENT));
             if json.finish() && reading.has_numbers() {

@@ -157,7 +157,7 @@ impl<'a> Json<'a> {
     /// Steps over bytes that must come next exactly so; else stays.
     pub(crate) fn pass(&mut self, literal: &[u8]) -> Option<()> {
         let end = self.at + literal.len();
-        same(self.bytes.get(self.at..end)?, literal).then(|| self.at = end)
+        same(self.bytes.get(self.at..end)?, literal).then(|| (self.at, self.owed) = (end, false))
     }
 
     /// Takes the next value, whatever it is.
