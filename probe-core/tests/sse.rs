@@ -1,6 +1,9 @@
 //! The event stream rules of the HTML standard, case by case, each at every split.
 
-use probe_core::framing::{Frame, MAX_EVENT_BYTES, Sse};
+use std::collections::BTreeSet;
+
+use probe_core::framing::{Frame, Framing, MAX_EVENT_BYTES, Sse};
+use serde::Deserialize;
 
 /// Event name, data, id in force, reconnection time in force.
 type Dispatched = (String, String, String, Option<u64>);
@@ -69,48 +72,72 @@ fn pair(left: &str, right: &str) -> (String, String) {
     (left.to_owned(), right.to_owned())
 }
 
-/// The bodies of web-platform-tests `eventsource/format-*` and the examples of the standard, with
-/// the data of the events that they dispatch.
-const CASES: &[(&str, &str, &[&str])] = &[
-    ("format-bom", "\u{feff}data:1\n\n\u{feff}data:2\n\ndata:3\n\n", &["1", "3"]),
-    ("format-bom-2", "\u{feff}\u{feff}data:1\n\ndata:2\n\ndata:3\n\n", &["2", "3"]),
-    ("format-comments", "data:1\r:\0\n:\r\ndata:2\n:x\rdata:3\n:data:fail\r:x\ndata:4\n\n", &["1\n2\n3\n4"]),
-    ("format-data-before-final-empty-line", "retry:1000\ndata:test1\n\nid:test\ndata:test2", &["test1"]),
-    ("format-field-data", "data:\n\ndata\ndata\n\ndata:test\n\n", &["", "\n", "test"]),
-    ("format-field-event-empty", "event: \ndata:data\n\n", &["data"]),
-    (
-        "format-field-parsing",
-        "data:\0\ndata:  2\rData:1\ndata\0:2\ndata:1\r\0data:4\nda-ta:3\rdata_5\ndata:3\rdata:\r\n data:32\ndata:4\n\n",
-        &["\0\n 2\n1\n3\n\n4"],
-    ),
-    (
-        "format-field-unknown",
-        "data:test\n data\ndata\nfoobar:xxx\njustsometext\n:thisisacommentyay\ndata:test\n\n",
-        &["test\n\ntest"],
-    ),
-    ("format-leading-space", "data:\ttest\rdata: \ndata:test\n\n", &["\ttest\n\ntest"]),
-    ("format-newlines", "data:test\r\ndata\ndata:test\r\n\r", &["test\n\ntest"]),
-    ("format-null-character", "data:\0\n\n\n\n", &["\0"]),
-    ("format-utf-8", "data:ok\u{2026}\n\n", &["ok\u{2026}"]),
-    (
-        "event-data",
-        "data:msg\ndata: msg\n\n:\nfalsefield:msg\n\nfalsefield:msg\nData:data\n\ndata\n\ndata:end\n\n",
-        &["msg\nmsg", "", "end"],
-    ),
-    ("standard, stocks", "data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"]),
-    (
-        "standard, four blocks",
-        ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
-        &["first event", "second event", " third event"],
-    ),
-    ("standard, two events", "data\n\ndata\ndata\n\ndata:", &["", "\n"]),
-    ("standard, the same twice", "data:test\n\ndata: test\n\n", &["test", "test"]),
+/// A case of `tests/fixtures/eventsource.json`: of web-platform-tests, by its name there, or an example
+/// of the standard.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    /// What the response's headers say, where that matters.
+    #[serde(default)]
+    content_type: String,
+    body: String,
+    /// What is dispatched.
+    events: Vec<Expected>,
+    /// Reconnection time in force at the end.
+    retry: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    event: String,
+    data: String,
+    #[serde(default)]
+    id: String,
+}
+
+/// All files `eventsource/format-*` of web-platform-tests, the other one about parsing, and the standard.
+const PUBLISHED: [&str; 25] = [
+    "event-data",
+    "format-bom",
+    "format-bom-2",
+    "format-comments",
+    "format-data-before-final-empty-line",
+    "format-field-data",
+    "format-field-event",
+    "format-field-event-empty",
+    "format-field-id",
+    "format-field-id-2",
+    "format-field-id-3",
+    "format-field-id-null",
+    "format-field-parsing",
+    "format-field-retry",
+    "format-field-retry-bogus",
+    "format-field-retry-empty",
+    "format-field-unknown",
+    "format-leading-space",
+    "format-mime-bogus",
+    "format-mime-trailing-semicolon",
+    "format-mime-valid-bogus",
+    "format-newlines",
+    "format-null-character",
+    "format-utf-8",
+    "standard",
 ];
 
 #[test]
 fn the_published_cases_hold_at_every_split() {
-    for (name, body, expected) in CASES {
-        assert_eq!(data(body), *expected, "{name}");
+    let text = include_str!("../../tests/fixtures/eventsource.json");
+    let cases: Vec<Case> = serde_json::from_str(text).unwrap();
+    let names: BTreeSet<_> = cases.iter().map(|case| case.name.split(',').next().unwrap()).collect();
+    assert_eq!(names, BTreeSet::from(PUBLISHED));
+    for Case { name, content_type, body, events, retry } in cases {
+        let framing = Framing::of(&content_type, body.as_bytes());
+        assert!(matches!(framing, Some(Framing::Sse(_))), "{name}: {framing:?}");
+        let heard = hear(body.as_bytes()).events;
+        assert_eq!(heard.last().unwrap().3, retry, "{name}");
+        let heard: Vec<_> = heard.into_iter().map(|(event, data, id, _)| (event, data, id)).collect();
+        let events: Vec<_> = events.into_iter().map(|it| (it.event, it.data, it.id)).collect();
+        assert_eq!(heard, events, "{name}");
     }
 }
 
