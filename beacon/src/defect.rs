@@ -42,7 +42,7 @@ defects! {
     Reordered = "reordered",
     /// A second message began while one was open.
     Spliced = "spliced",
-    /// The body is an HTML page.
+    /// The body is an HTML page, or one stands in its middle.
     HtmlInStream = "html_in_stream",
     /// An event longer than the probe's cap; parsing went on at the next.
     Oversize = "oversize",

@@ -53,13 +53,14 @@ pub struct StreamReport {
     /// the page said so, or the host or the content proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Cow<'static, str>>,
-    /// Model that the request named.
+    /// Model that the request named. `None` where its body could not be read, or named none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Cow<'static, str>>,
-    /// Model that the answer named.
+    /// Model that the answer named, up to 128 bytes. `None` in formats whose answers name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<Cow<'static, str>>,
-    /// The provider's id of the answer, for finding the same stream in the server's logs.
+    /// The provider's id of the answer, up to 128 bytes, for finding the same stream in the server's
+    /// logs. `None` in formats without one, and where it is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<Cow<'static, str>>,
     /// HTTP status. `None` when no response came.
@@ -67,20 +68,20 @@ pub struct StreamReport {
     pub status: Option<u16>,
     /// How it ended.
     pub outcome: Outcome,
-    /// The provider's own word for why it stopped.
+    /// The provider's own word for why it stopped, up to 128 bytes. `None` until it said one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<Cow<'static, str>>,
 
     /// From the user's gesture to the request. `None` without a gesture in the second before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit_delay_ms: Option<f64>,
-    /// Response headers.
+    /// Response headers. `None` when no response came, and where the browser tells only the first byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers_ms: Option<f64>,
     /// First body chunk handed to the app. `None` for an empty or unread body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<f64>,
-    /// First whole event.
+    /// First whole event. `None` when none came, as in plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_event_ms: Option<f64>,
     /// First generated text of any kind: answer, reasoning, refusal or tool arguments.
@@ -92,7 +93,7 @@ pub struct StreamReport {
     /// First frame presented with that text in it. `None` without a watched, visible output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttfp_ms: Option<f64>,
-    /// Last generated text.
+    /// Last generated text. `None` when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub e2e_ms: Option<f64>,
     /// Stream closed, failed or cancelled. `None` while open.
@@ -108,7 +109,7 @@ pub struct StreamReport {
     /// Body bytes as the app got them, after decompression.
     pub bytes: u64,
 
-    /// As the provider counted.
+    /// As the provider counted. `None`, like the other counts of tokens, where it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// As the provider counted, reasoning included.
@@ -117,7 +118,7 @@ pub struct StreamReport {
     /// As the provider counted; part of `output_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
-    /// Input tokens served from the provider's cache.
+    /// Input tokens served from the provider's cache, as the provider counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
     /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`. `None` below
