@@ -1,30 +1,37 @@
 //! What fuzzing holds the crate to: bytes come in, and whatever they are, each of these returns. The
 //! fuzz targets under `probe-core/fuzz` only call them; tests call them with every recorded stream.
 
-use beacon::StreamReport;
+use std::fmt;
 
-use crate::dialect::{DIALECTS, Facts};
-use crate::framing::{Event, Frame, Framing};
+use beacon::{Defect, StreamReport};
+
+use crate::dialect::{DIALECTS, Dialect, Facts, GENERIC, Text};
+use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
 use crate::steps;
 use crate::{End, Meter, Timestamp};
 
-/// Cuts a body into frames: whole, in halves and in small chunks it must say the same. The last byte
-/// picks the content type.
+/// Cuts a body into frames: whole and in chunks it must say the same. The first byte tells how it is
+/// cut, the rest of the first line is the content type; the body follows.
 ///
 /// # Panics
 /// When it does not, or takes more steps than the body has bytes for.
-pub fn framing(body: &[u8]) {
-    let content_type = TYPES[usize::from(body.last().copied().unwrap_or_default()) % TYPES.len()];
-    let (whole, _) = within(body.len(), 1, || frames(content_type, [body]));
-    let (left, right) = body.split_at(body.len() / 2);
-    let (halves, _) = within(body.len(), 2, || frames(content_type, [left, right]));
-    assert_eq!(halves, whole, "in halves");
-    for bytes in [1, 3, 64] {
-        let chunks = body.len().div_ceil(bytes);
-        let (split, _) = within(body.len(), chunks, || frames(content_type, body.chunks(bytes)));
-        assert_eq!(split, whole, "{bytes} at a time");
-    }
+pub fn framing(input: &[u8]) {
+    let (head, body) = parted(input);
+    let (&cut, content_type) = head.split_first().unwrap_or((&0, b""));
+    let content_type = str::from_utf8(content_type).unwrap_or_default();
+    let whole = within(body.len(), 1, || said(content_type, [body]));
+    let split = match usize::from(cut) {
+        cut @ 0..16 => {
+            let chunks = body.chunks(cut + 1);
+            within(body.len(), chunks.len(), || said(content_type, chunks))
+        }
+        cut => {
+            let (left, right) = body.split_at(body.len() * (cut - 16) / 240);
+            within(body.len(), 2, || said(content_type, [left, right]))
+        }
+    };
+    assert_eq!(split, whole, "cut as {cut} says");
 }
 
 /// Scans one JSON text. Whether it is one.
@@ -33,7 +40,7 @@ pub fn framing(body: &[u8]) {
 /// When a value is taken from text that is none, or it takes more steps than the text has bytes for.
 #[must_use]
 pub fn json(text: &[u8]) -> bool {
-    let (whole, _) = within(text.len(), 1, || Json::new(text).finish());
+    let whole = within(text.len(), 1, || Json::new(text).finish());
     let mut scanner = Json::new(text);
     let name = scanner.name();
     assert!(name.is_none_or(|name| !name.is_empty() && name.len() <= 128), "a name is short");
@@ -43,22 +50,37 @@ pub fn json(text: &[u8]) -> bool {
     whole
 }
 
-/// Reads the events of a body as one dialect or as whichever it is, as the last byte picks: with and
+/// Reads the events of a body as the dialect that the first line names, or as whichever it is: with and
 /// without remembering how the last event looked it must say the same.
 ///
 /// # Panics
 /// When it does not, or takes more steps than the body has bytes for.
-pub fn dialects(body: &[u8]) {
-    let pick = usize::from(body.last().copied().unwrap_or_default()) % (DIALECTS.len() + 1);
-    dialect(DIALECTS.get(pick).map_or("", |dialect| dialect.name), body);
-}
-
-fn dialect(name: &str, body: &[u8]) {
-    let ((), _) = within(body.len(), 1 + body.len() / 8, || {
+pub fn dialects(input: &[u8]) -> Reached {
+    let (name, body) = parted(input);
+    within(body.len(), 1 + body.len() / 8, || {
         let remembered = facts(name, body, |_| ());
         let anew = facts(name, body, Facts::forget_layout);
-        assert_eq!(remembered, anew, "as {name}");
-    });
+        assert_eq!(remembered, anew, "as {}", name.escape_ascii());
+        remembered.reached()
+    })
+}
+
+/// What a body has shown of a dialect. Tables are data, in which no fuzzer sees where it is: by these
+/// it knows that it has come to something new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Place of the dialect among [`dialect_names`].
+    pub dialect: usize,
+    /// A bit for each fact that was told, below [`FACTS`].
+    pub facts: u64,
+}
+
+/// How many facts [`Reached`] has room for.
+pub const FACTS: usize = 16 + Defect::ALL.len();
+
+/// The names of all dialects; first what is none of them.
+pub fn dialect_names() -> impl Iterator<Item = &'static str> {
+    std::iter::once(GENERIC).chain(DIALECTS.iter().map(|dialect| dialect.name))
 }
 
 /// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
@@ -96,23 +118,82 @@ pub fn calls(script: &[u8]) {
     believe(&meter.report());
 }
 
-/// What a framing says of these chunks, in words; text without its cuts.
-fn frames<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Vec<u8>) {
-    let (mut said, mut text, mut start, mut framing) = (Vec::new(), Vec::new(), Vec::new(), None);
-    for chunk in chunks {
-        start.extend_from_slice(chunk);
-        framing = framing.or_else(|| Framing::of(content_type, &start));
+/// The first line of an input, and what follows it.
+fn parted(input: &[u8]) -> (&[u8], &[u8]) {
+    let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
+    (&input[..end], input.get(end + 1..).unwrap_or_default())
+}
+
+/// What a framing says of a body; text without its cuts.
+#[derive(Default, PartialEq)]
+struct Said {
+    /// A letter for each frame and what is in it, each part with its length: words would take longer
+    /// to write than the body to cut.
+    frames: Vec<u8>,
+    text: Vec<u8>,
+    broken_text: bool,
+}
+
+impl Said {
+    fn frame(&mut self, frame: &Frame<'_>) {
+        match *frame {
+            Frame::Event(event) => self.event(b'e', &event),
+            Frame::Comment(comment) => self.parts(b'c', &[comment]),
+            Frame::Oversize => self.parts(b'o', &[]),
+            Frame::Html => self.parts(b'h', &[]),
+            Frame::Text { bytes, is_utf8 } => {
+                self.text.extend_from_slice(bytes);
+                self.broken_text |= !is_utf8;
+            }
+        }
+    }
+
+    fn pending(&mut self, pending: &Pending<'_>) {
+        self.parts(b'p', &[&pending.bytes.to_le_bytes(), &[pending.unclosed.into()]]);
+        if let Some(event) = &pending.event {
+            self.event(b'e', event);
+        }
+    }
+
+    fn event(&mut self, letter: u8, event: &Event<'_>) {
+        let retry = event.retry.map(u64::to_le_bytes);
+        let retry = retry.as_ref().map_or(&b""[..], <[u8; 8]>::as_slice);
+        self.parts(letter, &[event.name, event.data, event.id, retry]);
+    }
+
+    fn parts(&mut self, letter: u8, parts: &[&[u8]]) {
+        self.frames.push(letter);
+        for part in parts {
+            self.frames.extend_from_slice(&part.len().to_le_bytes());
+            self.frames.extend_from_slice(part);
+        }
+    }
+}
+
+impl fmt::Debug for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frames, text, broken_text } = self;
+        write!(f, "{} text {} {broken_text}", frames.escape_ascii(), text.escape_ascii())
+    }
+}
+
+fn said<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Said {
+    let (mut said, mut start, mut framing) = (Said::default(), Vec::new(), None);
+    for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
         if let Some(framing) = &mut framing {
-            each_frame(framing, &std::mem::take(&mut start), |frame| match frame {
-                Frame::Text { bytes, .. } => text.extend_from_slice(bytes),
-                other => said.push(format!("{other:?}")),
-            });
+            each_frame(framing, chunk, |frame| said.frame(&frame));
+            continue;
+        }
+        start.extend_from_slice(chunk);
+        framing = Framing::of(content_type, &start);
+        if let Some(framing) = &mut framing {
+            each_frame(framing, &start, |frame| said.frame(&frame));
         }
     }
     if let Some(framing) = &mut framing {
-        said.push(format!("{:?}", framing.finish()));
+        said.pending(&framing.finish());
     }
-    (said, text)
+    said
 }
 
 fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Frame<'_>)) {
@@ -122,29 +203,81 @@ fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Fram
 }
 
 /// What the events of a body say.
-fn facts(name: &str, body: &[u8], before_each: fn(&mut Facts)) -> String {
-    let mut facts = Facts::new(StreamReport::new(""));
-    facts.dialect = DIALECTS.iter().copied().find(|dialect| dialect.name == name);
-    let mut texts = Vec::new();
+struct Told {
+    facts: Facts,
+    texts: Vec<Text>,
+}
+
+/// Reads all events of a body.
+fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
+    let mut told = Told { facts: Facts::new(StreamReport::new("")), texts: Vec::new() };
+    told.facts.dialect = DIALECTS.iter().copied().find(|dialect| dialect.name.as_bytes() == name);
     let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
-    let mut read = |facts: &mut Facts, event: &Event<'_>| {
-        before_each(facts);
-        texts.push(facts.read(event));
-    };
     each_frame(&mut framing, body, |frame| match frame {
-        Frame::Event(event) => read(&mut facts, &event),
-        Frame::Comment(comment) => facts.read_comment(comment),
+        Frame::Event(event) => {
+            before_each(&mut told.facts);
+            told.texts.push(told.facts.read(&event));
+        }
+        Frame::Comment(comment) => told.facts.read_comment(comment),
         _ => {}
     });
-    format!("{:?} {:?} {:?}", facts.report, facts.judged(), texts)
+    told
+}
+
+impl Told {
+    fn reached(&self) -> Reached {
+        let Facts { report, usage, .. } = &self.facts;
+        let is_known =
+            |known: &&Dialect| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
+        let shown = |kind| self.texts.iter().any(|text| text.has(kind));
+        let facts = [
+            shown(Text::ANSWER),
+            shown(Text::REASONING),
+            shown(Text::REFUSAL),
+            shown(Text::TOOL),
+            report.response_model.is_some(),
+            report.response_id.is_some(),
+            report.finish_reason.is_some(),
+            usage.input().is_some(),
+            usage.output().is_some(),
+            usage.reasoning().is_some(),
+            usage.cached().is_some(),
+            self.facts.finished,
+            self.facts.ended,
+            self.facts.failed,
+            self.facts.provider.is_some(),
+            self.facts.server.merged(None).is_some(),
+        ];
+        let defects = Defect::ALL.iter().map(|&defect| report.defects.get(defect) > 0);
+        let facts: [bool; FACTS - Defect::ALL.len()] = facts;
+        let bits = facts.into_iter().chain(defects).enumerate();
+        Reached {
+            dialect: DIALECTS.iter().position(is_known).map_or(0, |place| place + 1),
+            facts: bits.fold(0, |all, (bit, is_told)| all | u64::from(is_told) << bit),
+        }
+    }
+}
+
+impl PartialEq for Told {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+            && self.facts.report == other.facts.report
+            && format!("{:?}", self.facts.judged()) == format!("{:?}", other.facts.judged())
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?} {:?}", self.facts.report, self.facts.judged(), self.texts)
+    }
 }
 
 /// Runs `work`, and holds it to steps in proportion to what came in.
-fn within<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> (T, u64) {
+fn within<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
     let (result, steps) = steps::of(work);
     let most = 64 * bytes as u64 + 256 * chunks as u64 + 1024;
     assert!(steps <= most, "{steps} steps for {bytes} bytes in {chunks} chunks");
-    (result, steps)
+    result
 }
 
 fn believe(report: &StreamReport) {
@@ -179,28 +312,33 @@ mod tests {
 
     use super::*;
 
-    /// Every recorded stream, and every seed that fuzzing has left.
-    fn each_body(target: &str, mut then: impl FnMut(&[u8])) {
-        let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut bodies = 0;
-        for folder in ["../tests/fixtures/streams", &format!("fuzz/seeds/{target}")] {
-            let Ok(files) = fs::read_dir(crate_folder.join(folder)) else { continue };
-            for file in files {
-                then(&fs::read(file.unwrap().path()).unwrap());
-                bodies += 1;
-            }
-        }
-        assert!(bodies > 100, "{bodies} bodies");
+    /// Every input in a folder of the project.
+    fn each_file(folder: &str, mut then: impl FnMut(&[u8])) -> usize {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let inputs = files.filter(|file| file.extension().is_none_or(|kind| kind != "json"));
+        inputs.map(|file| then(&fs::read(file).unwrap())).count()
+    }
+
+    /// Every recorded stream behind each of the heads, every seed, and what fuzzing has found to reach
+    /// code that nothing else reaches.
+    fn each_input(target: &str, heads: &[&str], mut then: impl FnMut(&[u8])) {
+        let recorded = each_file("../tests/fixtures/streams", |body| {
+            heads.iter().for_each(|head| then(&[head.as_bytes(), body].concat()));
+        });
+        let found = each_file(&format!("fuzz/found/{target}"), &mut then);
+        assert!(recorded > 100 && found > 100, "{recorded} recorded, {found} found");
+        assert!(each_file(&format!("fuzz/seeds/{target}"), then) > 0);
     }
 
     #[test]
     fn every_body_is_framed_the_same_however_it_is_split() {
-        each_body("framing", framing);
+        each_input("framing", &["\0\n", "\u{2}\n", "\u{f}text/plain\n", "\u{7f}\n"], framing);
     }
 
     #[test]
     fn every_line_is_json_or_is_not() {
-        each_body("json", |body| {
+        each_input("json", &[""], |body| {
             let _ = json(body);
             body.split(|&byte| byte == b'\n').for_each(|line| {
                 let _ = json(line);
@@ -210,15 +348,20 @@ mod tests {
 
     #[test]
     fn every_body_says_the_same_read_anew_in_every_dialect() {
-        each_body("dialects", |body| {
-            dialect("", body);
-            DIALECTS.iter().for_each(|known| dialect(known.name, body));
+        let heads: Vec<_> = dialect_names().map(|name| format!("{name}\n")).collect();
+        let mut reached = vec![0; heads.len()];
+        each_input("dialects", &heads.iter().map(String::as_str).collect::<Vec<_>>(), |input| {
+            let Reached { dialect, facts } = dialects(input);
+            reached[dialect] |= facts;
         });
+        for (name, facts) in dialect_names().zip(reached).skip(1) {
+            assert_ne!(facts & 15, 0, "no input has text in {name}");
+        }
     }
 
     #[test]
     fn every_body_is_a_script_of_calls() {
-        each_body("calls", calls);
+        each_input("calls", &["", "\u{2}\0"], calls);
     }
 
     #[test]

@@ -1,0 +1,32 @@
+//! What the fuzzers know of the wire is all that the dialects know.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The words between quotes in code, without comments and tests. What has blanks or the like in it is
+/// not of the wire.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    let code = code.split("#[cfg(test)]").next().unwrap();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let quoted = lines.flat_map(|line| line.split('"').skip(1).step_by(2));
+    quoted.filter(|word| !word.is_empty() && !word.contains(|char: char| " {}:\\!?".contains(char)))
+}
+
+#[test]
+fn every_word_of_every_dialect_is_in_the_dictionary() {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dictionary = fs::read_to_string(crate_folder.join("fuzz/words.dict")).unwrap();
+    let known: BTreeSet<_> = dictionary.lines().collect();
+    let dialects = fs::read_dir(crate_folder.join("src/dialect")).unwrap();
+    let files = dialects.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let mut all = 0;
+    for path in files.chain([crate_folder.join("src/dialect.rs")]) {
+        for word in words(&fs::read_to_string(&path).unwrap()) {
+            let entry = format!(r#""\"{word}\"""#);
+            assert!(known.contains(entry.as_str()), "{}: {entry} is missing", path.display());
+            all += 1;
+        }
+    }
+    assert!(all > 250, "{all} words");
+}
