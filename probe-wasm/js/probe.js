@@ -51,6 +51,7 @@ function createProbe(options) {
     early(...moment);
     load();
   };
+  listen(window, "beforeunload", () => session?.setOut());
   listen(window, "pagehide", ({ persisted }) => leave(!persisted));
   listen(document, "visibilitychange", () => {
     guard(() => watcher?.look(!document.hidden));
@@ -122,17 +123,18 @@ function createProbe(options) {
       if (stream.early) lost.add(stream);
       else take(stream, ...moment);
     session.lost(lost.size);
-    tap.sink = (...moment) => guard(() => take(...moment));
+    tap.sink = take;
     setTimer();
   }
 
   function take(stream, moment, value, time) {
-    if (moment == OPEN) {
-      const sinceGesture = stream.time - submitted;
-      stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
-    }
-    session.take(stream, moment, value, time);
-    setTimer();
+    guard(() => {
+      if (moment == OPEN) {
+        const sinceGesture = stream.time - submitted;
+        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
+      }
+      session.take(stream, moment, value, time) || setTimer();
+    });
   }
 
   // Two microtasks later the app's own reaction to the read has run.

@@ -18,8 +18,9 @@ export function createSession(watcher, guard, onFirst, onEnd) {
   const outbox = createOutbox();
   let keys = 0;
 
-  return { take, leave, hurry, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
+  return { take, setOut, leave, hurry, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
 
+  /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
     if (moment == OPEN) return open(stream);
     const { key, signal } = stream;
@@ -38,7 +39,7 @@ export function createSession(watcher, guard, onFirst, onEnd) {
       case CANCELLED:
         return end(stream, time, signal?.aborted ? whyFailed(signal) : ends.CANCELLED);
       case FAILED:
-        return end(stream, time, whyFailed(signal, value));
+        return end(stream, time, stream.left ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
         return takeWhole(stream, time, value);
       case FORGET:
@@ -60,7 +61,7 @@ export function createSession(watcher, guard, onFirst, onEnd) {
   }
 
   function chunk(stream, time, bytes) {
-    if (!watcher.chunk(stream.key, time, bytes)) return;
+    if (!watcher.chunk(stream.key, time, bytes)) return true;
     stream.due = Math.min(stream.due, time + DELAY_MS);
     onFirst(watcher.report(stream.key));
   }
@@ -83,6 +84,11 @@ export function createSession(watcher, guard, onFirst, onEnd) {
     stream.signal?.removeEventListener?.("abort", stream.abort);
     streams.delete(stream);
     watcher.forget(stream.key);
+  }
+
+  /** The page may be on its way out: Firefox and WebKit cut its streams then, seconds before `pagehide`. */
+  function setOut() {
+    for (const stream of streams) stream.left = true;
   }
 
   /** Nothing more will be seen, as `how` says. Of what nobody read here nothing was ever seen. */

@@ -127,6 +127,15 @@ test("a page that is gone has abandoned what it read, and never saw what it did 
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
 });
 
+test("a stream that fails once the page has set out was left, a later one was not", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.setOut();
+  session.take(stream, FAILED, new TypeError("Load failed"), 200);
+  session.take(open(session), FAILED, new TypeError("Load failed"), 210);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
+});
+
 test("who stops watching does not say how a stream ended", () => {
   const { session, ends } = watched();
   open(session);

@@ -136,11 +136,16 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
     glue.push(made.join("trimmed.js"));
     let mut outfile = std::ffi::OsString::from("--outfile=");
     outfile.push(output);
+    // esbuild adds to the file what it has named itself.
+    let names = made.join("names.json");
+    fs::write(&names, SHARED_NAMES)?;
+    let mut cache = std::ffi::OsString::from("--mangle-cache=");
+    cache.push(names);
     run(tool(package, "esbuild")
         .arg(entry)
         .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
         .args([format!("--format={format}"), format!("--mangle-props={INNER_NAMES}")])
-        .args([glue, outfile]))?;
+        .args([cache, glue, outfile]))?;
     // What esbuild has put together, terser makes smaller still.
     run(tool(package, "terser").args(TERSER).arg("-o").args([output, output]))
 }
@@ -172,9 +177,14 @@ fn tool(package: &Path, name: &str) -> Command {
     command
 }
 
-/// Names of members that one bundle alone speaks of: neither the browser, the app, the Wasm, nor the
-/// stub that another file brings.
-const INNER_NAMES: &str = "^(answered|due|hurry|lastPost|leave|lost|retryAfterMs|take|_wbg_cb_unref)$";
+/// Names of members that neither the browser, the app nor the Wasm knows: they are made short.
+const INNER_NAMES: &str = "^(abort|answered|drop|due|early|examine|first|held|hurry|lastPost|leave|left|lost|\
+     native|ours|post|retryAfterMs|setOut|sink|submit|take|wrap|_wbg_cb_unref)$";
+
+/// Those by which the stub in a page and the probe that it waits for know each other. A stub stays in
+/// its page when a newer probe comes: what these are called is never to change.
+const SHARED_NAMES: &str =
+    r#"{"early":"l","examine":"x","held":"h","native":"n","ours":"o","sink":"s","wrap":"w"}"#;
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
