@@ -94,6 +94,8 @@ async fn run(config: Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let mut collector = Collector::open(config)?;
     let state = collector.state();
+    // From here on, before anybody can know that it runs: a signal that nobody listens for kills.
+    let told_to_stop = signals()?;
     let address = listener.local_addr()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "llm-rum listening on http://{address}")?;
@@ -102,7 +104,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let draining = state.clone();
     let stop = async {
         tokio::select! {
-            signal = told_to_stop() => tracing::info!(signal, "Stopping: {signal}"),
+            signal = told_to_stop => tracing::info!(signal, "Stopping: {signal}"),
             () = collector.failed() => tracing::error!("Stopping: the store has failed"),
         }
         draining.drain();
@@ -113,13 +115,16 @@ async fn run(config: Config) -> anyhow::Result<()> {
     collector.close().context("the store has failed; start again, and the journal is counted")
 }
 
-/// The name of the signal that came.
-async fn told_to_stop() -> &'static str {
-    let mut terminate = signal(SignalKind::terminate()).expect("a handler for SIGTERM can be set");
-    tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = tokio::signal::ctrl_c() => "Ctrl-C",
-    }
+/// Listens for signals at once. What it gives back returns the name of the one that came.
+fn signals() -> std::io::Result<impl Future<Output = &'static str>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "Ctrl-C",
+        }
+    })
 }
 
 /// Variables that are no text set nothing of ours.

@@ -36,6 +36,19 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
     assert_eq!(process.json("/v1/summary")["streams"], 1);
 }
 
+/// Whoever is told to stop before it listens for signals is killed with its requests.
+#[test]
+fn a_collector_that_says_it_listens_can_be_told_to_stop() {
+    let folder = TempDir::new().unwrap();
+    let process = Process::start(folder.path());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+    for (name, number) in [("SIGINT", 2), ("SIGTERM", 15)] {
+        assert!(caught & (1 << (number - 1)) != 0, "{name}: {status}");
+    }
+}
+
 #[test]
 fn a_second_collector_on_the_same_folder_is_refused() {
     let folder = TempDir::new().unwrap();
