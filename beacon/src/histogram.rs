@@ -218,6 +218,26 @@ impl Histogram {
         Ok(histogram)
     }
 
+    /// A histogram back from what [`dense`](Self::dense) gave, [`zero`](Self::zero) and [`sum`](Self::sum).
+    ///
+    /// # Errors
+    /// When a bucket lies outside the known range, the sum is none, or the counts overflow when added.
+    pub fn from_dense(zero: u64, sum: f64, offset: i32, counts: Vec<u64>) -> Result<Self, HistogramError> {
+        let known = (MAX_INDEX - MIN_INDEX + 1) as usize;
+        let end = i64::from(offset) + counts.len() as i64;
+        let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
+        if counts.len() > known || !(counts.is_empty() || in_range) {
+            return Err(HistogramError::Range);
+        }
+        let total = counts.iter().try_fold(zero, |total, &count| total.checked_add(count));
+        if total.is_none() || !sum.is_finite() || sum < 0.0 {
+            return Err(HistogramError::Sum);
+        }
+        let mut histogram = Self { zero, offset, counts, sum };
+        histogram.trim();
+        Ok(histogram)
+    }
+
     fn slot(&mut self, index: i32) -> &mut u64 {
         if self.counts.is_empty() {
             self.offset = index;
@@ -316,19 +336,7 @@ impl TryFrom<Wire> for Histogram {
         if scale != i64::from(SCALE) {
             return Err(HistogramError::Scale(scale));
         }
-        let known = (MAX_INDEX - MIN_INDEX + 1) as usize;
-        let end = i64::from(offset) + counts.len() as i64;
-        let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
-        if counts.len() > known || !(counts.is_empty() || in_range) {
-            return Err(HistogramError::Range);
-        }
-        let total = counts.iter().try_fold(zero, |total, &count| total.checked_add(count));
-        if total.is_none() || !sum.is_finite() || sum < 0.0 {
-            return Err(HistogramError::Sum);
-        }
-        let mut histogram = Self { zero, offset, counts, sum };
-        histogram.trim();
-        Ok(histogram)
+        Self::from_dense(zero, sum, offset, counts)
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::error::Category;
 
 use crate::config::Config;
 use crate::error::{ApiError, Reason};
+use crate::journal;
 use crate::state::OpenSite;
 use crate::streams::{StreamId, spread};
 
@@ -20,8 +21,6 @@ use crate::streams::{StreamId, spread};
 pub(crate) struct Accepted {
     pub(crate) id: StreamId,
     pub(crate) report: StreamReport,
-    /// The same as JSON, written from the fields: what the sender put beside them is not kept.
-    pub(crate) json: String,
 }
 
 /// A batch within every limit.
@@ -66,7 +65,9 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let open = OpenSite::new(&site, &Arc::default());
     let Admitted { reports, .. } = admit(body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
-        let (id, report) = replay(accepted.json.as_bytes()).expect("what was written can be read");
+        let mut bytes = Vec::new();
+        journal::write_report(accepted.id, &accepted.report, &mut bytes);
+        let (id, report) = journal::read_report(&bytes).expect("what was written can be read");
         assert_eq!((id, &report), (accepted.id, &accepted.report), "what is replayed is what was counted");
     }
     Ok(reports.len())
@@ -111,13 +112,6 @@ impl<'de> Visitor<'de> for ReportsVisitor {
     }
 }
 
-/// A report back from the journal, where only what was accepted stands.
-pub(crate) fn replay(json: &[u8]) -> Result<(StreamId, StreamReport), serde_json::Error> {
-    let report: StreamReport = serde_json::from_slice(json)?;
-    let id = u128::from_str_radix(&report.id, 16).map_err(serde::de::Error::custom)?;
-    Ok((id, report))
-}
-
 fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -> Result<Accepted, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
@@ -131,8 +125,7 @@ fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -
     aliases.normalise(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
-    let json = serde_json::to_string(&report).map_err(|_| Refused::field("id", "cannot be written"))?;
-    Ok(Accepted { id, report, json })
+    Ok(Accepted { id, report })
 }
 
 /// By the id alone, so that all revisions of a stream are in or out, on every collector.

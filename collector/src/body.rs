@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::HttpBody;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use bytes::{Bytes, BytesMut};
@@ -15,7 +15,13 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::config::Ingest;
+use crate::connection::Timer;
 use crate::error::{ApiError, Reason};
+
+/// A body on its way in, from a connection or from a test.
+pub(crate) trait Incoming: HttpBody<Data = Bytes> + Unpin {}
+
+impl<B: HttpBody<Data = Bytes> + Unpin> Incoming for B {}
 
 /// How a body is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +100,11 @@ pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), A
 /// Reads a whole body, not longer and not for longer than allowed. The space is the body's as long as
 /// its bytes are held.
 pub(crate) async fn read<'a>(
-    mut body: Body,
+    mut body: impl Incoming,
     packing: Packing,
     limits: &Ingest,
     room: &'a Room,
+    timer: &Timer,
 ) -> Result<(Bytes, Space<'a>), ApiError> {
     let mut space = room.space();
     let deadline = Duration::from_secs(limits.body_seconds.into());
@@ -107,10 +114,10 @@ pub(crate) async fn read<'a>(
             packed => read_packed(&mut body, packed, limits.body_bytes, &mut space).await,
         }
     };
-    match timeout(deadline, whole).await {
-        Err(_) => Err(Unread::TooSlow.explain(limits)),
-        Ok(Ok(bytes)) => Ok((bytes, space)),
-        Ok(Err(unread)) => {
+    match timer.within(deadline, whole).await {
+        None => Err(Unread::TooSlow.explain(limits)),
+        Some(Ok(bytes)) => Ok((bytes, space)),
+        Some(Err(unread)) => {
             drop(space);
             discard(&mut body).await;
             Err(unread.explain(limits))
@@ -120,7 +127,7 @@ pub(crate) async fn read<'a>(
 
 /// Closing on a sender who is still sending makes the system reset the connection, and the answer is
 /// lost on the way. So the rest is read and dropped, up to a bound.
-pub(crate) async fn discard(body: &mut Body) {
+pub(crate) async fn discard(body: &mut impl Incoming) {
     let drop_all = async {
         let mut seen = 0;
         while let Some(Ok(frame)) = body.frame().await {
@@ -134,7 +141,7 @@ pub(crate) async fn discard(body: &mut Body) {
     let _either = timeout(DISCARD_FOR, drop_all).await;
 }
 
-async fn read_plain(body: &mut Body, most: usize, space: &mut Space<'_>) -> Result<Bytes, Unread> {
+async fn read_plain(body: &mut impl Incoming, most: usize, space: &mut Space<'_>) -> Result<Bytes, Unread> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(data) = next(body).await? {
@@ -155,7 +162,7 @@ async fn read_plain(body: &mut Body, most: usize, space: &mut Space<'_>) -> Resu
 
 /// Unpacks while it reads: neither the packed body nor more than allowed of the unpacked one is held.
 async fn read_packed(
-    body: &mut Body,
+    body: &mut impl Incoming,
     packing: Packing,
     most: usize,
     space: &mut Space<'_>,
@@ -176,8 +183,11 @@ async fn read_packed(
     unpacker.finish()
 }
 
-async fn next(body: &mut Body) -> Result<Option<Bytes>, Unread> {
-    while let Some(frame) = body.frame().await {
+async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
+    // A body of an announced length knows its end: to be told of it would take a turn of the connection.
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
         if let Ok(data) = frame.map_err(|_| Unread::Cut)?.into_data() {
             return Ok(Some(data));
         }

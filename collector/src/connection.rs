@@ -1,15 +1,17 @@
-//! What one connection may hold: a share of all connections per client network, and the time in which
-//! an answer must be taken.
+//! What one connection may hold: a share of all connections per client network, the time in which an
+//! answer must be taken, and the timer that its heads and bodies are waited for with.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant as StdInstant};
 
+use hyper::rt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::network::{Network, Peer};
 
@@ -124,6 +126,76 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 }
 
+/// The timer of one connection. Each request sets two, and hardly one ever runs out: a timer that is made
+/// and dropped is put into the runtime's list and taken out again, under a lock that all connections
+/// share; one that is used again is moved on without.
+#[derive(Clone, Default)]
+pub(crate) struct Timer(Arc<Mutex<Option<Pin<Box<Sleep>>>>>);
+
+/// A timer in use, laid back when dropped.
+struct Lent {
+    sleep: Option<Pin<Box<Sleep>>>,
+    timer: Timer,
+}
+
+impl Timer {
+    /// Waits for `future`, but only so long. `None` when that was too short.
+    pub(crate) async fn within<T>(&self, patience: Duration, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        let mut sleep = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(value));
+            }
+            let sleep = sleep.get_or_insert_with(|| self.lend(Instant::now() + patience));
+            Pin::new(sleep).poll(cx).map(|()| None)
+        })
+        .await
+    }
+
+    fn lend(&self, deadline: Instant) -> Lent {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sleep = match held {
+            Some(mut held) => {
+                held.as_mut().reset(deadline);
+                held
+            }
+            None => Box::pin(sleep_until(deadline)),
+        };
+        Lent { sleep: Some(sleep), timer: self.clone() }
+    }
+}
+
+impl rt::Timer for Timer {
+    fn sleep(&self, patience: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(self.lend(Instant::now() + patience))
+    }
+
+    fn sleep_until(&self, deadline: StdInstant) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(self.lend(deadline.into()))
+    }
+
+    fn now(&self) -> StdInstant {
+        Instant::now().into()
+    }
+}
+
+impl Future for Lent {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.sleep.as_mut().map_or(Poll::Ready(()), |sleep| sleep.as_mut().poll(cx))
+    }
+}
+
+impl rt::Sleep for Lent {}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.timer.0.lock().unwrap_or_else(PoisonError::into_inner) = self.sleep.take();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
@@ -152,10 +224,27 @@ mod tests {
     async fn who_does_not_read_is_given_up() {
         let (near, far) = duplex(10);
         let mut patient = Patient::new(near, Duration::from_secs(60));
-        let asked = tokio::time::Instant::now();
+        let asked = Instant::now();
         let error = patient.write_all(&[0; 100]).await.unwrap_err();
         assert_eq!((error.kind(), asked.elapsed().as_secs()), (io::ErrorKind::TimedOut, 60));
         drop(far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timer_that_is_used_again_waits_as_long_as_a_new_one() {
+        let timer = Timer::default();
+        for seconds in [10, 1, 60, 60, 2] {
+            let begun = Instant::now();
+            let patience = Duration::from_secs(seconds);
+            let soon = async {
+                sleep(patience / 2).await;
+                seconds
+            };
+            assert_eq!(timer.within(patience, soon).await, Some(seconds));
+            assert_eq!(timer.within(patience, std::future::pending::<()>()).await, None);
+            rt::Timer::sleep(&timer, patience).await;
+            assert_eq!(begun.elapsed().as_millis(), u128::from(seconds) * 2_500, "{seconds} s");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! The thread that counts: kept batches come in, in the order of the journal; about once a second
 //! windows, totals, counts and the position up to which the journal is in them go into the store.
 
+use std::mem;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::config::Config;
 use crate::counts::Door;
-use crate::journal::{Health, Journal, Kept, KeptReport};
+use crate::journal::{Damage, Health, Journal, Kept, KeptReport, Written};
 use crate::rollup::Rollup;
 use crate::store::{Listing, StoreError, Writer};
 
@@ -94,16 +95,14 @@ impl Counter {
         let mut pace = Pace::default();
         loop {
             let taken = self.journal.queue().take(pace.flush_at);
-            let (idle, last) = (taken.kept.is_empty(), taken.last);
-            for kept in taken.kept {
-                count(&mut self.rollup, kept, &self.store)?;
-            }
+            let (idle, last) = (taken.written.is_empty(), taken.last);
+            self.count_all(taken.written)?;
             if last || pace.is_due(Instant::now(), self.rollup.unstored()) {
                 let begun = Instant::now();
                 self.flush()?;
                 pace = Pace::after(begun, Instant::now());
             }
-            self.journal.queue().counted(taken.held_bytes, self.rollup.unstored() >= MOST_UNSTORED);
+            self.release(0);
             if last {
                 return Ok(());
             }
@@ -112,6 +111,27 @@ impl Counter {
                 self.journal.queue().gather(GATHER);
             }
         }
+    }
+
+    /// Gives room back piece by piece: whoever waits for it must not wait for all.
+    fn count_all(&mut self, written: Vec<Written>) -> Result<(), StoreError> {
+        let mut counted_bytes = 0;
+        for written in written {
+            match written.kept() {
+                Some(kept) => count(&mut self.rollup, kept, &self.store)?,
+                None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
+            }
+            counted_bytes += written.held_bytes();
+            if counted_bytes >= PIECE_BYTES {
+                self.release(mem::take(&mut counted_bytes));
+            }
+        }
+        self.release(counted_bytes);
+        Ok(())
+    }
+
+    fn release(&self, counted_bytes: usize) {
+        self.journal.queue().counted(counted_bytes, self.rollup.unstored() >= MOST_UNSTORED);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
@@ -196,6 +216,8 @@ const FLUSH_REVISIONS_AT_ONCE: u64 = 100_000;
 
 /// What cannot be stored is held in memory: there is room for so much.
 const MOST_UNSTORED: u64 = 150_000;
+
+const PIECE_BYTES: usize = 256 * 1024;
 
 const GATHER: Duration = Duration::from_millis(5);
 

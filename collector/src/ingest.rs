@@ -2,7 +2,6 @@
 //! reports are kept, or the reason why they are not. Every refusal is counted by reason.
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, VARY,
@@ -11,9 +10,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode
 use axum::response::{IntoResponse, Response};
 
 use crate::admit::{Admitted, admit};
-use crate::body::{self, Packing};
+use crate::body::{self, Incoming, Packing};
 use crate::clock;
 use crate::config::Site;
+use crate::connection::Timer;
 use crate::counts::Ticket;
 use crate::error::{ApiError, Reason};
 use crate::journal::Batch;
@@ -22,13 +22,13 @@ use crate::pace::Wait;
 use crate::state::{AppState, OpenSite};
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
-pub(crate) async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
+pub(crate) async fn beacons(state: &AppState, timer: &Timer, request: Request<impl Incoming>) -> Response {
     let ticket = state.door().received();
     let (head, body) = request.into_parts();
-    let site = find_site(&state, &head);
+    let site = find_site(state, &head);
     let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
     let answer = match head.method {
-        Method::POST => post(&state, &head, body, site, ticket).await,
+        Method::POST => post(state, timer, &head, body, site, ticket).await,
         Method::OPTIONS => match preflight(&head.headers, site) {
             Ok(allowed) => {
                 ticket.preflight();
@@ -48,8 +48,9 @@ pub(crate) async fn beacons(State(state): State<AppState>, request: Request<Body
 
 async fn post(
     state: &AppState,
+    timer: &Timer,
     head: &request::Parts,
-    mut body: Body,
+    mut body: impl Incoming,
     site: Result<&OpenSite, ApiError>,
     ticket: Ticket<'_>,
 ) -> Result<Response, ApiError> {
@@ -65,14 +66,14 @@ async fn post(
         }
     };
     let kept = async {
-        let (bytes, _space) = body::read(body, packing, limits, state.room()).await?;
+        let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
         let Admitted { reports, sampled_out } = admit(&bytes, open)?;
         state.door().sampled_out(sampled_out);
         if reports.is_empty() {
             return Ok(None);
         }
-        state.journal().keep(Batch { received_ms, reports }).map(Some)
+        state.journal().keep(&Batch { received_ms, reports }).map(Some)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
@@ -82,7 +83,9 @@ async fn post(
             kept.await?;
         }
     }
-    Ok(StatusCode::NO_CONTENT.into_response())
+    let mut kept = Response::new(Body::empty());
+    *kept.status_mut() = StatusCode::NO_CONTENT;
+    Ok(kept)
 }
 
 /// Everything that can be said before the body is read.
@@ -181,6 +184,9 @@ fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
     }
 }
+
+/// The route.
+pub(crate) const PATH: &str = "/v1/beacons";
 
 /// Pages that isolate themselves may still read the answer.
 pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

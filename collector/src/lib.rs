@@ -47,6 +47,9 @@ mod verdict;
 use std::any::Any;
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
@@ -66,6 +69,7 @@ pub use slo::Targets;
 pub use state::{AppState, Collector};
 pub use store::{StoreError, Unreadable};
 
+use connection::Timer;
 use error::{ApiError, Reason};
 
 /// Every route there is.
@@ -84,7 +88,7 @@ pub fn app(state: AppState) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), access::guard));
     let open = Router::new()
-        .route("/v1/beacons", any(ingest::beacons))
+        .route(ingest::PATH, any(beacons))
         .route("/openapi.json", get(query::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -101,6 +105,10 @@ pub fn app(state: AppState) -> Router {
         .fallback(assets::dashboard)
         .method_not_allowed_fallback(wrong_method);
     open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
+}
+
+async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
+    ingest::beacons(&state, &Timer::default(), request).await
 }
 
 async fn wrong_method() -> ApiError {

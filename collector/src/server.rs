@@ -2,10 +2,12 @@
 //! that `axum::serve` does not have.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,17 +17,18 @@ use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use crate::app;
-use crate::connection::{Patient, Shares};
+use crate::connection::{Patient, Shares, Timer};
+use crate::ingest;
 use crate::network::Peer;
 use crate::state::AppState;
+use crate::{after_panic, app};
 
 /// Serves until `stop` is ready, then lets running requests finish within `drain_for`. `false` when
 /// some had not by then.
@@ -37,8 +40,7 @@ pub async fn serve(
 ) -> bool {
     let limits = &state.config().ingest;
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
+    http.header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
         .max_headers(MOST_HEADERS)
         .max_buf_size(READ_BUFFER_BYTES);
     let answer_within = Duration::from_secs(limits.answer_seconds.into());
@@ -62,7 +64,10 @@ pub async fn serve(
             continue;
         };
         let stream = TokioIo::new(Patient::new(stream, answer_within));
-        let connection = open.watch(http.serve_connection(stream, service(app.clone(), peer)));
+        let timer = Timer::default();
+        let mut http = http.clone();
+        let service = service(state.clone(), app.clone(), peer, timer.clone());
+        let connection = open.watch(http.timer(timer).serve_connection(stream, service));
         tokio::spawn(async move {
             // What a client does wrong on its connection is its own matter.
             let _ended = connection.await;
@@ -90,25 +95,60 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
+/// Of one connection. Beacons go to their handler at once, all else by way of the routes: there is a
+/// thousand times less of it.
 fn service(
+    state: AppState,
     app: Router,
     peer: Peer,
+    timer: Timer,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
     Response = Response,
     Error = Infallible,
     Future = impl Future<Output = Result<Response, Infallible>>,
 > {
-    service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(Body::new);
+    let shared = Arc::new((state, app, timer));
+    service_fn(move |mut request: Request<Incoming>| {
+        let shared = shared.clone();
         if peer != Peer::Own {
             request.extensions_mut().insert(peer);
         }
-        app.clone().call(request)
+        async move {
+            let (state, app, timer) = &*shared;
+            if request.uri().path() == ingest::PATH {
+                return Ok(surviving_panics(ingest::beacons(state, timer, request)).await);
+            }
+            app.clone().call(request.map(Body::new)).await
+        }
     })
+}
+
+/// What [`CatchPanicLayer`](tower_http::catch_panic::CatchPanicLayer) does for the routes.
+async fn surviving_panics(handler: impl Future<Output = Response>) -> Response {
+    let mut handler = pin!(handler);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx)));
+        polled.unwrap_or_else(|panic| Poll::Ready(after_panic(panic)))
+    })
+    .await
 }
 
 const MOST_HEADERS: usize = 64;
 /// Per connection. A head may be up to twice as long, as the last read may fill the buffer once more; a
 /// body comes in pieces of it.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let answer = surviving_panics(async {
+            tokio::task::yield_now().await;
+            panic!("as a fault would");
+        });
+        assert_eq!(answer.await.status(), 500);
+    }
+}

@@ -9,7 +9,7 @@
 //! 8  payload 4   CRC-32 of the payload
 //! 12 head    4   CRC-32 of the frame's position in the journal, then of bytes 4 to 12
 //! 16 time    8   arrival, milliseconds since 1970
-//! 24         …   each report: its length (4), then its JSON
+//! 24         …   each report: its length (4), then its bytes as `record.rs` has them
 //! ```
 //!
 //! The position is part of the head's sum because files are used again: what an earlier life left
@@ -44,25 +44,30 @@ pub(super) enum Found<'a> {
 }
 
 impl Frame {
-    /// Packs the reports of one batch, and says where each stands.
-    pub(crate) fn pack<'a>(
-        received_ms: i64,
-        reports: impl Iterator<Item = &'a str> + Clone,
-    ) -> (Self, Vec<Span>) {
-        let len: usize = reports.clone().map(|json| json.len() + 4).sum();
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 + len + END.len());
+    /// Packs the reports of one batch, each as `write` has it.
+    pub(crate) fn pack<T>(received_ms: i64, reports: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Self {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 + reports.len() * USUAL_BYTES + END.len());
         bytes.extend_from_slice(&[0; HEAD_BYTES]);
         bytes.extend_from_slice(&received_ms.to_le_bytes());
-        let mut spans = Vec::with_capacity(reports.clone().count());
-        for json in reports {
-            let len = json.len() as u32;
-            bytes.extend_from_slice(&len.to_le_bytes());
-            spans.push(Span { offset: bytes.len() as u32, len });
-            bytes.extend_from_slice(json.as_bytes());
+        for report in reports {
+            let at = bytes.len();
+            bytes.extend_from_slice(&[0; 4]);
+            write(report, &mut bytes);
+            let len = (bytes.len() - at - 4) as u32;
+            bytes[at..at + 4].copy_from_slice(&len.to_le_bytes());
         }
         let payload_sum = crc32fast::hash(&bytes[HEAD_BYTES..]);
         bytes.extend_from_slice(&END);
-        (Self { bytes, payload_sum }, spans)
+        Self { bytes, payload_sum }
+    }
+
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.bytes[HEAD_BYTES..self.len()]
+    }
+
+    /// What it holds in memory.
+    pub(super) const fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -129,7 +134,7 @@ pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
 }
 
 impl Span {
-    /// The report's JSON in the payload of its frame.
+    /// The report's bytes in the payload of its frame.
     pub(super) fn of<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         let from = self.offset as usize - HEAD_BYTES;
         &payload[from..from + self.len as usize]
@@ -145,6 +150,8 @@ fn head_sum(position: u64, head: &[u8; HEAD_BYTES]) -> u32 {
 
 const MAGIC: [u8; 4] = *b"rumJ";
 const HEAD_BYTES: usize = 16;
+/// What a report takes, more often than not: a larger one makes the frame grow.
+const USUAL_BYTES: usize = 480;
 
 /// Stands behind the last frame: no head, so that a clean end is told from a torn one.
 pub(super) const END: [u8; HEAD_BYTES] = [0; HEAD_BYTES];
@@ -153,18 +160,23 @@ pub(super) const END: [u8; HEAD_BYTES] = [0; HEAD_BYTES];
 mod tests {
     use super::*;
 
+    fn packed(received_ms: i64, reports: &[&str]) -> Frame {
+        Frame::pack(received_ms, reports, |text, into| into.extend_from_slice(text.as_bytes()))
+    }
+
     fn framed(position: u64, reports: &[&str]) -> Vec<u8> {
-        let (mut frame, _) = Frame::pack(7, reports.iter().copied());
-        frame.sealed(position).to_vec()
+        packed(7, reports).sealed(position).to_vec()
     }
 
     #[test]
     fn a_frame_gives_back_what_was_packed() {
-        let (mut frame, spans) = Frame::pack(-5, ["{}", "{\"a\":1}"].into_iter());
+        let mut frame = packed(-5, &["{}", "{\"a\":1}"]);
         let bytes = frame.sealed(99).to_vec();
         let Found::Whole { payload, end } = next(&bytes, 99, 0) else { panic!("no frame") };
         assert_eq!(end, bytes.len());
-        assert_eq!(unpack(payload), Some((-5, spans.clone())));
+        assert_eq!(payload, frame.payload());
+        let (received_ms, spans) = unpack(payload).unwrap();
+        assert_eq!((received_ms, spans.len(), spans[0].of(payload)), (-5, 2, &b"{}"[..]));
         assert_eq!(spans[1].of(payload), b"{\"a\":1}");
         assert_eq!(&bytes[spans[1].offset as usize..][..spans[1].len as usize], b"{\"a\":1}");
     }

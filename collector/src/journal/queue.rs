@@ -3,17 +3,14 @@
 //! than may, it is refused.
 
 use std::mem;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use beacon::StreamReport;
-use tokio::sync::oneshot;
-
-use super::frame::{Frame, Span};
-use super::{Kept, KeptReport};
+use super::Written;
+use super::answers::{Answer, Waiters};
+use super::frame::Frame;
 use crate::config::Ingest;
 use crate::error::Reason;
-use crate::streams::StreamId;
 
 /// Between the workers, the thread that writes and the thread that counts.
 pub(crate) struct Queue {
@@ -32,8 +29,10 @@ pub(crate) struct Queue {
 struct State {
     /// Somebody owns the end of the journal.
     writing: bool,
-    waiting: Vec<(Job, Answer)>,
-    written: Vec<(Kept, usize)>,
+    waiting: Vec<Frame>,
+    /// Who brought what is in `waiting`.
+    waiters: Arc<Waiters>,
+    written: Vec<Written>,
     /// Held by everything in `waiting`.
     waiting_bytes: usize,
     /// Held by what is being written, by everything in `written`, and by what is being counted.
@@ -43,30 +42,19 @@ struct State {
     closed: bool,
 }
 
-/// One batch on its way into the journal.
-pub(super) struct Job {
-    pub(super) frame: Frame,
-    received_ms: i64,
-    reports: Vec<(StreamId, StreamReport, Span)>,
-    held_bytes: usize,
-}
-
-type Answer = oneshot::Sender<Result<(), Reason>>;
-
 /// What becomes of a batch that was brought.
 pub(super) enum Entered {
     /// Whoever brought it writes it, and then calls [`Queue::wrote_one`].
-    Writes(Job),
-    /// The thread writes it.
-    Waits(oneshot::Receiver<Result<(), Reason>>),
+    Writes(Frame),
+    /// Somebody else does.
+    Waits(Answer),
     Refused(Reason),
 }
 
 /// Batches to be counted, in the order of the journal.
 pub(crate) struct Taken {
-    pub(crate) kept: Vec<Kept>,
-    /// Given back with [`Queue::counted`].
-    pub(crate) held_bytes: usize,
+    /// What each holds is given back with [`Queue::counted`].
+    pub(crate) written: Vec<Written>,
     /// Nothing will come after these.
     pub(crate) last: bool,
 }
@@ -83,51 +71,29 @@ impl Queue {
         }
     }
 
-    pub(super) fn enter(
-        &self,
-        received_ms: i64,
-        frame: Frame,
-        reports: Vec<(StreamId, StreamReport, Span)>,
-        may_write: bool,
-    ) -> Entered {
-        let held_bytes = frame.len() * BYTES_HELD_PER_BYTE;
+    pub(super) fn enter(&self, frame: Frame, may_write: bool) -> Entered {
+        let held_bytes = frame.held_bytes();
         let mut state = self.state();
         if state.stuck || state.closed {
             return Entered::Refused(Reason::StorageUnavailable);
         }
-        let job = Job { frame, received_ms, reports, held_bytes };
         if may_write && state.waiting.is_empty() && self.may_be_written(&state) {
             state.writing = true;
             state.uncounted_bytes += held_bytes;
-            return Entered::Writes(job);
+            return Entered::Writes(frame);
         }
         if state.waiting_bytes + held_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
             return Entered::Refused(Reason::Overloaded);
         }
-        let (answer, answered) = oneshot::channel();
-        state.waiting.push((job, answer));
+        let answer = state.waiters.join();
+        state.waiting.push(frame);
         state.waiting_bytes += held_bytes;
         let wakes = state.waiting.len() == 1 && self.may_be_written(&state);
         drop(state);
         if wakes {
             self.to_write.notify_one();
         }
-        Entered::Waits(answered)
-    }
-
-    /// The batch stands at `position`, or nowhere. Gives back whether it is kept.
-    pub(super) fn wrote_one(&self, job: Job, position: Option<u64>) -> Option<()> {
-        let held_bytes = job.held_bytes;
-        let kept = position.map(|position| job.kept(position));
-        let is_kept = kept.is_some();
-        let mut state = self.state();
-        let was_empty = state.written.is_empty();
-        match kept {
-            Some(kept) => state.written.push((kept, held_bytes)),
-            None => state.uncounted_bytes -= held_bytes,
-        }
-        self.hand_on(state, was_empty);
-        is_kept.then_some(())
+        Entered::Waits(answer)
     }
 
     /// Everything that waits, as soon as something does and may be written. `None` when nothing will come
@@ -140,38 +106,51 @@ impl Queue {
             }
             state = self.to_write.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.writing = true;
-        state.uncounted_bytes += mem::take(&mut state.waiting_bytes);
-        Some(Group(mem::take(&mut state.waiting)))
+        Some(state.take_group())
     }
 
-    /// The group stands from `position` on, or nowhere.
-    pub(super) fn wrote(&self, Group(jobs): Group, position: Option<u64>) {
-        let answer_all = if position.is_some() { Ok(()) } else { Err(Reason::StorageUnavailable) };
-        let mut answers = Vec::with_capacity(jobs.len());
-        let mut kept = Vec::with_capacity(jobs.len());
-        let (mut at, mut freed) = (position, 0);
-        for (job, answer) in jobs {
-            answers.push(answer);
-            match &mut at {
-                Some(at) => {
-                    let held_bytes = job.held_bytes;
-                    let one = job.kept(*at);
-                    *at = one.end;
-                    kept.push((one, held_bytes));
-                }
-                None => freed += job.held_bytes,
-            }
-        }
+    /// The batch stands at `position`, or nowhere. Gives back what waits, if the same writer `goes_on`.
+    pub(super) fn wrote_one(&self, frame: Frame, position: Option<u64>, goes_on: bool) -> Option<Group> {
+        self.put_down([frame], position, goes_on)
+    }
+
+    /// The group stands from `position` on, or nowhere. Gives back what waits, if the same writer
+    /// `goes_on`.
+    pub(super) fn wrote(&self, mut group: Group, position: Option<u64>, goes_on: bool) -> Option<Group> {
+        let next = self.put_down(mem::take(&mut group.frames), position, goes_on);
+        group.waiters.settle(position.map(drop).ok_or(Reason::StorageUnavailable));
+        next
+    }
+
+    fn put_down(
+        &self,
+        frames: impl IntoIterator<Item = Frame>,
+        mut position: Option<u64>,
+        goes_on: bool,
+    ) -> Option<Group> {
         let mut state = self.state();
         let was_empty = state.written.is_empty();
-        state.uncounted_bytes -= freed;
-        state.written.append(&mut kept);
-        self.hand_on(state, was_empty);
-        for answer in answers {
-            // Whoever waited for it may be gone; it is kept all the same.
-            let _gone = answer.send(answer_all);
+        for frame in frames {
+            match position {
+                None => state.uncounted_bytes -= frame.held_bytes(),
+                Some(at) => {
+                    let written = Written { frame, position: at };
+                    position = Some(written.end());
+                    state.written.push(written);
+                }
+            }
         }
+        state.writing = false;
+        if !goes_on || state.waiting.is_empty() || !self.may_be_written(&state) {
+            self.hand_on(state, was_empty);
+            return None;
+        }
+        let group = state.take_group();
+        drop(state);
+        if was_empty {
+            self.to_count.notify_one();
+        }
+        Some(group)
     }
 
     /// Nobody writes any more; who waits for that is woken, and who counts if nothing was written before.
@@ -200,8 +179,7 @@ impl Queue {
         let written = mem::take(&mut state.written);
         let last = state.is_over();
         drop(state);
-        let held_bytes = written.iter().map(|(_, bytes)| bytes).sum();
-        Taken { kept: written.into_iter().map(|(kept, _)| kept).collect(), held_bytes, last }
+        Taken { written, last }
     }
 
     /// Lets batches come together for so long, or until nothing will come any more.
@@ -252,7 +230,13 @@ impl Queue {
 
     /// Nothing will be counted any more: what waits is not written.
     pub(crate) fn give_up(&self) {
-        self.state().waiting.clear();
+        let mut state = self.state();
+        state.closed = true;
+        state.waiting.clear();
+        state.waiting_bytes = 0;
+        let waiters = mem::take(&mut state.waiters);
+        drop(state);
+        waiters.settle(Err(Reason::StorageUnavailable));
         self.close();
     }
 
@@ -262,11 +246,15 @@ impl Queue {
 }
 
 /// What is written together.
-pub(super) struct Group(Vec<(Job, Answer)>);
+pub(super) struct Group {
+    pub(super) frames: Vec<Frame>,
+    waiters: Arc<Waiters>,
+}
 
-impl Group {
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Job> {
-        self.0.iter_mut().map(|(job, _)| job)
+/// Whatever happens to a group, nobody waits for ever.
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.waiters.settle(Err(Reason::StorageUnavailable));
     }
 }
 
@@ -275,19 +263,11 @@ impl State {
     const fn is_over(&self) -> bool {
         self.closed && !self.writing && self.waiting.is_empty()
     }
-}
 
-impl Job {
-    fn kept(self, position: u64) -> Kept {
-        let end = position + self.frame.len() as u64;
-        let of = |(id, report, span): (StreamId, StreamReport, Span)| KeptReport {
-            id,
-            report,
-            at: span.at(position),
-        };
-        Kept { received_ms: self.received_ms, reports: self.reports.into_iter().map(of).collect(), end }
+    /// Everything that waits is being written now.
+    fn take_group(&mut self) -> Group {
+        self.writing = true;
+        self.uncounted_bytes += mem::take(&mut self.waiting_bytes);
+        Group { frames: mem::take(&mut self.waiting), waiters: mem::take(&mut self.waiters) }
     }
 }
-
-/// A report in memory is about this much larger than its JSON.
-const BYTES_HELD_PER_BYTE: usize = 3;

@@ -11,10 +11,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use beacon::StreamReport;
+
 use super::frame::{END, Frame};
+use super::record;
 use crate::config::Sync;
 
-/// Where a report's JSON stands in the journal.
+/// Where a report's bytes stand in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) position: u64,
@@ -56,8 +59,12 @@ impl Segments {
         Ok(Self { folder: folder.into(), files: Mutex::new(files.into()), spares: Mutex::new(spares) })
     }
 
-    /// The bytes at `at`. `None` when they are no longer kept.
-    pub(crate) fn read(&self, at: At) -> io::Result<Option<Vec<u8>>> {
+    /// The report at `at`. `None` when it is no longer kept.
+    pub(crate) fn report(&self, at: At) -> io::Result<Option<StreamReport>> {
+        Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)).map(|(_, report)| report))
+    }
+
+    fn read(&self, at: At) -> io::Result<Option<Vec<u8>>> {
         let holds = |segment: &&Segment| segment.base <= at.position;
         // A file that is being read is not used again: see `drop_before`.
         let Some(segment) = self.files().iter().rev().find(holds).cloned() else { return Ok(None) };
@@ -166,11 +173,10 @@ impl Log {
     }
 
     /// Keeps many, all or none, and gives back the position of the first; `scratch` is for their bytes.
-    pub(super) fn append_all<'a>(
-        &mut self,
-        frames: impl Iterator<Item = &'a mut Frame>,
-        scratch: &mut Vec<u8>,
-    ) -> io::Result<u64> {
+    pub(super) fn append_all(&mut self, frames: &mut [Frame], scratch: &mut Vec<u8>) -> io::Result<u64> {
+        if let [one] = frames {
+            return self.append(one);
+        }
         let position = self.end;
         scratch.clear();
         for frame in frames {

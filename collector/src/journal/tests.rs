@@ -25,7 +25,7 @@ impl Fixture {
         let mut fixture = Self { folder: TempDir::new().unwrap(), ends: vec![0] };
         let mut log = fixture.log(0);
         for at in 0..frames {
-            let (mut frame, _) = Frame::pack(0, [text(at).as_str()].into_iter());
+            let mut frame = packed(&text(at));
             log.append(&mut frame).unwrap();
             fixture.ends.push(fixture.ends[at] + frame.len() as u64);
         }
@@ -67,6 +67,10 @@ impl Fixture {
     }
 }
 
+fn packed(text: &str) -> Frame {
+    Frame::pack(0, &[text], |text, into| into.extend_from_slice(text.as_bytes()))
+}
+
 fn text(at: usize) -> String {
     format!("{at} {}", "x".repeat(at % 40))
 }
@@ -101,7 +105,7 @@ fn what_is_written_after_a_cut_is_found() {
     let fixture = Fixture::of(3);
     fixture.change(fixture.ends[2] + 20, |byte| !byte);
     let (_, found) = fixture.replayed(0);
-    let (mut frame, _) = Frame::pack(0, ["7 "].into_iter());
+    let mut frame = packed("7 ");
     assert_eq!(fixture.log(found.end).append(&mut frame).unwrap(), fixture.ends[2]);
     let (numbers, found) = fixture.replayed(0);
     assert_eq!((numbers, found.damaged, found.torn_bytes), (vec![0, 1, 7], 0, 0));
@@ -110,7 +114,7 @@ fn what_is_written_after_a_cut_is_found() {
 #[test]
 fn what_the_store_is_ahead_of_is_written_behind_it() {
     let fixture = Fixture::of(1);
-    let (mut frame, _) = Frame::pack(0, ["1 "].into_iter());
+    let mut frame = packed("1 ");
     assert_eq!(fixture.log(5_000).append(&mut frame).unwrap(), 5_000);
     assert_eq!(fixture.replayed(5_000).0, [1]);
     assert_eq!(
@@ -119,14 +123,24 @@ fn what_the_store_is_ahead_of_is_written_behind_it() {
     );
 }
 
+#[test]
+fn a_group_stands_as_its_frames_do() {
+    let fixture = Fixture::of(1);
+    let mut group: Vec<_> = (1..9).map(|at| packed(&text(at))).collect();
+    let position = fixture.log(fixture.ends[1]).append_all(&mut group, &mut Vec::new()).unwrap();
+    assert_eq!(position, fixture.ends[1]);
+    let (numbers, found) = fixture.replayed(0);
+    let len: u64 = group.iter().map(|frame| frame.len() as u64).sum();
+    assert_eq!((numbers, found.torn_bytes, found.end), ((0..9).collect(), 0, position + len));
+}
+
 /// Enough for three files, in frames of 1 MiB.
 fn large() -> Fixture {
     let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
     let mut log = fixture.log(0);
-    let mut scratch = Vec::new();
     for at in 0..24 {
-        let (mut frame, _) = Frame::pack(0, [format!("{at} {}", "x".repeat(1 << 20)).as_str()].into_iter());
-        log.append_all([&mut frame].into_iter(), &mut scratch).unwrap();
+        let mut frame = packed(&format!("{at} {}", "x".repeat(1 << 20)));
+        log.append(&mut frame).unwrap();
         fixture.ends.push(fixture.ends[at] + frame.len() as u64);
     }
     fixture
@@ -141,7 +155,7 @@ fn files_that_nobody_needs_go_and_are_used_again() {
     assert_eq!(fixture.files().len(), 3, "the newest, and two to be used again");
     assert_eq!(fixture.replayed(fixture.ends[20]).0, [20, 21, 22, 23]);
     let mut log = Log::resume(segments, Sync::Full, fixture.ends[24] + 100).unwrap();
-    let (mut frame, _) = Frame::pack(0, ["24 "].into_iter());
+    let mut frame = packed("24 ");
     let position = log.append(&mut frame).unwrap();
     assert_eq!(fixture.files().len(), 3, "one of the two is in use");
     let (numbers, found) = fixture.replayed(position);

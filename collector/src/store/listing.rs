@@ -63,8 +63,8 @@ impl Listing {
 
     /// `None` when the journal let go of it just now.
     fn read(&self, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
-        let json = self.segments.read(stream.at)?.and_then(|bytes| String::from_utf8(bytes).ok());
-        Ok(json.map(|json| StoredStream { json, received_ms: stream.received_ms }))
+        let Some(report) = self.segments.report(stream.at)? else { return Ok(None) };
+        Ok(Some(StoredStream { json: serde_json::to_string(&report)?, received_ms: stream.received_ms }))
     }
 
     fn streams(&self) -> RwLockReadGuard<'_, Streams> {

@@ -172,8 +172,7 @@ impl Earlier for Writer {
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
-        let json = self.segments.read(at)?;
-        Ok(json.and_then(|json| serde_json::from_slice(&json).ok()))
+        Ok(self.segments.report(at)?)
     }
 
     fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {

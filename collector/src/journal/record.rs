@@ -1,0 +1,386 @@
+//! One report's bytes in the journal: an accepted report comes in, goes out a third of what its JSON
+//! takes, written and read in a tenth of the time; and the same report back.
+//!
+//! ```text
+//! 0  layout  1   1. The JSON of earlier versions begins with `{` instead, and is read as well
+//! 1  id      16  big-endian
+//! 17         …   the fields that are there, then a zero
+//! ```
+//!
+//! A field is a byte, its number above and in the lowest bit whether it is written short, then its value:
+//! numbers of seven bits per byte, lowest first; lengths before texts and lists; a duration as 64 bits, or
+//! short as a number of tenths. A group such as `page` is its fields, then a zero. Words stand for outcomes
+//! and defects, as elsewhere on disk: one more in their middle moves none.
+
+use std::borrow::Cow;
+
+use beacon::{
+    Defect, Defects, Dropped, Histogram, Observed, Outcome, Page, Phases, ServerStart, ServerTiming,
+    StreamReport,
+};
+
+use crate::streams::StreamId;
+
+/// Writes a report whose id is `id`.
+pub(crate) fn write(id: StreamId, report: &StreamReport, into: &mut Vec<u8>) {
+    into.push(LAYOUT);
+    into.extend_from_slice(&id.to_be_bytes());
+    report.write_fields(into);
+}
+
+/// The report that the bytes are of. `None` when no known layout explains them.
+pub(crate) fn read(bytes: &[u8]) -> Option<(StreamId, StreamReport)> {
+    match bytes.split_first()? {
+        (&LAYOUT, rest) => {
+            let (id, mut fields) = rest.split_first_chunk()?;
+            let id = StreamId::from_be_bytes(*id);
+            let mut report = StreamReport::new(hexadecimal(id));
+            report.read_fields(&mut fields)?;
+            fields.is_empty().then_some((id, report))
+        }
+        (b'{', _) => {
+            let report: StreamReport = serde_json::from_slice(bytes).ok()?;
+            Some((u128::from_str_radix(&report.id, 16).ok()?, report))
+        }
+        _ => None,
+    }
+}
+
+fn hexadecimal(id: StreamId) -> String {
+    let digit = |at: u32| char::from(b"0123456789abcdef"[(id >> (4 * at)) as usize & 15]);
+    (0..32).rev().map(digit).collect()
+}
+
+/// A value that is written with a number before it.
+trait Field: Sized {
+    fn write(&self, number: u8, into: &mut Vec<u8>);
+    fn read(short: bool, from: &mut &[u8]) -> Option<Self>;
+}
+
+/// Fields with numbers.
+trait Fields {
+    fn write_fields(&self, into: &mut Vec<u8>);
+    fn read_fields(&mut self, from: &mut &[u8]) -> Option<()>;
+}
+
+/// Numbers are never used again. A field that is added to the report is missing here until it has one:
+/// the compiler says so.
+macro_rules! fields {
+    ($name:ident: $(($elsewhere:ident))? $($number:literal $field:ident,)+) => {
+        impl Fields for $name {
+            fn write_fields(&self, into: &mut Vec<u8>) {
+                let Self { $($elsewhere: _,)? $($field,)+ } = self;
+                $(Field::write($field, $number, into);)+
+                into.push(END);
+            }
+
+            fn read_fields(&mut self, from: &mut &[u8]) -> Option<()> {
+                loop {
+                    let key = byte(from)?;
+                    let short = key & SHORT != 0;
+                    match key >> 1 {
+                        0 => return Some(()),
+                        $($number => self.$field = Field::read(short, from)?,)+
+                        _ => return None,
+                    }
+                }
+            }
+        }
+    };
+}
+
+fields! { StreamReport: (id)
+    1 v, 2 rev, 3 open, 4 site, 5 use_case, 6 observed, 7 dialect, 8 provider, 9 model, 10 response_model,
+    11 response_id, 12 status, 13 outcome, 14 finish_reason, 15 submit_delay_ms, 16 headers_ms,
+    17 first_byte_ms, 18 first_event_ms, 19 ttft_ms, 20 ttfv_ms, 21 ttfp_ms, 22 e2e_ms, 23 close_ms,
+    24 chunks, 25 events, 26 deltas, 27 bytes, 28 input_tokens, 29 output_tokens, 30 reasoning_tokens,
+    31 cached_tokens, 32 tpot_ms, 33 longest_gap_ms, 34 gaps, 35 stalls, 36 defects, 37 phases, 38 server,
+    39 page, 40 clock_resolution_ms, 41 dropped,
+}
+
+fields! { Phases: 1 dns_ms, 2 connect_ms, 3 tls_ms, 4 wait_ms, }
+
+fields! { ServerTiming:
+    1 source, 2 starts_from, 3 queue_ms, 4 ttft_ms, 5 generation_ms, 6 output_tokens,
+}
+
+fields! { Page: 1 browser, 2 os, 3 device, 4 connection, 5 visibility, 6 release, 7 route, }
+
+fields! { Dropped: 1 queue_full, 2 send_failed, 3 refused, 4 early, }
+
+impl<T: Fields + Default> Field for T {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        into.push(number << 1);
+        self.write_fields(into);
+    }
+
+    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+        let mut group = Self::default();
+        group.read_fields(from)?;
+        Some(group)
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        if let Some(value) = self {
+            value.write(number, into);
+        }
+    }
+
+    fn read(short: bool, from: &mut &[u8]) -> Option<Self> {
+        T::read(short, from).map(Some)
+    }
+}
+
+/// Values that go out and come back by way of another.
+macro_rules! by_way_of {
+    ($($name:ty: $way:ty, $out:expr, $back:expr;)+) => {$(
+        impl Field for $name {
+            fn write(&self, number: u8, into: &mut Vec<u8>) {
+                into.push(number << 1);
+                let out: fn(&Self, &mut Vec<u8>) = $out;
+                out(self, into);
+            }
+
+            fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+                let back: fn($way) -> Option<Self> = $back;
+                back(<$way>::take(from)?)
+            }
+        }
+    )+};
+}
+
+by_way_of! {
+    u64: u64, |value, into| put(*value, into), Some;
+    u32: u64, |value, into| put(u64::from(*value), into), |value| value.try_into().ok();
+    u16: u64, |value, into| put(u64::from(*value), into), |value| value.try_into().ok();
+    bool: u64, |value, into| put(u64::from(*value), into), |value| Some(value != 0);
+    Cow<'static, str>: Text, |value, into| put_text(value, into), |Text(text)| Some(Self::Owned(text));
+    Outcome: Text, |value, into| put_text(value.as_str(), into),
+        |Text(word)| Self::ALL.into_iter().find(|known| known.as_str() == word);
+    Observed: u64, |value, into| put(u64::from(!value.is_events()), into),
+        |value| Some(if value == 0 { Self::Events } else { Self::Chunks });
+    ServerStart: Text, |value, into| put_text(value.as_str(), into),
+        |Text(word)| [Self::Arrival, Self::Scheduled, Self::Prefill].into_iter()
+            .find(|known| known.as_str() == word);
+}
+
+impl Field for f64 {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        // Clocks of pages step by a tenth of a millisecond: most durations are whole tenths.
+        let tenths = (*self * 10.0) as u64;
+        if (tenths as Self / 10.0).to_bits() == self.to_bits() {
+            into.push(number << 1 | SHORT);
+            put(tenths, into);
+        } else {
+            into.push(number << 1);
+            into.extend_from_slice(&self.to_le_bytes());
+        }
+    }
+
+    fn read(short: bool, from: &mut &[u8]) -> Option<Self> {
+        match short {
+            true => Some(u64::take(from)? as Self / 10.0),
+            false => Some(Self::from_le_bytes(chunk(from)?)),
+        }
+    }
+}
+
+impl Field for Histogram {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        into.push(number << 1);
+        let (first, counts) = self.dense();
+        put(self.zero(), into);
+        into.extend_from_slice(&self.sum().to_le_bytes());
+        into.extend_from_slice(&first.to_le_bytes());
+        put(counts.len() as u64, into);
+        counts.iter().for_each(|count| put(*count, into));
+    }
+
+    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+        let zero = u64::take(from)?;
+        let sum = f64::from_le_bytes(chunk(from)?);
+        let first = i32::from_le_bytes(chunk(from)?);
+        let len = u64::take(from)? as usize;
+        // Each count takes a byte at least: no length in the bytes makes this larger than they are.
+        let mut counts = Vec::with_capacity(len.min(from.len()));
+        for _ in 0..len {
+            counts.push(u64::take(from)?);
+        }
+        Self::from_dense(zero, sum, first, counts).ok()
+    }
+}
+
+impl Field for Defects {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        into.push(number << 1);
+        put(self.iter().count() as u64, into);
+        for (defect, count) in self.iter() {
+            put_text(defect.as_str(), into);
+            put(u64::from(count), into);
+        }
+    }
+
+    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+        let mut defects = Self::default();
+        for _ in 0..u64::take(from)? {
+            let word = text(from)?;
+            let defect = Defect::ALL.iter().find(|known| known.as_str() == word)?;
+            defects.set(*defect, u64::take(from)?.try_into().ok()?);
+        }
+        Some(defects)
+    }
+}
+
+/// What other values go by way of.
+trait Way: Sized {
+    fn take(from: &mut &[u8]) -> Option<Self>;
+}
+
+struct Text(String);
+
+impl Way for Text {
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Self(text(from)?.to_owned()))
+    }
+}
+
+impl Way for u64 {
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let next = byte(from)?;
+            value |= Self::from(next & 0x7f) << shift;
+            if next < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+fn put(mut value: u64, into: &mut Vec<u8>) {
+    while value >= 0x80 {
+        into.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    into.push(value as u8);
+}
+
+fn put_text(text: &str, into: &mut Vec<u8>) {
+    put(text.len() as u64, into);
+    into.extend_from_slice(text.as_bytes());
+}
+
+fn text<'a>(from: &mut &'a [u8]) -> Option<&'a str> {
+    let len = u64::take(from)?;
+    let (text, rest) = from.split_at_checked(usize::try_from(len).ok()?)?;
+    *from = rest;
+    str::from_utf8(text).ok()
+}
+
+fn byte(from: &mut &[u8]) -> Option<u8> {
+    let (first, rest) = from.split_first()?;
+    *from = rest;
+    Some(*first)
+}
+
+fn chunk<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (chunk, rest) = from.split_first_chunk()?;
+    *from = rest;
+    Some(*chunk)
+}
+
+const LAYOUT: u8 = 1;
+const SHORT: u8 = 1;
+const END: u8 = 0;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every field with a value of its own.
+    fn full() -> StreamReport {
+        let mut defects = Defects::default();
+        for (at, defect) in Defect::ALL.iter().enumerate() {
+            defects.set(*defect, at as u32 + 1);
+        }
+        let gaps = Histogram::from_dense(3, 1234.5678, -7, vec![1, 0, 300, u64::MAX >> 1]).unwrap();
+        let json = r#"{"v":1,"id":"000102030405060708090a0b0c0d0eff","rev":2,"open":true,"site":"a","use_case":"b",
+            "observed":"chunks","dialect":"c","provider":"d","model":"e","response_model":"f","response_id":"g",
+            "status":200,"outcome":"network_error","finish_reason":"h","submit_delay_ms":0.1,"headers_ms":0.2,
+            "first_byte_ms":0.25,"first_event_ms":1e-9,"ttft_ms":86400000.0,"ttfv_ms":0.0,"ttfp_ms":-0.0,
+            "e2e_ms":1234.56789,"close_ms":99.9,"chunks":1,"events":128,"deltas":16384,"bytes":1099511627776,
+            "input_tokens":0,"output_tokens":5,"reasoning_tokens":6,"cached_tokens":7,"tpot_ms":8.5,
+            "longest_gap_ms":9.0,"stalls":4294967295,
+            "phases":{"dns_ms":1.5,"connect_ms":2.5,"tls_ms":3.5,"wait_ms":4.5},
+            "server":{"source":"vllm","starts_from":"prefill","queue_ms":1.0,"ttft_ms":2.0,"generation_ms":3.0,
+            "output_tokens":4},
+            "page":{"browser":"i","os":"j","device":"k","connection":"l","visibility":"m","release":"ñ","route":"/o"},
+            "clock_resolution_ms":0.005,"dropped":{"queue_full":1,"send_failed":2,"refused":3,"early":4}}"#;
+        StreamReport { gaps: Some(gaps), defects, ..serde_json::from_str(json).unwrap() }
+    }
+
+    fn written(report: &StreamReport) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(u128::from_str_radix(&report.id, 16).unwrap(), report, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_report_with_every_field_and_one_with_none_come_back() {
+        for report in [full(), StreamReport::new("0".repeat(32))] {
+            let (id, back) = read(&written(&report)).unwrap();
+            assert_eq!((format!("{id:032x}"), back), (report.id.clone(), report));
+        }
+    }
+
+    #[test]
+    fn the_json_of_earlier_versions_is_read_as_well() {
+        let report = full();
+        let (id, back) = read(serde_json::to_string(&report).unwrap().as_bytes()).unwrap();
+        assert_eq!((format!("{id:032x}"), back), (report.id.clone(), report));
+    }
+
+    #[test]
+    fn it_is_a_third_of_the_json() {
+        let (bytes, json) = (written(&full()).len(), serde_json::to_string(&full()).unwrap().len());
+        assert!(bytes * 2 < json, "{bytes} of {json}");
+    }
+
+    #[test]
+    fn what_is_cut_or_longer_is_no_report() {
+        let mut bytes = written(&full());
+        for cut in 0..bytes.len() {
+            assert_eq!(read(&bytes[..cut]), None, "cut at {cut}");
+        }
+        bytes.push(0);
+        assert_eq!(read(&bytes), None);
+        for layout in [0, 2, 255] {
+            bytes[0] = layout;
+            assert_eq!(read(&bytes), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_duration_comes_back_to_the_last_bit(duration in any::<f64>()) {
+            let report = StreamReport { ttft_ms: Some(duration), ..full() };
+            let (_, back) = read(&written(&report)).unwrap();
+            prop_assert_eq!(back.ttft_ms.map(f64::to_bits), Some(duration.to_bits()));
+        }
+
+        #[test]
+        fn any_change_is_survived(at in any::<prop::sample::Index>(), with in any::<[u8; 9]>()) {
+            let mut bytes = written(&full());
+            let at = at.index(bytes.len() - with.len());
+            bytes[at..at + with.len()].copy_from_slice(&with);
+            if let Some((_, report)) = read(&bytes) {
+                prop_assert!(read(&written(&report)).is_some());
+            }
+        }
+    }
+}
