@@ -250,12 +250,12 @@ fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
 fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
     let mut histogram = Histogram::default();
     let mut so_far = 0;
-    let cumulative = edges.iter().zip(&buckets.counts).map(|(edge, count)| {
+    let cumulative = edges.iter().zip(buckets.counts()).map(|(edge, count)| {
         so_far += count;
         bucket(*edge, so_far)
     });
     histogram.set_bucket(cumulative.collect());
-    histogram.set_sample_count(buckets.counts.iter().sum());
+    histogram.set_sample_count(buckets.counts().take(edges.len() + 1).sum());
     histogram.set_sample_sum(buckets.sum);
     histogram
 }

@@ -59,7 +59,8 @@ pub(crate) struct Rollup {
 /// A value, and whether the store has yet to learn of it.
 #[derive(Default)]
 struct Dirty<T> {
-    value: T,
+    /// There may be ten thousand, and a list of them takes up to twice its length.
+    value: Box<T>,
     changed: bool,
 }
 
@@ -72,7 +73,7 @@ impl Rollup {
             listed: config.store.streams_kept as usize,
         };
         let streams = Streams::new(memory, loaded.streams);
-        let stored = |value| Dirty { value, changed: false };
+        let stored = |value| Dirty { value: Box::new(value), changed: false };
         Self {
             settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
@@ -199,7 +200,7 @@ impl Rollup {
         let next = self.read_streams().next();
         self.unstored_from = next;
         self.settled.clear();
-        let recent = minute_of(now_ms) - 1;
+        let recent = minute_of(now_ms);
         self.windows.retain(|key, window| {
             window.changed = false;
             key.minute >= recent
@@ -263,7 +264,7 @@ impl Rollup {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(free) => {
                 let value = earlier.window(at)?.unwrap_or_default();
-                free.insert(Dirty { value, changed: false })
+                free.insert(Dirty { value: Box::new(value), changed: false })
             }
         };
         window.changed = true;

@@ -1,9 +1,12 @@
 //! What is remembered of single streams, newest last: revisions come in, goes out whether a report is
 //! new, which open streams have been silent too long, and which are the latest. Bounded by count and age.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 
 use beacon::Outcome;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use crate::journal::At;
 use crate::series::SeriesId;
@@ -66,8 +69,10 @@ pub(crate) struct Streams {
     revisions: VecDeque<Stream>,
     /// Of the first of them.
     first: Place,
-    /// The latest revision of each stream.
-    by_id: HashMap<StreamId, Place>,
+    /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
+    /// hundreds of thousands twice would be a third of all that the collector holds.
+    by_id: HashTable<Place>,
+    hasher: RandomState,
     /// Every open revision, oldest first, and some that are no longer.
     open: VecDeque<Place>,
 }
@@ -79,7 +84,8 @@ impl Streams {
             memory,
             revisions: VecDeque::new(),
             first: 0,
-            by_id: HashMap::new(),
+            by_id: HashTable::new(),
+            hasher: RandomState::new(),
             open: VecDeque::new(),
         };
         for (place, stream) in stored {
@@ -110,7 +116,8 @@ impl Streams {
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(Place, Stream)> {
-        let place = *self.by_id.get(&id)?;
+        let same = |place: &Place| self.at(*place).is_some_and(|stream| stream.id == id);
+        let place = *self.by_id.find(self.hasher.hash_one(id), same)?;
         self.at(place).map(|stream| (place, stream))
     }
 
@@ -127,15 +134,25 @@ impl Streams {
     /// Remembers a revision, which takes the place of an earlier one.
     pub(crate) fn put(&mut self, stream: Stream) {
         let place = self.next();
-        if let Some(before) = self.by_id.insert(stream.id, place)
-            && let Some(before) = self.index(before).and_then(|index| self.revisions.get_mut(index))
-        {
-            before.superseded = true;
+        let Self { by_id, hasher, revisions, first, open, .. } = self;
+        let id_at = |place: Place| revisions[(place - *first) as usize].id;
+        let hash = hasher.hash_one(stream.id);
+        let rehash = |place: &Place| hasher.hash_one(id_at(*place));
+        match by_id.entry(hash, |place| id_at(*place) == stream.id, rehash) {
+            Entry::Vacant(free) => drop(free.insert(place)),
+            Entry::Occupied(mut held) => {
+                let before = std::mem::replace(held.get_mut(), place);
+                revisions[(before - *first) as usize].superseded = true;
+            }
         }
         if stream.counted.is_none() {
-            self.open.push_back(place);
+            open.push_back(place);
         }
-        self.revisions.push_back(stream);
+        if revisions.len() == revisions.capacity() {
+            // Twice as much, as it would take otherwise, is tens of megabytes.
+            revisions.reserve_exact(revisions.len() / 4 + 1_024);
+        }
+        revisions.push_back(stream);
     }
 
     /// The revision is in a window now, or cannot be.
@@ -170,10 +187,11 @@ impl Streams {
             if self.waiting(self.first).is_some() {
                 return Some(self.first);
             }
-            self.revisions.pop_front();
-            if self.by_id.get(&id) == Some(&self.first) {
-                self.by_id.remove(&id);
+            if let Ok(latest) = self.by_id.find_entry(self.hasher.hash_one(id), |place| *place == self.first)
+            {
+                latest.remove();
             }
+            self.revisions.pop_front();
             self.first += 1;
         }
         None

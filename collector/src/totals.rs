@@ -87,36 +87,44 @@ impl Classic {
 }
 
 /// Counts of one histogram, in buckets of both kinds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Buckets {
-    /// Per bucket, not cumulative; the last is above all edges.
-    pub(crate) counts: Vec<u64>,
+    /// Per bucket, not cumulative; the last is above all edges. Empty until there is something to count:
+    /// most series have no server's times, and there are thousands of series.
+    counts: Vec<u64>,
     /// In seconds.
     pub(crate) sum: f64,
     pub(crate) native: Native,
 }
 
 impl Buckets {
-    fn new(edges: &[f64]) -> Self {
-        Self { counts: vec![0; edges.len() + 1], sum: 0.0, native: Native::default() }
+    /// As many as there are buckets, whether anything was counted or not.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.counts.iter().copied().chain(std::iter::repeat(0))
+    }
+
+    fn add(&mut self, edges: &[f64], seconds: f64, count: u64) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; edges.len() + 1];
+        }
+        self.counts[bucket_of(edges, seconds)] += count;
+        self.native.add(seconds, count);
     }
 
     fn record(&mut self, edges: &[f64], value_ms: f64) {
         // Divided, not multiplied: 100 ms then is the very double that `0.1` is.
         let seconds = value_ms / 1_000.0;
-        self.counts[bucket_of(edges, seconds)] += 1;
+        self.add(edges, seconds, 1);
         self.sum += seconds;
-        self.native.add(seconds, 1);
     }
 
     /// An exponential bucket with an edge inside it counts above that edge.
     fn fold(&mut self, edges: &[f64], histogram: &Histogram) {
-        self.counts[0] += histogram.zero();
-        self.native.add(0.0, histogram.zero());
+        if histogram.zero() > 0 {
+            self.add(edges, 0.0, histogram.zero());
+        }
         for bucket in histogram.buckets() {
-            let seconds = bucket.upper / 1_000.0;
-            self.counts[bucket_of(edges, seconds)] += bucket.count;
-            self.native.add(seconds, bucket.count);
+            self.add(edges, bucket.upper / 1_000.0, bucket.count);
         }
         self.sum += histogram.sum() / 1_000.0;
     }
@@ -128,7 +136,7 @@ pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
 }
 
 /// What was ever counted of one series.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Total {
     outcomes: [u64; Outcome::ALL.len()],
     defects: [u64; Defect::ALL.len()],
@@ -137,18 +145,6 @@ pub(crate) struct Total {
     /// Gaps that are in no bucket yet: finding the buckets of one report's costs more than all else that
     /// is counted of it, and of the sum of a thousand no more than of one.
     unfolded_gaps: Histogram,
-}
-
-impl Default for Total {
-    fn default() -> Self {
-        Self {
-            outcomes: Default::default(),
-            defects: Default::default(),
-            output_tokens: 0,
-            histograms: Classic::ALL.map(|classic| Buckets::new(classic.edges())),
-            unfolded_gaps: Histogram::default(),
-        }
-    }
 }
 
 impl Total {
@@ -216,11 +212,14 @@ impl Total {
         if stored.histograms.len() > total.histograms.len() {
             return Err(UnreadableBlob);
         }
-        for (slot, stored) in total.histograms.iter_mut().zip(stored.histograms) {
-            if stored.counts.len() != slot.counts.len() {
+        for (classic, mut stored) in Classic::ALL.into_iter().zip(stored.histograms) {
+            if !stored.counts.is_empty() && stored.counts.len() != classic.edges().len() + 1 {
                 return Err(UnreadableBlob);
             }
-            *slot = stored;
+            if stored.counts.iter().all(|count| *count == 0) {
+                stored.counts = Vec::new();
+            }
+            total.histograms[classic as usize] = stored;
         }
         Ok(total)
     }
