@@ -13,6 +13,7 @@ mod install;
 mod leaving;
 mod openapi;
 mod prometheus;
+mod returning;
 mod scenarios;
 mod untouched;
 

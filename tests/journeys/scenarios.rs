@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use beacon::{Defect, Outcome, StreamReport};
 use fantoccini::Locator;
-use tests::LogEntry;
+use tests::{Engine, LogEntry};
 
-use crate::Stage;
+use crate::{Stage, in_every_engine};
 
 const APIS: [&str; 4] = ["openai_chat", "openai_responses", "anthropic", "ollama"];
 
@@ -16,6 +16,16 @@ struct Expected {
     scenario: &'static str,
     outcomes: &'static [Outcome],
     defect: Option<Defect>,
+}
+
+impl Expected {
+    /// WebKit ends a body that was cut as if it were whole: only the end marker is missing there.
+    fn outcomes_in(&self, engine: Engine) -> &'static [Outcome] {
+        match (engine, self.scenario) {
+            (Engine::WebKit, "cut_socket") => &[Outcome::Truncated],
+            _ => self.outcomes,
+        }
+    }
 }
 
 const SCENARIOS: [Expected; 11] = [
@@ -40,14 +50,22 @@ const SCENARIOS: [Expected; 11] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_in_every_dialect_is_told_as_it_was() -> Result<()> {
-    let stage = Stage::set().await?;
+    in_every_engine(every_scenario).await
+}
+
+async fn every_scenario(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
     stage.open("").await?;
     let mut ended = 0;
     for expected in &SCENARIOS {
         for api in APIS {
-            let (report, entry) = play(&stage, expected.scenario, api, &mut ended).await?;
-            check(expected, api, &report, &entry)
-                .with_context(|| format!("{} by {api}: {report:#?}", expected.scenario))?;
+            let what = || format!("{} by {api}", expected.scenario);
+            let (report, entry) =
+                play(&stage, expected.scenario, api, &mut ended).await.with_context(what)?;
+            let outcomes = expected.outcomes_in(engine);
+            ensure!(outcomes.contains(&report.outcome), "{}: {report:#?}", what());
+            check(engine, expected, api, &report, &entry)
+                .with_context(|| format!("{}: {report:#?}", what()))?;
         }
     }
     stage.browser.close().await
@@ -96,15 +114,18 @@ async fn play(
     Ok((report, stage.demo.ended(before).await?))
 }
 
-fn check(expected: &Expected, api: &str, report: &StreamReport, entry: &LogEntry) -> Result<()> {
-    ensure!(expected.outcomes.contains(&report.outcome), "outcome {:?}", report.outcome);
+fn check(
+    engine: Engine,
+    expected: &Expected,
+    api: &str,
+    report: &StreamReport,
+    entry: &LogEntry,
+) -> Result<()> {
     if !matches!(report.outcome, Outcome::HttpError | Outcome::Empty) {
         ensure!(report.dialect.as_deref() == Some(api), "dialect {:?}", report.dialect);
-        ensure!(
-            report.chunks > 0 && report.chunks as usize <= entry.writes.len(),
-            "chunks {}",
-            report.chunks
-        );
+        // WebKit hands one write on in up to two reads.
+        let most = entry.writes.len() * if engine == Engine::WebKit { 2 } else { 1 };
+        ensure!(report.chunks > 0 && report.chunks as usize <= most, "chunks {}", report.chunks);
         ensure!(report.page.as_ref().is_some_and(|page| page.browser.is_some()), "page {:?}", report.page);
     }
     if report.outcome == Outcome::Complete {
@@ -116,8 +137,8 @@ fn check(expected: &Expected, api: &str, report: &StreamReport, entry: &LogEntry
         );
     }
     match (report.ttft_ms, entry.first_token_ms) {
-        // Generous: the distribution is the concern of `accuracy`.
-        (Some(seen), Some(sent)) => ensure!((seen - sent).abs() < 100.0, "TTFT {seen} for {sent}"),
+        // Generous, as three browsers share the machine: the distribution is the concern of `accuracy`.
+        (Some(seen), Some(sent)) => ensure!((seen - sent).abs() < 300.0, "TTFT {seen} for {sent}"),
         (None, Some(sent)) => ensure!(false, "no TTFT, but one was sent at {sent}"),
         (seen, None) => ensure!(seen.is_none(), "TTFT {seen:?} where none was sent"),
     }
