@@ -149,6 +149,31 @@ pub struct Store {
     pub windows_hours: u32,
     /// Days of hourly and daily windows, which longer ranges are answered from. Default 400.
     pub history_days: u32,
+    /// Where several collectors put their shares together. Default none: this collector is alone.
+    pub clickhouse: Option<ClickHouse>,
+}
+
+/// Where several collectors put their shares together.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClickHouse {
+    /// Address of its HTTP interface: `http://clickhouse:8123`, or `https`.
+    pub url: String,
+    /// Database of the tables; made when missing. Default `llm_rum`.
+    #[serde(default = "database")]
+    pub database: String,
+    /// Default `default`.
+    #[serde(default = "user")]
+    pub user: String,
+    /// Default none.
+    #[serde(default)]
+    pub password: Option<Secret>,
+    /// What is new is published so often. Default 5.
+    #[serde(default = "five")]
+    pub publish_seconds: u32,
+    /// Longest wait for an answer. Default 10.
+    #[serde(default = "ten")]
+    pub timeout_seconds: u32,
 }
 
 /// Who may send.
@@ -270,13 +295,29 @@ impl Default for Dedupe {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { streams_kept: 50_000, samples: 20, windows_hours: 48, history_days: 400 }
+        Self { streams_kept: 50_000, samples: 20, windows_hours: 48, history_days: 400, clickhouse: None }
     }
 }
 
 fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>, D::Error> {
     let name = String::deserialize(from)?;
     HeaderName::try_from(name).map(Some).map_err(|_| D::Error::custom("this is no name of a header"))
+}
+
+fn database() -> String {
+    "llm_rum".to_owned()
+}
+
+fn user() -> String {
+    "default".to_owned()
+}
+
+const fn five() -> u32 {
+    5
+}
+
+const fn ten() -> u32 {
+    10
 }
 
 const fn all() -> f64 {

@@ -14,12 +14,14 @@ use crate::config::Config;
 use crate::counts::Door;
 use crate::journal::{Damage, Health, Journal, Kept, KeptReport, Written};
 use crate::rollup::Rollup;
-use crate::store::{Listing, StoreError, Writer};
+use crate::store::{Listing, Published, Publisher, StoreError, Writer};
 
 /// A collector's threads, at work.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
     pub(crate) listing: Listing,
+    /// `None` where this collector is alone.
+    pub(crate) published: Option<Published>,
     pub(crate) threads: Threads,
 }
 
@@ -56,8 +58,13 @@ pub(crate) fn start(
     rollup.counts.close_books();
     let journal = Arc::new(journal);
     let listing = Listing::new(rollup.streams(), store.segments().clone());
+    let publisher = match &config.store.clickhouse {
+        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), listing.clone())?),
+        None => None,
+    };
+    let published = publisher.as_ref().map(Publisher::published);
     let mut counter =
-        Counter { journal: journal.clone(), store, rollup, door, health, flushes_until_trim: 0 };
+        Counter { journal: journal.clone(), publisher, store, rollup, door, health, flushes_until_trim: 0 };
     counter.flush()?;
     let writes = journal.start().map_err(StoreError::Thread)?;
     let run = move || {
@@ -68,7 +75,7 @@ pub(crate) fn start(
     };
     let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
     let threads = Threads { journal: journal.clone(), writes, counts };
-    Ok(Started { journal, listing, threads })
+    Ok(Started { journal, listing, published, threads })
 }
 
 impl Threads {
@@ -83,6 +90,8 @@ impl Threads {
 /// What the counting thread owns.
 struct Counter {
     journal: Arc<Journal>,
+    /// Ends before the store does, and publishes what the last flush wrote.
+    publisher: Option<Publisher>,
     store: Writer,
     rollup: Rollup,
     door: Arc<Door>,
@@ -139,6 +148,9 @@ impl Counter {
     fn flush(&mut self) -> Result<(), StoreError> {
         let now_ms = clock::now_ms();
         self.journal.probe();
+        for heard in self.publisher.iter().flat_map(Publisher::take_heard) {
+            self.rollup.heard(&heard, &self.store)?;
+        }
         self.rollup.settle(now_ms, &self.store)?;
         self.rollup.counts.take(&self.door);
         let changes = self.rollup.changes();

@@ -63,11 +63,27 @@ pub(crate) enum Kind {
     Received,
     /// What the journal was found to have lost at a start, by kind.
     Repair,
+    /// Streams that gave way to another collector's revision, by what the report here would have become
+    /// there; and how many of them the totals here hold.
+    Moved,
+    /// Streams in the totals, as collectors tell each other.
+    Counted,
 }
 
+/// As collectors tell each other how many streams are in their totals.
+pub(crate) const COUNTED: Kind = Kind::Counted;
+
 impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Beacon, Self::Report, Self::Overflow, Self::Dropped, Self::Received, Self::Repair];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Beacon,
+        Self::Report,
+        Self::Overflow,
+        Self::Dropped,
+        Self::Received,
+        Self::Repair,
+        Self::Moved,
+        Self::Counted,
+    ];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -77,6 +93,8 @@ impl Kind {
             Self::Dropped => "dropped",
             Self::Received => "received",
             Self::Repair => "repair",
+            Self::Moved => "moved",
+            Self::Counted => "counted",
         }
     }
 }
@@ -88,6 +106,13 @@ pub(crate) struct CountKey {
     /// Empty where the count is not by site.
     pub(crate) site: String,
     pub(crate) word: String,
+}
+
+impl CountKey {
+    /// A count that is not by site.
+    pub(crate) fn plain(kind: Kind, word: &str) -> Self {
+        Self { kind, site: String::new(), word: word.to_owned() }
+    }
 }
 
 /// All counts since ever.
@@ -143,6 +168,12 @@ impl Counts {
         self.handled[handled as usize] += 1;
     }
 
+    /// A stream gave way to another collector's revision.
+    pub(crate) fn moved(&mut self, became: Handled, totalled: bool) {
+        self.add(Kind::Moved, "", became.as_str(), 1);
+        self.add(Kind::Moved, "", TOTALLED, u64::from(totalled));
+    }
+
     /// What the journal held beside whole batches.
     pub(crate) fn damaged(&mut self, damage: Damage) {
         self.handled[Handled::Unreadable as usize] += damage.unreadable;
@@ -165,6 +196,26 @@ impl Counts {
         ] {
             self.add(Kind::Dropped, "", word, u64::from(count));
         }
+    }
+
+    /// Over several collectors: a stream that gave way at one of them counts as what its report would have
+    /// been at the other. Gives back how many streams are in more than one's totals.
+    pub(crate) fn join(&mut self) -> u64 {
+        let moved: Vec<_> = [Handled::Revised, Handled::Duplicate]
+            .into_iter()
+            .map(|became| (became, self.get(Kind::Moved, became.as_str())))
+            .collect();
+        for (became, count) in moved {
+            self.add(Kind::Report, "", became.as_str(), count);
+            let new = CountKey::plain(Kind::Report, Handled::New.as_str());
+            self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
+        }
+        self.get(Kind::Moved, TOTALLED)
+    }
+
+    /// Every count.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&CountKey, u64)> {
+        self.all.iter().map(|(key, count)| (key, *count))
     }
 
     /// What was counted, in the order of kind, site and word.
@@ -321,6 +372,9 @@ pub(crate) const PREFLIGHT: &str = "preflight";
 
 /// The result of a beacon, and the count of reports, outside the site's `sample`.
 pub(crate) const SAMPLED_OUT: &str = "sampled_out";
+
+/// Streams that gave way and are in the totals.
+pub(crate) const TOTALLED: &str = "totalled";
 
 /// What came in: requests to the front door.
 pub(crate) const BEACONS: &str = "beacons";

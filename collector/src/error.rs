@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::store::StoreError;
+use crate::store::{ClickHouseError, StoreError};
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident;)*) => {
@@ -167,7 +167,10 @@ impl IntoResponse for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "A query failed in the store");
+        tracing::error!(error = &error as &dyn std::error::Error, "A query failed in the store");
+        if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_))) {
+            return Self::new(Reason::StorageUnavailable, "ClickHouse does not answer");
+        }
         Self::new(Reason::Internal, "the store could not be read")
     }
 }

@@ -22,24 +22,25 @@ use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
 use crate::state::AppState;
-use crate::store::{Filter, SeriesSnapshot, Snapshot, StreamsAsked, read};
+use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
 use crate::streams::Place;
 use crate::totals::{Buckets, Classic};
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), clock::now_ms());
-    let listing = state.listing().clone();
-    let read_all = move |store: &rusqlite::Connection| {
-        let snapshot = read::snapshot(store, minute_of(now_ms) - TPOT_MINUTES)?;
+    let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
+        let snapshot = store::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             Form::Text => None,
-            Form::Protobuf => Some(Exemplars::of(&listing.newest(store, &newest(now_ms))?.streams)),
+            Form::Protobuf => Some(Exemplars::of(&listing.newest(file, &newest(now_ms))?.streams)),
         };
         Ok((snapshot, exemplars))
     };
-    let (snapshot, exemplars) = state.reader().run(read_all).await?;
-    let scrape = Scrape { snapshot, exemplars, writable: !state.health().storage_failed() };
+    let (snapshot, exemplars) = state.reader().run_own(read_all).await?;
+    let writable = !state.health().storage_failed();
+    let behind_seconds = state.published().map(|published| published.behind_seconds(now_ms));
+    let scrape = Scrape { snapshot, exemplars, writable, behind_seconds };
     let body = encode(scrape, form).map_err(|error| {
         tracing::error!(%error, "The metrics could not be written");
         ApiError::new(Reason::Internal, "the metrics could not be written")
@@ -76,6 +77,8 @@ struct Scrape {
     /// `None` in the form that has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
     writable: bool,
+    /// `None` where this collector is alone.
+    behind_seconds: Option<f64>,
 }
 
 /// A registry wants at least one description of what it will be handed.
@@ -115,6 +118,7 @@ impl Scrape {
         families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
+        families.extend(self.behind_seconds.map(behind));
         families
     }
 
@@ -220,6 +224,11 @@ impl Scrape {
         let help = "1 while beacons can be kept.";
         family("llm_rum_store_writable", help, MetricType::GAUGE, vec![writable])
     }
+}
+
+fn behind(seconds: f64) -> MetricFamily {
+    let help = "Since ClickHouse had all that this collector had counted.";
+    family("llm_rum_cluster_behind_seconds", help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
 }
 
 fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {

@@ -58,7 +58,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use admit::judge;
 pub use backup::{BackupError, backup};
 pub use config::{
-    Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site, Store, Sync,
+    ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
+    Store, Sync,
 };
 pub use filter::Filters;
 pub use network::{Proxy, ProxyError};
@@ -67,7 +68,7 @@ pub use pace::Rate;
 pub use server::serve;
 pub use slo::Targets;
 pub use state::{AppState, Collector};
-pub use store::{StoreError, Unreadable};
+pub use store::{ClickHouseError, StoreError, Unreadable};
 
 use connection::Timer;
 use error::{ApiError, Reason};

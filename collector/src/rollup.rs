@@ -12,7 +12,7 @@ use crate::journal::At;
 use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
-use crate::store::{Changes, Loaded, StoreError};
+use crate::store::{Changes, Heard, Loaded, StoreError};
 use crate::streams::{Counted, Memory, Place, Stream, StreamId, Streams};
 use crate::tally::Tally;
 use crate::totals::Total;
@@ -108,6 +108,7 @@ impl Rollup {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => Handled::New,
+            Some(known) if report.rev > known.rev && known.is_elsewhere() => Handled::New,
             Some(known) if report.rev == known.rev => Handled::Duplicate,
             Some(known) if report.rev < known.rev => Handled::Stale,
             Some(known) => self.take_back(&known, earlier)?,
@@ -128,7 +129,7 @@ impl Rollup {
             outcome: report.outcome,
             series,
             counted: None,
-            totalled: known.is_some_and(|known| known.totalled),
+            totalled: known.is_some_and(|known| known.totalled && !known.is_elsewhere()),
             superseded: false,
             received_ms,
             at,
@@ -138,6 +139,30 @@ impl Rollup {
             stream.totalled = true;
         }
         self.write_streams().put(stream);
+        Ok(())
+    }
+
+    /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
+    /// takes it out of its window, and remembers only that it is elsewhere.
+    pub(crate) fn heard(&mut self, heard: &Heard, earlier: &impl Earlier) -> Result<(), StoreError> {
+        let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
+        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
+            return Ok(());
+        }
+        if self.take_back(&known, earlier)? == Handled::Late {
+            // Too late to give way: both count, as with a revision that comes too late here.
+            return Ok(());
+        }
+        let became = if known.rev == heard.rev { Handled::Duplicate } else { Handled::Revised };
+        self.counts.moved(became, known.totalled);
+        let minute = minute_of(known.received_ms) as i32;
+        self.write_streams().put(Stream {
+            rev: heard.rev,
+            counted: Some(Counted { minute, good: false }),
+            superseded: false,
+            at: At { len: 0, ..known.at },
+            ..known
+        });
         Ok(())
     }
 
@@ -189,6 +214,7 @@ impl Rollup {
             remembered_from: streams.first(),
             needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
             applied: self.applied,
+            next: streams.next(),
         }
     }
 
@@ -318,6 +344,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Dedupe, Store};
+    use crate::counts::Kind;
 
     /// Stands for the store and the journal.
     #[derive(Default)]
@@ -348,6 +375,49 @@ mod tests {
         rollup.forget(now_ms, past).unwrap();
     }
 
+    /// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
+    fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u64) {
+        let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+        let apply = |rollup: &mut Rollup, past: &mut Past, position: u64, rev: u32| {
+            let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
+            past.reports.insert(position, report.clone());
+            rollup.apply(7, &report, At { position, len: 1 }, 60_000, past).unwrap();
+            flush(rollup, past, 60_000);
+        };
+        for (position, rev) in revisions.iter().enumerate() {
+            apply(&mut rollup, &mut past, position as u64, *rev);
+        }
+        // Heard of twice, as after a restart.
+        for _ in 0..2 {
+            rollup.heard(&heard, &past).unwrap();
+            flush(&mut rollup, &mut past, 60_000);
+        }
+        if let Some(rev) = then {
+            apply(&mut rollup, &mut past, 9, rev);
+        }
+        let streams = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+        (streams, rollup.counts.get(Kind::Moved, "revised") + rollup.counts.get(Kind::Moved, "duplicate"))
+    }
+
+    #[test]
+    fn the_later_revision_counts_wherever_it_is() {
+        let heard = |rev, has_precedence| Heard { id: 7, rev, has_precedence };
+        for (revisions, heard, then, expected) in [
+            (&[0][..], heard(1, false), None, (0, 1)),
+            (&[0, 1], heard(2, true), None, (0, 1)),
+            (&[2], heard(1, true), None, (1, 0)),
+            (&[1], heard(1, false), None, (1, 0)),
+            (&[1], heard(1, true), None, (0, 1)),
+            // What comes late is known to be older, what comes later counts here again.
+            (&[0], heard(2, false), Some(1), (0, 1)),
+            (&[0], heard(2, false), Some(2), (0, 1)),
+            (&[0], heard(2, false), Some(3), (1, 1)),
+            (&[1], Heard { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+        ] {
+            assert_eq!(counted_after(revisions, heard, then), expected, "{revisions:?} {heard:?} {then:?}");
+        }
+    }
+
     proptest! {
         /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
         /// counted once, as its latest revision says, in whatever window.
@@ -363,7 +433,7 @@ mod tests {
             let (mut past, mut latest) = (Past::default(), BTreeMap::new());
             let mut rollup = Rollup::new(config, Loaded::default());
             for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
-                let at = At { position: position as u64, len: 0 };
+                let at = At { position: position as u64, len: 1 };
                 let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
                 past.reports.insert(at.position, report.clone());
                 rollup.apply(id, &report, at, now_ms, &past).unwrap();

@@ -14,7 +14,7 @@ use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
 use crate::pace::{NetworkPaces, SitePace};
 use crate::probe::Probes;
-use crate::store::{Listing, Reader, StoreError};
+use crate::store::{Published, Reader, StoreError, Tables};
 
 /// Shared by all handlers.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ struct Shared {
     room: Room,
     journal: Arc<Journal>,
     reader: Reader,
-    listing: Listing,
+    published: Option<Published>,
     door: Arc<Door>,
     health: Arc<Health>,
     probes: Probes,
@@ -59,16 +59,18 @@ impl Collector {
         let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
         let (stopped, failed) = oneshot::channel();
-        let Started { journal, listing, threads } =
+        let Started { journal, listing, published, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
+        let cluster = config.store.clickhouse.clone();
+        let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),
             sites: config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect(),
             networks: NetworkPaces::new(config.ingest.network_rate),
             room: Room::new(config.ingest.bodies_bytes),
-            reader: Reader::new(&config.data),
-            listing,
+            published,
+            reader: Reader::new(&config.data, listing, cluster),
             probes: Probes::open(&config.data),
             config,
             journal,
@@ -134,8 +136,9 @@ impl AppState {
         &self.0.reader
     }
 
-    pub(crate) fn listing(&self) -> &Listing {
-        &self.0.listing
+    /// `None` where this collector is alone.
+    pub(crate) fn published(&self) -> Option<&Published> {
+        self.0.published.as_ref()
     }
 
     pub(crate) fn door(&self) -> &Door {

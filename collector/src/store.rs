@@ -1,13 +1,16 @@
 //! What the collector keeps on disk, in terms of the pipeline: changes, and what is loaded at the start.
-//! `store/sqlite.rs` writes it, `store/read.rs` and `store/listing.rs` answer queries from it.
+//! `store/sqlite.rs` writes it; `store/source.rs` answers queries, from `store/read.rs` and
+//! `store/listing.rs`.
 
 mod checkpoint;
+mod clickhouse;
 mod layout;
 mod listing;
 mod pieces;
-pub(crate) mod read;
+mod read;
 mod remembered;
 mod samples;
+mod source;
 mod sqlite;
 mod sums;
 
@@ -23,11 +26,14 @@ use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
 use crate::totals::Total;
 
+pub use clickhouse::ClickHouseError;
+pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};
 pub(crate) use listing::Listing;
 pub(crate) use read::{
-    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
+    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked, snapshot,
 };
 pub(crate) use samples::SamplesAsked;
+pub(crate) use source::{Books, Source};
 pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
 pub(crate) use sums::LENGTHS;
 
@@ -45,6 +51,8 @@ pub(crate) struct Changes<'a> {
     /// The journal before this position is not needed, by what is remembered from then on.
     pub(crate) needs_journal_from: u64,
     pub(crate) applied: u64,
+    /// Revisions before this place are in the store then.
+    pub(crate) next: Place,
 }
 
 /// What the pipeline needs to go on where it stopped.
@@ -99,6 +107,9 @@ pub enum StoreError {
     /// SQLite says no.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// ClickHouse says no, or nothing.
+    #[error(transparent)]
+    ClickHouse(#[from] ClickHouseError),
     /// Bytes of a window or a total.
     #[error(transparent)]
     Blob(#[from] Unreadable),

@@ -42,6 +42,14 @@ pub(crate) struct Stream {
     pub(crate) at: At,
 }
 
+impl Stream {
+    /// Another collector has a later revision, and counts it; what was here is taken back. It stays to tell
+    /// what comes late from what is new.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        self.at.len == 0
+    }
+}
+
 /// Where and how a stream is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
@@ -205,7 +213,7 @@ impl Streams {
     /// The latest revisions before `before` of the streams that are listed, newest first.
     pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.iter().rev());
-        let standing = all.filter(|(_, stream)| !stream.superseded);
+        let standing = all.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
         standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
     }
 
@@ -235,7 +243,7 @@ mod tests {
             totalled: false,
             superseded: false,
             received_ms,
-            at: At { position: 0, len: 0 },
+            at: At { position: 0, len: 1 },
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum Metric {
 }
 
 impl Metric {
-    const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Ttft,
         Self::Ttfv,
         Self::E2e,
@@ -41,6 +41,21 @@ impl Metric {
         Self::Overhead,
         Self::JoinedServerTtft,
     ];
+
+    /// Its name where buckets are stored by column.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft",
+            Self::Ttfv => "ttfv",
+            Self::E2e => "e2e",
+            Self::Tpot => "tpot",
+            Self::Gap => "gap",
+            Self::ServerTtft => "server_ttft",
+            Self::JoinedTtft => "joined_ttft",
+            Self::Overhead => "overhead",
+            Self::JoinedServerTtft => "joined_server_ttft",
+        }
+    }
 }
 
 /// Sources of server timing that are told apart; any other counts as the last.
@@ -188,20 +203,37 @@ impl Tally {
     /// The tally that [`encode`](Self::encode) made these bytes from.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         let stored: Stored = codec::decode(bytes)?;
-        let mut tally = Self {
+        let histogram = |(metric, stored): (u8, StoredHistogram)| {
+            let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric);
+            Ok((metric.ok_or(UnreadableBlob)?, stored.try_into()?))
+        };
+        Self::from_parts(Parts {
+            outcomes: stored.outcomes,
+            defects: stored.defects,
+            sources: stored.sources,
             whole: stored.whole,
             good: stored.good,
             input_tokens: stored.input_tokens,
             output_tokens: stored.output_tokens,
+            histograms: stored.histograms.into_iter().map(histogram).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The tally that consists of these; a word that is none makes it unreadable.
+    pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
+        let mut tally = Self {
+            whole: parts.whole,
+            good: parts.good,
+            input_tokens: parts.input_tokens,
+            output_tokens: parts.output_tokens,
             ..Self::default()
         };
-        codec::place(&stored.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut tally.outcomes)?;
+        codec::place(&parts.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut tally.outcomes)?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        codec::place(&stored.defects, &defects, &mut tally.defects)?;
-        codec::place(&stored.sources, &SOURCES, &mut tally.sources)?;
-        for (metric, histogram) in stored.histograms {
-            let slot = tally.histograms.get_mut(usize::from(metric)).ok_or(UnreadableBlob)?;
-            *slot = histogram.try_into()?;
+        codec::place(&parts.defects, &defects, &mut tally.defects)?;
+        codec::place(&parts.sources, &SOURCES, &mut tally.sources)?;
+        for (metric, histogram) in parts.histograms {
+            tally.histograms[metric as usize] = histogram;
         }
         Ok(tally)
     }
@@ -241,6 +273,18 @@ fn subtract(counts: &mut [u64], less: &[u64]) {
     for (count, less) in counts.iter_mut().zip(less) {
         *count -= less;
     }
+}
+
+/// What a tally consists of, counts by their words. What is left out is 0 or empty.
+pub(crate) struct Parts {
+    pub(crate) outcomes: Vec<(String, u64)>,
+    pub(crate) defects: Vec<(String, u64)>,
+    pub(crate) sources: Vec<(String, u64)>,
+    pub(crate) whole: u64,
+    pub(crate) good: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
 /// Layout 1 of the stored bytes. Words instead of positions: an outcome added in the middle moves none.

@@ -4,10 +4,12 @@
 //! by side; those that measure times have the machine for themselves.
 
 mod accuracy;
+mod cluster;
 mod conformance;
 mod crash;
 mod csp;
 mod dashboard;
+mod deploy;
 mod hostile;
 mod install;
 mod leaving;

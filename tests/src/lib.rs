@@ -5,6 +5,7 @@
 
 mod app_page;
 mod browser;
+mod clickhouse;
 mod conformance;
 mod engine;
 mod process;
@@ -12,6 +13,7 @@ mod world;
 
 pub use app_page::AppPage;
 pub use browser::Browser;
+pub use clickhouse::ClickHouse;
 pub use conformance::{ConformanceServer, Row, Table, conformance};
 pub use engine::Engine;
 pub use process::{Server, binary, free_port};

@@ -267,6 +267,6 @@ pub fn report(number: u64) -> StreamReport {
     report
 }
 
-fn said_address(line: &str) -> Option<String> {
+pub(crate) fn said_address(line: &str) -> Option<String> {
     line.contains("listening on").then(|| line.rsplit(' ').next().unwrap_or_default().to_owned())
 }

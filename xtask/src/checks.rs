@@ -20,9 +20,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Everything, from a fresh clone.
 pub(crate) fn test(root: &Path) -> Result<()> {
-    tools::programs(&[tools::PROMETHEUS])?;
+    tools::programs(&[tools::PROMETHEUS, tools::NGINX])?;
     tools::browsers(root)?;
-    tools::schemathesis(root)?;
+    tools::python_packages(root)?;
     let mut checks = Checks::default();
     fast(root, &mut checks);
     checks.stage("documentation", || {

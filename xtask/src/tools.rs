@@ -25,6 +25,8 @@ pub(crate) const WEBKIT_DRIVER: Program = Program { name: "WebKitWebDriver", pac
 pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
 const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
+/// Only to read a configuration: the package that starts no server.
+pub(crate) const NGINX: Program = Program { name: "nginx", package: "nginx-light" };
 
 /// Adds the Wasm target to the toolchain in use, unless it is there.
 pub(crate) fn wasm_target() -> Result<()> {
@@ -90,11 +92,11 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
     }
 }
 
-/// Puts the schema fuzzer that the journeys run under `target/python`, unless it is there.
-pub(crate) fn schemathesis(root: &Path) -> Result<()> {
+/// Puts the Python packages that the journeys run under `target/python`, unless they are there.
+pub(crate) fn python_packages(root: &Path) -> Result<()> {
     let folder = root.join("target/python");
     let marker = folder.join(".installed");
-    if fs::read_to_string(&marker).is_ok_and(|installed| installed == SCHEMATHESIS) {
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == PYTHON_PACKAGES.join(" ")) {
         return Ok(());
     }
     programs(&[PYTHON])?;
@@ -105,8 +107,9 @@ pub(crate) fn schemathesis(root: &Path) -> Result<()> {
         make()?;
     }
     let pip = folder.join("bin/pip");
-    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", SCHEMATHESIS]))?;
-    fs::write(&marker, SCHEMATHESIS).with_context(|| format!("cannot write {}", marker.display()))
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(PYTHON_PACKAGES))?;
+    fs::write(&marker, PYTHON_PACKAGES.join(" "))
+        .with_context(|| format!("cannot write {}", marker.display()))
 }
 
 fn install(packages: &[&str]) -> Result<()> {
@@ -129,6 +132,8 @@ fn npm(folder: &Path) -> Command {
 
 fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
+        // Debian puts servers where only root's path leads.
+        .chain([PathBuf::from("/usr/sbin")])
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }
@@ -138,6 +143,8 @@ fn is_root() -> Result<bool> {
 }
 
 const GECKODRIVER_VERSION: &str = "0.37.1";
-const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+/// A schema fuzzer, ClickHouse's engine, and the schemas of Kubernetes.
+const PYTHON_PACKAGES: [&str; 3] =
+    ["schemathesis==4.32.5", "chdb-core==26.9.0", "kubernetes-validate==1.37.0"];
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";

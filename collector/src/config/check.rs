@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Config, Mistake, Site};
+use axum::http::Uri;
+
+use super::{ClickHouse, Config, Mistake, Site};
 use crate::pace::Rate;
 
 impl Config {
@@ -12,6 +14,9 @@ impl Config {
         let mut found = Found::default();
         self.check_exposure(&mut found);
         self.check_numbers(&mut found);
+        if let Some(clickhouse) = &self.store.clickhouse {
+            check_clickhouse(clickhouse, &mut found);
+        }
         found.rate("ingest.network_rate", self.ingest.network_rate);
         if self.sites.is_empty() {
             found.add(
@@ -99,6 +104,35 @@ impl Config {
         if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
             let problem = "is not below `store.windows_hours`, so windows would be gone";
             found.add("dedupe.minutes", problem, "lower it, or raise `store.windows_hours`");
+        }
+    }
+}
+
+fn check_clickhouse(clickhouse: &ClickHouse, found: &mut Found) {
+    let uri = clickhouse.url.parse::<Uri>().ok();
+    let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    if !uri.as_ref().is_some_and(is_http) || clickhouse.url.contains(['?', '@']) {
+        let remedy = "write `http://clickhouse:8123`, and the user in `user` and `password`";
+        found.add("store.clickhouse.url", "is no address of an HTTP interface", remedy);
+    }
+    let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    if clickhouse.database.is_empty() || !clickhouse.database.chars().all(is_name) {
+        let remedy = "write it in the characters A-Z a-z 0-9 _";
+        found.add("store.clickhouse.database", "is no name of a database", remedy);
+    }
+    let is_plain = |text: &[u8]| text.iter().all(|byte| (0x20..0x7f).contains(byte));
+    if clickhouse.password.as_ref().is_some_and(|password| !is_plain(password.bytes())) {
+        found.add("store.clickhouse.password", "cannot stand in a header", "choose one in plain ASCII");
+    }
+    if clickhouse.user.is_empty() || !is_plain(clickhouse.user.as_bytes()) {
+        found.add("store.clickhouse.user", "is no name of a user", "write it in plain ASCII");
+    }
+    for (field, value) in [
+        ("store.clickhouse.publish_seconds", clickhouse.publish_seconds),
+        ("store.clickhouse.timeout_seconds", clickhouse.timeout_seconds),
+    ] {
+        if value == 0 || value > 3_600 {
+            found.add(field, "is 0, or over an hour", "leave it out for the default");
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{ApiError, Params};
 use crate::counts::{ACCEPTED, BEACONS, Counts, Kind, PREFLIGHT, REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT};
 use crate::state::AppState;
-use crate::store::{StoreError, read};
+use crate::store::{Books, Source, StoreError};
 
 /// All of it from one transaction.
 #[derive(Serialize, JsonSchema)]
@@ -65,11 +65,8 @@ pub(crate) async fn accounting(
     Ok(Json(state.reader().run(add_up).await?))
 }
 
-fn add_up(store: &rusqlite::Connection) -> Result<Accounting, StoreError> {
-    let transaction = store.unchecked_transaction()?;
-    let snapshot = read::snapshot(&transaction, i64::MAX)?;
-    let counted = snapshot.series.iter().map(|series| series.total.requests()).sum();
-    let counts = snapshot.counts;
+fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {
+    let Books { counts, counted } = store.books()?;
     let received = |word| counts.get(Kind::Received, word);
     let mut refused = by_word(&counts, Kind::Beacon);
     let accepted = refused.remove(ACCEPTED).unwrap_or(0);

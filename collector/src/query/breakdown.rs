@@ -15,7 +15,7 @@ use super::params::bad;
 use super::quantiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsOf, metric, share};
 use crate::state::AppState;
-use crate::store::{Dimension, read};
+use crate::store::{Dimension, Source};
 use crate::tally::{Metric, Tally};
 
 /// Streams by the values of a dimension.
@@ -70,10 +70,10 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
     let targets = TargetsOf::of(&state, &filter);
-    let read_all = move |store: &rusqlite::Connection| {
+    let read_all = move |store: &Source<'_>| {
         let groups_of = |range: Range| {
             let mut groups: BTreeMap<String, Tally> = BTreeMap::new();
-            read::windows_by(store, &range.windows(&filter, None), dimension, |value, tally| {
+            store.windows_by(&range.windows(&filter, None), dimension, |value, tally| {
                 match groups.get_mut(value) {
                     Some(group) => group.merge(tally),
                     None => _ = groups.insert(value.to_owned(), tally.clone()),

@@ -14,7 +14,7 @@ use super::quantiles::quantile_ms;
 use super::{ApiError, Params, Quantiles, Range};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
-use crate::store::read;
+use crate::store::Source;
 use crate::tally::{Metric, Tally};
 
 /// Both sides' time to first token.
@@ -56,9 +56,9 @@ pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Re
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
-    let read_steps = move |store: &rusqlite::Connection| {
+    let read_steps = move |store: &Source<'_>| {
         let mut steps = vec![Tally::default(); range.steps(step_ms)];
-        read::windows(store, &range.windows(&filter, Some(step_ms)), |minute, tally| {
+        store.windows(&range.windows(&filter, Some(step_ms)), |minute, tally| {
             steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
         })?;
         Ok(steps)

@@ -13,7 +13,7 @@ use super::parameter::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsOf, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
-use crate::store::read;
+use crate::store::Source;
 
 /// A distribution over time.
 #[derive(Serialize, JsonSchema)]
@@ -44,9 +44,9 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
-    let read_steps = move |store: &rusqlite::Connection| {
+    let read_steps = move |store: &Source<'_>| {
         let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-        read::windows(store, &range.windows(&filter, Some(step_ms)), |minute, tally| {
+        store.windows(&range.windows(&filter, Some(step_ms)), |minute, tally| {
             steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
         })?;
         Ok(steps)

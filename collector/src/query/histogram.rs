@@ -11,7 +11,7 @@ use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsOf, metric};
 use crate::state::AppState;
-use crate::store::read;
+use crate::store::Source;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]
@@ -52,10 +52,10 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
     let targets = TargetsOf::of(&state, &filter);
-    let read_all = move |store: &rusqlite::Connection| {
+    let read_all = move |store: &Source<'_>| {
         let all = |range: Range| {
             let mut all = Histogram::default();
-            read::windows(store, &range.windows(&filter, None), |_, tally| {
+            store.windows(&range.windows(&filter, None), |_, tally| {
                 all.merge(tally.histogram(which));
             })?;
             Ok::<_, crate::store::StoreError>(all)

@@ -36,13 +36,12 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         Some(sample) => {
             let skip = cursor.unwrap_or(0);
             let asked = SamplesAsked { sample, filter, outcome, received_ms, skip, limit };
-            state.reader().run(move |store| asked.page(store)).await?
+            state.reader().run(move |store| store.samples(&asked)).await?
         }
         None => {
             let before = cursor.map_or(Place::MAX, i64::cast_unsigned);
             let asked = StreamsAsked { filter, outcome, received_ms, before, limit };
-            let listing = state.listing().clone();
-            state.reader().run(move |store| listing.newest(store, &asked)).await?
+            state.reader().run(move |store| store.newest(&asked)).await?
         }
     };
     let streams: Vec<_> = page.streams.iter().map(object).collect();
@@ -58,8 +57,7 @@ pub(crate) async fn stream(
     let unknown = || ApiError::new(Reason::UnknownStream, "no stream has this id, or it is no longer kept");
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
-    let listing = state.listing().clone();
-    let found = state.reader().run(move |store| listing.one(store, id)).await?;
+    let found = state.reader().run(move |store| store.one(id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 

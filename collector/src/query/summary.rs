@@ -13,7 +13,7 @@ use super::params::Against;
 use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf, share};
 use crate::counts::Kind;
 use crate::state::AppState;
-use crate::store::read;
+use crate::store::Source;
 use crate::tally::{Metric, Tally};
 use crate::verdict::{self, Verdict};
 
@@ -82,14 +82,13 @@ pub(crate) async fn summary(
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
     let targets = TargetsOf::of(&state, &filter);
-    let listing = state.listing().clone();
-    let read_all = move |store: &rusqlite::Connection| {
+    let read_all = move |store: &Source<'_>| {
         let (mut now, mut before) = (Tally::default(), Tally::default());
-        read::windows(store, &range.windows(&filter, None), |_, tally| now.merge(tally))?;
-        read::windows(store, &earlier.windows(&filter, None), |_, tally| before.merge(tally))?;
-        let open = listing.open(store, &filter)?;
+        store.windows(&range.windows(&filter, None), |_, tally| now.merge(tally))?;
+        store.windows(&earlier.windows(&filter, None), |_, tally| before.merge(tally))?;
+        let open = store.open_streams(&filter)?;
         let mut overflow = BTreeMap::new();
-        for (key, count) in read::counts(store)?.iter(Kind::Overflow) {
+        for (key, count) in store.counts()?.iter(Kind::Overflow) {
             if filter.site.as_ref().is_none_or(|site| *site == key.site) {
                 *overflow.entry(key.word.clone()).or_default() += count;
             }

@@ -13,7 +13,7 @@ use super::quantiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, TargetsOf, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
-use crate::store::{Filter, StoreError, read};
+use crate::store::{Filter, Source, StoreError};
 use crate::tally::Metric;
 
 /// A metric over time.
@@ -56,7 +56,7 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
     let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
-    let read_all = move |store: &rusqlite::Connection| {
+    let read_all = move |store: &Source<'_>| {
         let points = |range: Range| points(store, &filter, range, step_ms, which);
         Ok((points(range)?, earlier.map(points).transpose()?))
     };
@@ -66,14 +66,14 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
 }
 
 fn points(
-    store: &rusqlite::Connection,
+    store: &Source<'_>,
     filter: &Filter,
     range: Range,
     step_ms: i64,
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![Step::default(); range.steps(step_ms)];
-    read::windows(store, &range.windows(filter, Some(step_ms)), |minute, tally| {
+    store.windows(&range.windows(filter, Some(step_ms)), |minute, tally| {
         let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
         step.histogram.merge(tally.histogram(which));
         step.streams += tally.streams();

@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 4] = [
+const LAYOUTS: [&str; 5] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -70,5 +70,17 @@ const LAYOUTS: [&str; 4] = [
         outcome TEXT NOT NULL, waited_ms REAL, received_ms INTEGER NOT NULL, report TEXT NOT NULL,
         PRIMARY KEY (day, stream));
     CREATE INDEX samples_by_stream ON samples (stream);
+",
+    "
+    CREATE TABLE collector (
+        id TEXT NOT NULL, version INTEGER NOT NULL, flush INTEGER NOT NULL, stored INTEGER NOT NULL,
+        sent INTEGER NOT NULL);
+    INSERT INTO collector VALUES (lower(hex(randomblob(8))), 0, 0, 0, 0);
+    CREATE TABLE outbox (
+        minute INTEGER NOT NULL, series INTEGER NOT NULL, mark INTEGER NOT NULL,
+        PRIMARY KEY (minute, series)) WITHOUT ROWID;
+    CREATE TABLE outbox_samples (
+        day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
+    ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
 ];

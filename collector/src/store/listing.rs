@@ -56,9 +56,31 @@ impl Listing {
         connection: &Connection,
         id: StreamId,
     ) -> Result<Option<StoredStream>, StoreError> {
-        let found = self.streams().get(id);
+        let found = self.streams().get(id).filter(|(_, stream)| !stream.is_elsewhere());
         let newest = found.map_or(Ok(None), |(_, stream)| self.read(&stream))?;
         newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
+    }
+
+    /// Whether a stream is remembered.
+    pub(super) fn knows(&self, id: StreamId) -> bool {
+        self.streams().get(id).is_some()
+    }
+
+    /// The reports between two places, as far as they stand.
+    pub(super) fn reports(&self, from: Place, to: Place) -> Result<Vec<(Place, Stream, String)>, StoreError> {
+        let standing: Vec<(Place, Stream)> = {
+            let streams = self.streams();
+            let between = streams.from(from).take_while(|(place, _)| *place < to);
+            let standing = between.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
+            standing.map(|(place, stream)| (place, *stream)).collect()
+        };
+        let mut reports = Vec::with_capacity(standing.len());
+        for (place, stream) in standing {
+            if let Some(StoredStream { json, .. }) = self.read(&stream)? {
+                reports.push((place, stream, json));
+            }
+        }
+        Ok(reports)
     }
 
     /// `None` when the journal let go of it just now.

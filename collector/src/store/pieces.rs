@@ -31,7 +31,7 @@ pub(super) fn pieces(
     Ok(cover((from, to), &standing.collect::<Result<_, _>>()?))
 }
 
-fn cover((from, to): (i64, i64), standing: &BTreeSet<(i64, i64)>) -> Vec<Piece> {
+pub(super) fn cover((from, to): (i64, i64), standing: &BTreeSet<(i64, i64)>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;
     while at < to {

@@ -11,7 +11,10 @@ use rusqlite::{Connection, OpenFlags, named_params};
 use tokio::sync::Semaphore;
 
 use super::StoreError;
+use super::clickhouse::Tables;
+use super::listing::Listing;
 use super::pieces::pieces;
+use super::source::{Books, Source};
 use super::sqlite::{FILE, load_counts};
 use super::sums::Kept;
 use crate::counts::Counts;
@@ -23,6 +26,9 @@ use crate::totals::Total;
 /// A small pool of reading connections.
 pub(crate) struct Reader {
     file: PathBuf,
+    listing: Listing,
+    /// `None` where this collector is alone.
+    cluster: Option<Arc<Tables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
@@ -34,6 +40,15 @@ pub(crate) struct Filter {
     pub(crate) use_case: Option<String>,
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
+}
+
+impl Filter {
+    /// The four labels in the order of their columns.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
+        let Self { site, use_case, provider, model } = self;
+        let all = [("site", site), ("use_case", use_case), ("provider", provider), ("model", model)];
+        all.into_iter().map(|(name, value)| (name, value.as_deref()))
+    }
 }
 
 /// A label that every stream has a value of.
@@ -96,9 +111,11 @@ pub(crate) struct SeriesSnapshot {
 }
 
 impl Reader {
-    pub(crate) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, listing: Listing, cluster: Option<Tables>) -> Self {
         Self {
             file: folder.join(FILE),
+            listing,
+            cluster: cluster.map(Arc::new),
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
         }
@@ -107,14 +124,27 @@ impl Reader {
     /// Runs a query on a thread where it may block.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        query: impl FnOnce(&Source<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let cluster = self.cluster.clone();
+        self.run_own(move |connection, listing| match &cluster {
+            None => query(&Source::File { connection, listing }),
+            Some(tables) => query(&Source::Cluster(tables)),
+        })
+        .await
+    }
+
+    /// The same for what is asked of this collector alone.
+    pub(crate) async fn run_own<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection, &Listing) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let (file, idle) = (self.file.clone(), self.idle.clone());
+        let (file, idle, listing) = (self.file.clone(), self.idle.clone(), self.listing.clone());
         let answer = tokio::task::spawn_blocking(move || {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = kept.map_or_else(|| open(&file), Ok)?;
-            let answer = query(&connection);
+            let answer = query(&connection, &listing);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(permit);
             answer
@@ -197,6 +227,13 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     load_counts(connection)
 }
 
+/// Counts and totals as one transaction left them.
+pub(super) fn books(connection: &Connection) -> Result<Books, StoreError> {
+    let transaction = connection.unchecked_transaction()?;
+    let Snapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
+    Ok(Books { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
+}
+
 /// Everything that Prometheus is told; `from` is the first minute whose time per token still counts.
 pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
@@ -208,12 +245,7 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, S
     let mut series = Vec::new();
     while let Some(row) = rows.next()? {
         series.push(SeriesSnapshot {
-            series: Series {
-                site: row.get(0)?,
-                use_case: row.get(1)?,
-                provider: row.get(2)?,
-                model: row.get(3)?,
-            },
+            series: self::series(row, 0)?,
             mean_tpot_ms: means.get(&row.get(4)?).copied(),
             total: Total::decode(row.get_ref(5)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
@@ -234,6 +266,16 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     }
     let known = sums.into_iter().filter(|(_, (_, count))| *count > 0);
     Ok(known.map(|(series, (sum, count))| (series, sum / count as f64)).collect())
+}
+
+/// The series whose labels stand in a row from a column on.
+pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Series> {
+    Ok(Series {
+        site: row.get(first)?,
+        use_case: row.get(first + 1)?,
+        provider: row.get(first + 2)?,
+        model: row.get(first + 3)?,
+    })
 }
 
 /// The condition on a row of `series` that a [`Filter`] stands for.

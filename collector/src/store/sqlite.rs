@@ -31,6 +31,8 @@ pub(crate) struct Writer {
     summer: Summer,
     connection: Connection,
     segments: Arc<Segments>,
+    /// What changes is noted for the thread that publishes.
+    publishes: bool,
     /// Held for as long as this process works on the folder.
     _lock: File,
 }
@@ -54,10 +56,15 @@ impl Writer {
         connection.pragma_update(None, "cache_size", -8_192)?;
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         layout::migrate(&mut connection, &file)?;
+        let publishes = limits.clickhouse.is_some();
+        match publishes {
+            true => note_unpublished(&mut connection)?,
+            false => connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples")?,
+        }
         let checkpointer = Checkpointer::start(&file)?;
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL))?);
-        Ok(Self { checkpointer, summer, connection, segments, _lock: lock })
+        Ok(Self { checkpointer, summer, connection, segments, publishes, _lock: lock })
     }
 
     /// The journal's files.
@@ -83,7 +90,7 @@ impl Writer {
     pub(crate) fn apply(&mut self, changes: &Changes<'_>) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         write_series(&transaction, &changes.series)?;
-        write_counted(&transaction, changes)?;
+        write_counted(&transaction, changes, self.publishes)?;
         write_revisions(&transaction, changes)?;
         samples::write(&transaction, &changes.samples)?;
         transaction
@@ -208,7 +215,14 @@ fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -
     Ok(())
 }
 
-fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqlite::Result<()> {
+fn write_counted(
+    transaction: &Transaction<'_>,
+    changes: &Changes<'_>,
+    publishes: bool,
+) -> rusqlite::Result<()> {
+    let mark = if publishes { Some(next_flush(transaction, changes.next)?) } else { None };
+    let mut outbox = transaction
+        .prepare_cached("INSERT OR REPLACE INTO outbox (minute, series, mark) VALUES (?1, ?2, ?3)")?;
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut open = BTreeMap::new();
@@ -220,6 +234,9 @@ fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqli
         // A minute of a frozen hour would take the place of those that are gone.
         if is_open {
             window.execute(params![key.minute, key.series, tally])?;
+            if let Some(mark) = mark {
+                outbox.execute(params![key.minute, key.series, mark])?;
+            }
         }
     }
     let mut total =
@@ -234,6 +251,41 @@ fn write_counted(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqli
     }
     Ok(())
 }
+
+/// The number of this flush, and how far revisions are in the store with it.
+fn next_flush(transaction: &Transaction<'_>, stored: Place) -> rusqlite::Result<i64> {
+    let next = "UPDATE collector SET flush = flush + 1, stored = ?1 RETURNING flush";
+    transaction.prepare_cached(next)?.query_row([stored.cast_signed()], |row| row.get(0))
+}
+
+/// Before a collector publishes for the first time, nothing that it holds is published.
+fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let is_first: bool = transaction.query_row("SELECT flush = 0 FROM collector", [], |row| row.get(0))?;
+    if is_first {
+        let note =
+            "INSERT OR IGNORE INTO outbox (minute, series, mark) SELECT minute, series, 0 FROM windows";
+        transaction.execute(note, [])?;
+        let note =
+            "INSERT OR IGNORE INTO outbox_samples (day, stream, mark) SELECT day, stream, 0 FROM samples";
+        transaction.execute(note, [])?;
+    }
+    transaction.execute_batch(NOTE_SAMPLES)?;
+    transaction.commit()
+}
+
+/// Of this connection alone: what is dropped with its day, ClickHouse drops by itself.
+const NOTE_SAMPLES: &str = "
+    CREATE TEMP TRIGGER sample_added AFTER INSERT ON samples BEGIN
+        INSERT OR REPLACE INTO outbox_samples SELECT new.day, new.stream, flush FROM collector;
+    END;
+    CREATE TEMP TRIGGER sample_changed AFTER UPDATE ON samples BEGIN
+        INSERT OR REPLACE INTO outbox_samples SELECT new.day, new.stream, flush FROM collector;
+    END;
+    CREATE TEMP TRIGGER sample_gone AFTER DELETE ON samples BEGIN
+        INSERT OR REPLACE INTO outbox_samples SELECT old.day, old.stream, flush FROM collector;
+    END;
+";
 
 /// One row for all revisions of this flush. A row goes when all in it are forgotten.
 fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqlite::Result<()> {

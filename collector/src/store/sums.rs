@@ -253,11 +253,13 @@ pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<bo
     Ok(true)
 }
 
-/// Drops what is shorter than an hour and too old, once its hour stands, and what is older than the history.
+/// Drops what is shorter than an hour and too old, once its hour stands and nothing of it has yet to be
+/// published, and what is older than the history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
     let oldest = (minute - i64::from(limits.windows_hours) * HOUR).div_euclid(HOUR) * HOUR;
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
-        let freeze = "UPDATE spans SET frozen = 1 WHERE length = ?1 AND start = ?2 AND summed = changes";
+        let freeze = "UPDATE spans SET frozen = 1 WHERE length = ?1 AND start = ?2 AND summed = changes
+            AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= ?2 AND minute < ?2 + ?1)";
         if connection.prepare_cached(freeze)?.execute([HOUR, hour])? == 0 {
             break;
         }

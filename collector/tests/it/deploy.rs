@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use beacon::{Dropped, StreamReport};
-use collector::Draft;
+use collector::{ClickHouse, Draft};
 
 use crate::harness::{TestCollector, stream};
 
@@ -19,6 +19,29 @@ fn the_example_configuration_is_good() {
     assert!(config.listen.ip().is_loopback(), "a proxy stands before it");
 }
 
+#[test]
+fn the_configuration_of_a_cluster_is_good() {
+    let token = ("LLM_RUM__ADMIN_TOKEN".to_owned(), "0123456789abcdef".to_owned());
+    let password = ("LLM_RUM__STORE__CLICKHOUSE__PASSWORD".to_owned(), "secret".to_owned());
+    let draft = Draft::read(Some(&file("cluster/llm-rum.toml")), [token, password].into_iter()).unwrap();
+    let clickhouse = draft.finish().unwrap().store.clickhouse.unwrap();
+    assert_eq!(clickhouse.password, Some("secret".into()));
+}
+
+/// Its ClickHouse is not there.
+fn member_of_a_cluster() -> TestCollector {
+    TestCollector::with(|config| {
+        config.store.clickhouse = Some(ClickHouse {
+            url: "http://127.0.0.1:9".into(),
+            database: "llm_rum".into(),
+            user: "default".into(),
+            password: None,
+            publish_seconds: 1,
+            timeout_seconds: 1,
+        });
+    })
+}
+
 #[tokio::test]
 async fn alerts_ask_for_metrics_that_there_are() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
@@ -27,7 +50,8 @@ async fn alerts_ask_for_metrics_that_there_are() {
     let other = StreamReport { model: Some("another".into()), dropped, ..stream(2, 100.0) };
     collector.report(&[stream(1, 100.0), other]).await;
     collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
-    let metrics = collector.get("/metrics").await.body;
+    let mut metrics = collector.get("/metrics").await.body;
+    metrics += &member_of_a_cluster().get("/metrics").await.body;
     let rules = fs::read_to_string(file("alerts.yml")).unwrap();
     let expressions = rules.lines().filter(|line| !line.contains("summary:"));
     let words = expressions.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));

@@ -1,0 +1,291 @@
+//! Queries over all collectors: questions come in, sums over their shares go out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::client::{Client, quote};
+use super::publish::ALL_LABELS;
+use super::rows::{self, LABELS, tally_columns};
+use crate::clock;
+use crate::config::{ClickHouse, Config};
+use crate::counts::{COUNTED, CountKey, Counts, Kind};
+use crate::samples::{Sample, day_of};
+use crate::store::StoreError;
+use crate::store::pieces::{Piece, cover};
+use crate::store::read::{Dimension, Filter, Page, StoredStream, StreamsAsked, WindowsAsked};
+use crate::store::samples::SamplesAsked;
+use crate::store::source::Books;
+use crate::store::sums::Kept;
+use crate::streams::StreamId;
+use crate::tally::Tally;
+
+/// The tables in ClickHouse, for reading.
+pub(crate) struct Tables {
+    client: Client,
+    settle_after_ms: i64,
+    samples: u32,
+}
+
+impl Tables {
+    pub(crate) fn new(config: &Config, clickhouse: ClickHouse) -> Self {
+        let settle_after_ms = i64::from(config.settle_after_seconds) * 1_000;
+        Self { client: Client::new(clickhouse), settle_after_ms, samples: config.store.samples }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its first minute.
+    pub(in crate::store) fn windows(
+        &self,
+        asked: &WindowsAsked<'_>,
+        mut each: impl FnMut(i64, &Tally),
+    ) -> Result<(), StoreError> {
+        self.sums(asked, None, |start, _, tally| each(start, tally))
+    }
+
+    /// Hands out sums over what is asked for, each with its value of a dimension.
+    pub(in crate::store) fn windows_by(
+        &self,
+        asked: &WindowsAsked<'_>,
+        dimension: Dimension,
+        mut each: impl FnMut(&str, &Tally),
+    ) -> Result<(), StoreError> {
+        self.sums(asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+    }
+
+    fn sums(
+        &self,
+        asked: &WindowsAsked<'_>,
+        column: Option<&str>,
+        mut each: impl FnMut(i64, &str, &Tally),
+    ) -> Result<(), StoreError> {
+        let pieces = self.pieces(asked)?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let kept = Kept::of(asked.filter, column).bits();
+        let (start, value) = match column {
+            Some(column) => ("0", column),
+            None => ("start", "''"),
+        };
+        let mut query = format!("SELECT {start} AS at, {value} AS value");
+        for (name, sum, _) in tally_columns() {
+            let _infallible = write!(query, ", {sum}({name})");
+        }
+        let pieces: Vec<_> =
+            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, kept)).collect();
+        let _infallible = write!(
+            query,
+            " FROM {} FINAL WHERE ({}){} GROUP BY at, value ORDER BY at, value",
+            self.client.table("windows"),
+            pieces.join(" OR "),
+            in_filter(asked.filter)
+        );
+        self.client.query(&query)?.lines().try_for_each(|line| {
+            let (start, value, tally) = rows::summed(line)?;
+            each(start, &value, &tally);
+            Ok(())
+        })
+    }
+
+    /// Which windows of which collector cover the range. A sum of one stands or not whatever others do.
+    fn pieces(&self, asked: &WindowsAsked<'_>) -> Result<Vec<(String, Piece)>, StoreError> {
+        let (from, to) = asked.minutes;
+        let query = format!(
+            "SELECT collector, length, start, stands FROM {} FINAL
+             WHERE length <= {} AND start >= {from} AND start + length <= {to} AND stands
+                OR length = {DAY} AND start < {to} AND start + {DAY} > {from}",
+            self.client.table("spans"),
+            asked.longest
+        );
+        let mut standing: BTreeMap<String, BTreeSet<(i64, i64)>> = BTreeMap::new();
+        rows::each(
+            &self.client.query(&query)?,
+            |(collector, length, start, stands): (String, i64, i64, u8)| {
+                let standing = standing.entry(collector).or_default();
+                let is_inside = start >= from && start + length <= to && length <= asked.longest;
+                if stands == 1 && is_inside {
+                    standing.insert((length, start));
+                }
+                Ok(())
+            },
+        )?;
+        let covered = standing.into_iter().flat_map(|(collector, standing)| {
+            cover((from, to), &standing).into_iter().map(move |piece| (collector.clone(), piece))
+        });
+        Ok(covered.collect())
+    }
+
+    /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
+    /// one has given way: its report is counted as what it would have been at the other.
+    pub(in crate::store) fn books(&self) -> Result<Books, StoreError> {
+        let table = self.client.table("counts");
+        let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
+        let (mut counts, mut counted) = (BTreeMap::new(), 0);
+        rows::each(&self.client.query(&query)?, |(kind, site, word, n): (String, String, String, u64)| {
+            // A kind of a later version is left as it is.
+            match Kind::ALL.into_iter().find(|known| known.as_str() == kind) {
+                Some(COUNTED) => counted = n,
+                Some(kind) => _ = counts.insert(CountKey { kind, site, word }, n),
+                None => {}
+            }
+            Ok(())
+        })?;
+        let mut counts = Counts::new(counts);
+        let twice = counts.join();
+        Ok(Books { counts, counted: counted.saturating_sub(twice) })
+    }
+
+    /// Streams that have neither ended nor been silent for so long that they are settled.
+    pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let query = format!(
+            "SELECT count() FROM (
+                SELECT argMax((is_open, {LABELS}), (rev, collector, place)) AS latest
+                FROM {} WHERE received_ms > {} GROUP BY id)
+             WHERE latest.1 AND {}",
+            self.client.table("streams"),
+            clock::now_ms() - self.settle_after_ms,
+            in_latest(filter, 2),
+        );
+        let mut open = 0;
+        rows::each(&self.client.query(&query)?, |[count]: [u64; 1]| {
+            open = count;
+            Ok(())
+        })?;
+        Ok(open)
+    }
+
+    /// Stored reports, newest first.
+    pub(in crate::store) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+        let outcome =
+            asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
+        // Collectors count their streams each for themselves: over all, time and chance give the order.
+        let query = format!(
+            "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
+                SELECT id, argMax((collector, place, outcome, received_ms, {LABELS}), (rev, collector, place))
+                    AS latest
+                FROM {} GROUP BY id)
+             WHERE {outcome} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
+             ORDER BY at DESC LIMIT {}",
+            self.client.table("streams"),
+            in_latest(&asked.filter, 5),
+            asked.received_ms.0,
+            asked.received_ms.1,
+            asked.before.min(i64::MAX as u64),
+            asked.limit + 1
+        );
+        let mut found = Vec::new();
+        rows::each(&self.client.query(&query)?, |row: (String, u64, u64)| {
+            found.push(row);
+            Ok(())
+        })?;
+        let shown = found.len().min(asked.limit);
+        let next = (found.len() > shown).then(|| found[shown - 1].2);
+        Ok(Page { streams: self.reports(&found[..shown])?, next })
+    }
+
+    fn reports(&self, places: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: Vec<_> =
+            places.iter().map(|(collector, place, _)| format!("('{collector}', {place})")).collect();
+        let query = format!(
+            "SELECT collector, place, received_ms, report FROM {} WHERE (collector, place) IN ({})",
+            self.client.table("streams"),
+            list.join(", ")
+        );
+        let mut reports = BTreeMap::new();
+        rows::each(
+            &self.client.query(&query)?,
+            |(collector, place, received_ms, json): (String, u64, i64, String)| {
+                reports.insert((collector, place), StoredStream { json, received_ms });
+                Ok(())
+            },
+        )?;
+        // One that went meanwhile is no longer kept.
+        let in_order = places.iter().map(|(collector, place, _)| (collector.clone(), *place));
+        Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
+    }
+
+    /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
+    pub(in crate::store) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+        let (score, order) = match asked.sample {
+            Sample::Slowest => ("waited_ms", "waited_ms"),
+            Sample::Failed | Sample::Uniform => ("lot", "received_ms"),
+        };
+        let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
+        let query = format!(
+            "SELECT received_ms, report FROM (
+                SELECT * FROM {} FINAL WHERE bitAnd(kinds, {}) > 0 AND day BETWEEN {} AND {}
+                ORDER BY {score} DESC, id DESC LIMIT {} BY site, day)
+             WHERE received_ms >= {} AND received_ms < {}{}{}
+             ORDER BY {order} DESC, id LIMIT {} OFFSET {}",
+            self.client.table("samples"),
+            asked.sample.bit(),
+            day_of(asked.received_ms.0),
+            day_of(asked.received_ms.1).min(u32::MAX.into()),
+            self.samples,
+            asked.received_ms.0,
+            asked.received_ms.1,
+            outcome.unwrap_or_default(),
+            in_filter(&asked.filter),
+            asked.limit + 1,
+            asked.skip
+        );
+        let mut streams = self.reports_of(&query)?;
+        let more = streams.len() > asked.limit;
+        streams.truncate(asked.limit);
+        let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
+        Ok(Page { streams, next })
+    }
+
+    fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
+        let mut streams = Vec::new();
+        rows::each(&self.client.query(query)?, |(received_ms, json): (i64, String)| {
+            streams.push(StoredStream { json, received_ms });
+            Ok(())
+        })?;
+        Ok(streams)
+    }
+
+    /// One stored report: of the newest, or of the samples.
+    pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        let newest = format!(
+            "SELECT received_ms, report FROM {} WHERE id = '{id:032x}'
+             ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
+            self.client.table("streams")
+        );
+        let kept = format!(
+            "SELECT received_ms, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
+             ORDER BY day DESC LIMIT 1",
+            self.client.table("samples")
+        );
+        match self.reports_of(&newest)?.pop() {
+            Some(newest) => Ok(Some(newest)),
+            None => Ok(self.reports_of(&kept)?.pop()),
+        }
+    }
+}
+
+fn of_piece(collector: &str, piece: &Piece, kept: u8) -> String {
+    let Piece { length, from, to } = piece;
+    let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept) };
+    format!(
+        "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to}"
+    )
+}
+
+fn in_filter(filter: &Filter) -> String {
+    let asked = filter.labels().filter_map(|(name, value)| Some((name, value?)));
+    asked.map(|(name, value)| format!(" AND {name} = {}", quote(value))).collect()
+}
+
+/// The same over a tuple that holds the four labels from a position on.
+fn in_latest(filter: &Filter, first: usize) -> String {
+    let asked = filter.labels().enumerate().filter_map(|(at, (_, value))| Some((at + first, value?)));
+    asked.fold("1".to_owned(), |all, (at, value)| format!("{all} AND latest.{at} = {}", quote(value)))
+}
+
+const DAY: i64 = 24 * 60;
+
+/// Streams of one millisecond are told apart by so much of their id's hash.
+const CHANCES: u64 = 1 << 20;

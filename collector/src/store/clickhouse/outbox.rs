@@ -1,0 +1,264 @@
+//! What ClickHouse does not have yet, as this collector's file knows it: it survives a crash with
+//! everything else that is written in one transaction.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::series::{Series, SeriesId};
+use crate::store::read::{self, books};
+use crate::store::source::Books;
+use crate::store::{STORE, StoreError};
+use crate::streams::{Place, StreamId};
+use crate::tally::Tally;
+
+/// The publishing thread's connection to the file.
+pub(super) struct Outbox {
+    connection: Connection,
+    series: HashMap<SeriesId, Series>,
+}
+
+/// A minute of a series that has changed.
+pub(super) struct Window {
+    pub(super) minute: i64,
+    pub(super) tally: Tally,
+    pub(super) series: Series,
+    id: SeriesId,
+    /// Of the flush that changed it last.
+    mark: i64,
+}
+
+/// Five minutes, an hour or a day.
+pub(super) struct Span {
+    pub(super) length: i64,
+    pub(super) start: i64,
+    /// Its sums are those of its minutes.
+    pub(super) stands: bool,
+    changes: i64,
+}
+
+/// A sum over a span.
+pub(super) struct Sum {
+    /// Which labels it tells apart.
+    pub(super) kept: i64,
+    pub(super) series: Series,
+    pub(super) tally: Tally,
+}
+
+/// A kept sample that has changed.
+pub(super) struct SampleChange {
+    pub(super) day: i64,
+    pub(super) id: StreamId,
+    /// `None` when it is none any more.
+    pub(super) row: Option<SampleRow>,
+    /// Of the flush that changed it last.
+    mark: i64,
+}
+
+/// A kept sample.
+#[derive(Default)]
+pub(super) struct SampleRow {
+    pub(super) kinds: i64,
+    pub(super) waited_ms: Option<f64>,
+    pub(super) outcome: String,
+    pub(super) received_ms: i64,
+    pub(super) report: String,
+    pub(super) series: Series,
+}
+
+/// Which revisions of streams there are.
+pub(super) struct Places {
+    pub(super) remembered_from: Place,
+    /// ClickHouse has those before it.
+    pub(super) sent: Place,
+    /// The file has those before it.
+    pub(super) stored: Place,
+}
+
+impl Outbox {
+    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(folder.join(STORE))?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        // What a power cut takes of it is sent again.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        Ok(Self { connection, series: HashMap::new() })
+    }
+
+    /// Name of this collector: random, and as old as its file.
+    pub(super) fn collector(&self) -> Result<String, StoreError> {
+        Ok(self.connection.query_row("SELECT id FROM collector", [], |row| row.get(0))?)
+    }
+
+    /// A version above all before it and above `seen`. Whatever is read from now on may bear it.
+    pub(super) fn next_version(&self, seen: u64) -> Result<u64, StoreError> {
+        let next = "UPDATE collector SET version = max(version, ?1) + 1 RETURNING version";
+        let version: i64 =
+            self.connection.prepare_cached(next)?.query_row([seen.cast_signed()], |row| row.get(0))?;
+        Ok(version.cast_unsigned())
+    }
+
+    /// Some minutes that have changed.
+    pub(super) fn windows(&mut self) -> Result<Vec<Window>, StoreError> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut statement = snapshot.prepare_cached(
+            "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model
+             FROM outbox JOIN windows USING (minute, series) JOIN series ON id = outbox.series LIMIT ?1",
+        )?;
+        let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
+        let mut windows = Vec::new();
+        while let Some(row) = rows.next()? {
+            windows.push(Window {
+                minute: row.get(0)?,
+                id: row.get(1)?,
+                mark: row.get(2)?,
+                tally: Tally::decode(row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?)?,
+                series: read::series(row, 4)?,
+            });
+        }
+        Ok(windows)
+    }
+
+    /// ClickHouse has these. What has changed since they were read stays.
+    pub(super) fn sent_windows(&mut self, windows: &[Window]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut delete = transaction
+            .prepare_cached("DELETE FROM outbox WHERE minute = ?1 AND series = ?2 AND mark = ?3")?;
+        for window in windows {
+            delete.execute(params![window.minute, window.id, window.mark])?;
+        }
+        drop(delete);
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Some spans that ClickHouse takes for the opposite or knows nothing of; those that stand with their sums,
+    /// also where these have changed.
+    pub(super) fn spans(&self, stands: bool) -> Result<Vec<(Span, Vec<Sum>)>, StoreError> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut statement = snapshot.prepare_cached(
+            "SELECT length, start, changes FROM spans
+             WHERE (summed = changes) = ?1
+               AND CASE WHEN ?1 THEN told <> changes * 2 + 1 ELSE told = 0 OR told % 2 = 1 END
+             ORDER BY start, length LIMIT ?2",
+        )?;
+        let spans = statement.query_map(params![stands, SPANS_AT_A_TIME], |row| {
+            Ok(Span { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
+        })?;
+        let mut all = Vec::new();
+        for span in spans {
+            let span = span?;
+            let sums = if stands { sums(&snapshot, &span)? } else { Vec::new() };
+            all.push((span, sums));
+        }
+        Ok(all)
+    }
+
+    /// ClickHouse knows of these spans.
+    pub(super) fn told<'a>(&mut self, spans: impl Iterator<Item = &'a Span>) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut update =
+            transaction.prepare_cached("UPDATE spans SET told = ?3 WHERE length = ?1 AND start = ?2")?;
+        for span in spans {
+            let told = span.changes * 2 + i64::from(span.stands);
+            update.execute([span.length, span.start, told])?;
+        }
+        drop(update);
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Some kept samples that have changed.
+    pub(super) fn samples(&self) -> Result<Vec<SampleChange>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT day, stream, mark, kinds, waited_ms, outcome, received_ms, report,
+                 site, use_case, provider, model
+             FROM outbox_samples LEFT JOIN (samples JOIN series ON id = series) USING (day, stream) LIMIT ?1",
+        )?;
+        let changes = statement.query_map([SAMPLES_AT_A_TIME], |row| {
+            let sample = |kinds| {
+                Ok::<_, rusqlite::Error>(SampleRow {
+                    kinds,
+                    waited_ms: row.get(4)?,
+                    outcome: row.get(5)?,
+                    received_ms: row.get(6)?,
+                    report: row.get(7)?,
+                    series: read::series(row, 8)?,
+                })
+            };
+            Ok(SampleChange {
+                day: row.get(0)?,
+                id: StreamId::from_be_bytes(row.get(1)?),
+                mark: row.get(2)?,
+                row: row.get::<_, Option<i64>>(3)?.map(sample).transpose()?,
+            })
+        })?;
+        Ok(changes.collect::<Result<_, _>>()?)
+    }
+
+    /// ClickHouse has these. What has changed since they were read stays.
+    pub(super) fn sent_samples(&mut self, samples: &[SampleChange]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut delete = transaction
+            .prepare_cached("DELETE FROM outbox_samples WHERE day = ?1 AND stream = ?2 AND mark = ?3")?;
+        for sample in samples {
+            delete.execute(params![sample.day, sample.id.to_be_bytes(), sample.mark])?;
+        }
+        drop(delete);
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// All counts, as one transaction left them.
+    pub(super) fn books(&self) -> Result<Books, StoreError> {
+        books(&self.connection)
+    }
+
+    pub(super) fn places(&self) -> Result<Places, StoreError> {
+        let query = "SELECT remembered_from, sent, stored FROM journal, collector";
+        let mut statement = self.connection.prepare_cached(query)?;
+        Ok(statement.query_row([], |row| {
+            let place = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            Ok(Places { remembered_from: place(0)?, sent: place(1)?, stored: place(2)? })
+        })?)
+    }
+
+    /// ClickHouse has all revisions before this place.
+    pub(super) fn sent_places(&self, before: Place) -> Result<(), StoreError> {
+        self.connection.prepare_cached("UPDATE collector SET sent = ?1")?.execute([before.cast_signed()])?;
+        Ok(())
+    }
+
+    /// The labels of a series.
+    pub(super) fn series(&mut self, id: SeriesId) -> Result<&Series, StoreError> {
+        if !self.series.contains_key(&id) {
+            let query = "SELECT site, use_case, provider, model FROM series WHERE id = ?1";
+            let mut statement = self.connection.prepare_cached(query)?;
+            let series = statement.query_row([id], |row| read::series(row, 0))?;
+            self.series.insert(id, series);
+        }
+        Ok(&self.series[&id])
+    }
+}
+
+fn sums(connection: &Connection, span: &Span) -> Result<Vec<Sum>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT kept, site, use_case, provider, model, tally FROM labels CROSS JOIN sums ON sums.labels = id
+         WHERE length = ?1 AND start = ?2",
+    )?;
+    let mut rows = statement.query([span.length, span.start])?;
+    let mut sums = Vec::new();
+    while let Some(row) = rows.next()? {
+        let tally = Tally::decode(row.get_ref(5)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        sums.push(Sum { kept: row.get(0)?, series: read::series(row, 1)?, tally });
+    }
+    Ok(sums)
+}
+
+const SAMPLES_AT_A_TIME: i64 = 2_000;
+
+const WINDOWS_AT_A_TIME: i64 = 2_000;
+
+/// Each may have thousands of sums.
+const SPANS_AT_A_TIME: i64 = 12;

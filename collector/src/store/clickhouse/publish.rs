@@ -1,0 +1,233 @@
+//! The thread that publishes: what this collector's file holds and ClickHouse does not goes out, what other
+//! collectors say of streams that are known here comes in. While ClickHouse is away, all waits in the file.
+
+mod send;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::client::Client;
+use super::outbox::Outbox;
+use super::{rows, tables};
+use crate::clock;
+use crate::config::{self, ClickHouse, Config};
+use crate::store::StoreError;
+use crate::store::listing::Listing;
+use crate::streams::{Place, StreamId};
+
+pub(super) use send::ALL_LABELS;
+
+/// A running thread; publishes once more and ends when dropped.
+pub(crate) struct Publisher {
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+/// Between the thread and the others.
+#[derive(Default)]
+struct Shared {
+    heard: Mutex<Vec<Heard>>,
+    published_ms: AtomicI64,
+}
+
+/// When this collector last published all that it had.
+#[derive(Clone)]
+pub(crate) struct Published(Arc<Shared>);
+
+/// Another collector's revision of a stream that is known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) id: StreamId,
+    pub(crate) rev: u32,
+    /// Of two collectors with the same revision one has to give way.
+    pub(crate) has_precedence: bool,
+}
+
+impl Publisher {
+    pub(crate) fn start(
+        config: &Config,
+        clickhouse: ClickHouse,
+        listing: Listing,
+    ) -> Result<Self, StoreError> {
+        let every = Duration::from_secs(clickhouse.publish_seconds.into());
+        let shared = Arc::new(Shared::default());
+        shared.published_ms.store(clock::now_ms(), Ordering::Relaxed);
+        let outbox = Outbox::open(&config.data)?;
+        let mut publishing = Publishing {
+            collector: outbox.collector()?,
+            outbox,
+            client: Client::new(clickhouse),
+            store: config.store.clone(),
+            listing,
+            shared: shared.clone(),
+            is_ready: false,
+            version: 0,
+            sent_counts: BTreeMap::new(),
+            heard_up_to: HashMap::new(),
+            dropped_up_to: 0,
+        };
+        let (wake, woken) = mpsc::sync_channel(0);
+        let run = move || publishing.run(&woken, every);
+        let thread =
+            thread::Builder::new().name("publisher".into()).spawn(run).map_err(StoreError::Thread)?;
+        Ok(Self { wake: Some(wake), thread: Some(thread), shared })
+    }
+
+    /// What others have said since the last call.
+    pub(crate) fn take_heard(&self) -> Vec<Heard> {
+        std::mem::take(&mut self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn published(&self) -> Published {
+        Published(self.shared.clone())
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl Published {
+    /// Seconds since everything was published that there was.
+    pub(crate) fn behind_seconds(&self, now_ms: i64) -> f64 {
+        (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
+    }
+}
+
+/// What the thread owns.
+struct Publishing {
+    collector: String,
+    outbox: Outbox,
+    client: Client,
+    store: config::Store,
+    listing: Listing,
+    shared: Arc<Shared>,
+    /// The tables are there, and what version they have seen is known.
+    is_ready: bool,
+    version: u64,
+    sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
+    /// By collector: its last revision that was heard of.
+    heard_up_to: HashMap<String, Place>,
+    dropped_up_to: u64,
+}
+
+type SiteAndWord = (String, String);
+
+impl Publishing {
+    fn run(&mut self, woken: &Receiver<()>, every: Duration) {
+        let mut failures = 0_u32;
+        loop {
+            let wait = every * (1 << failures.min(MOST_DOUBLINGS));
+            let last =
+                woken.recv_timeout(wait.min(LONGEST_WAIT.max(every))) != Err(RecvTimeoutError::Timeout);
+            match self.publish() {
+                Ok(()) if failures > 0 => {
+                    failures = 0;
+                    tracing::info!("ClickHouse has everything again");
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    if failures == 0 {
+                        tracing::error!(
+                            error = &error as &dyn std::error::Error,
+                            "ClickHouse is behind; what it does not have waits here"
+                        );
+                    }
+                    failures = failures.saturating_add(1);
+                }
+            }
+            if last {
+                return;
+            }
+        }
+    }
+
+    /// One round. What was sent and not confirmed is sent again in the next, as it stands then.
+    fn publish(&mut self) -> Result<(), StoreError> {
+        let began_ms = clock::now_ms();
+        if !self.is_ready {
+            tables::make(&self.client, &self.store)?;
+            self.version = self.seen_version()?;
+            self.is_ready = true;
+        }
+        self.version = self.outbox.next_version(self.version)?;
+        // Read before the windows: a stream that others hear of is in a window that they can read.
+        let places = self.outbox.places()?;
+        self.send_spans(false)?;
+        self.send_windows()?;
+        self.send_spans(true)?;
+        self.send_counts()?;
+        self.send_samples()?;
+        self.send_streams(places.sent.max(places.remembered_from), places.stored)?;
+        self.drop_streams(places.remembered_from)?;
+        self.hear(places.sent)?;
+        self.shared.published_ms.store(began_ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A folder that was restored from a backup does not know how far it had come.
+    fn seen_version(&self) -> Result<u64, StoreError> {
+        let mut seen = 0;
+        for table in ["windows", "spans", "counts", "samples"] {
+            let query = format!(
+                "SELECT max(version) FROM {} WHERE collector = '{}'",
+                self.client.table(table),
+                self.collector
+            );
+            rows::each(&self.client.query(&query)?, |[version]: [u64; 1]| {
+                seen = seen.max(version);
+                Ok(())
+            })?;
+        }
+        Ok(seen)
+    }
+
+    /// Others' revisions since the last round, and all of those of streams that were sent in this one.
+    fn hear(&mut self, sent_before: Place) -> Result<(), StoreError> {
+        let known = self
+            .heard_up_to
+            .iter()
+            .map(|(other, place)| format!(" AND NOT (collector = '{other}' AND place <= {place})"));
+        let table = self.client.table("streams");
+        let query = format!(
+            "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
+                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {sent_before}))
+             ORDER BY collector, place",
+            known = known.collect::<String>(),
+            me = self.collector,
+        );
+        let mut heard = Vec::new();
+        let mut up_to = HashMap::new();
+        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, Place, String, u32)| {
+            if let Ok(id) = StreamId::from_str_radix(&id, 16)
+                && self.listing.knows(id)
+            {
+                heard.push(Heard { id, rev, has_precedence: other > self.collector });
+            }
+            let last: &mut Place = up_to.entry(other).or_default();
+            *last = place.max(*last);
+            Ok(())
+        })?;
+        for (other, place) in up_to {
+            let last = self.heard_up_to.entry(other).or_default();
+            *last = place.max(*last);
+        }
+        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(heard);
+        Ok(())
+    }
+}
+
+/// While ClickHouse is away, rounds come ever slower.
+const MOST_DOUBLINGS: u32 = 5;
+const LONGEST_WAIT: Duration = Duration::from_secs(30);

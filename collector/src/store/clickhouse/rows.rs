@@ -1,0 +1,226 @@
+//! Rows of the tables as text, one JSON array a line: tallies and reports come in, rows go out, and sums of
+//! rows come back as tallies.
+
+use std::collections::BTreeMap;
+
+use beacon::Histogram;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::client::ClickHouseError;
+use crate::series::Series;
+use crate::store::StoreError;
+use crate::tally::{Metric, Parts, Tally};
+
+/// Rows of one insert.
+#[derive(Default)]
+pub(super) struct Rows {
+    text: Vec<u8>,
+    count: usize,
+}
+
+impl Rows {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// As much as one insert should bring.
+    pub(super) const fn is_full(&self) -> bool {
+        self.count >= MOST_ROWS || self.text.len() >= MOST_BYTES
+    }
+
+    /// A row of values.
+    pub(super) fn push(&mut self, values: &[Value<'_>]) {
+        self.begin();
+        values.iter().for_each(|value| self.value(value));
+        self.end();
+    }
+
+    /// A row of values and all columns of a tally.
+    pub(super) fn push_tally(&mut self, values: &[Value<'_>], tally: &Tally) {
+        self.begin();
+        values.iter().for_each(|value| self.value(value));
+        self.tally(tally);
+        self.end();
+    }
+
+    fn begin(&mut self) {
+        self.text.push(b'[');
+    }
+
+    fn end(&mut self) {
+        // The comma after the last value.
+        self.text.pop();
+        self.text.extend(b"]\n");
+        self.count += 1;
+    }
+
+    fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Text(text) => self.json(text),
+            Value::Milliseconds(ms) => self.json(ms),
+            Value::Number(number) => self.text.extend(number.to_string().as_bytes()),
+        }
+        self.text.push(b',');
+    }
+
+    fn tally(&mut self, tally: &Tally) {
+        self.map(tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
+        self.map(tally.defects().map(|(defect, count)| (defect.as_str(), count)));
+        self.map(tally.sources());
+        for number in [tally.whole, tally.good, tally.input_tokens, tally.output_tokens] {
+            self.value(&Value::Number(number.into()));
+        }
+        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), tally.histogram(metric)));
+        self.map(histograms().map(|(name, held)| (name, held.zero())).filter(|(_, zero)| *zero > 0));
+        self.map(histograms().filter(|(_, held)| !held.is_empty()).map(|(name, held)| (name, held.sum())));
+        for (_, held) in histograms() {
+            self.map(held.indexed());
+        }
+    }
+
+    fn map<K: ToString, V: serde::Serialize>(&mut self, entries: impl Iterator<Item = (K, V)>) {
+        self.text.push(b'{');
+        let mut is_first = true;
+        for (key, value) in entries {
+            if !is_first {
+                self.text.push(b',');
+            }
+            is_first = false;
+            self.json(&key.to_string());
+            self.text.push(b':');
+            self.json(&value);
+        }
+        self.text.extend(b"},");
+    }
+
+    fn json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
+        serde_json::to_writer(&mut self.text, value).expect("memory takes any length");
+    }
+}
+
+/// One value of a row.
+pub(super) enum Value<'a> {
+    Text(&'a str),
+    Number(i128),
+    /// `None` is null.
+    Milliseconds(Option<f64>),
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u64> for Value<'_> {
+    fn from(number: u64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+/// The four labels, in the order of [`LABELS`].
+pub(super) fn labels(series: &Series) -> [Value<'_>; 4] {
+    [&series.site, &series.use_case, &series.provider, &series.model].map(|label| Value::Text(label))
+}
+
+pub(super) const LABELS: &str = "site, use_case, provider, model";
+
+/// A tally's columns: name, how rows are summed in it, and its type.
+pub(super) fn tally_columns() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
+    let numbers = ["whole", "good", "input_tokens", "output_tokens"].map(|name| (name, "sum", "UInt64"));
+    let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
+    let buckets = Metric::ALL.map(|metric| (metric.as_str(), "sumMap", "Map(Int16, UInt64)"));
+    words.into_iter().chain(numbers).chain(beside).chain(buckets)
+}
+
+/// Hands out the rows of an answer.
+pub(super) fn each<T: DeserializeOwned>(
+    answer: &str,
+    mut each: impl FnMut(T) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    answer.lines().try_for_each(|line| each(serde_json::from_str(line).map_err(ClickHouseError::from)?))
+}
+
+/// The first minute, the value of a dimension, and the sum of some rows.
+pub(super) fn summed(line: &str) -> Result<(i64, String, Tally), StoreError> {
+    let cells: Vec<&RawValue> = read(line)?;
+    let mut cells = cells.into_iter().map(RawValue::get);
+    let mut next = || cells.next().unwrap_or("null");
+    let (start, value) = (read(next())?, read(next())?);
+    let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
+    let (outcomes, defects, sources) = (words()?, words()?, words()?);
+    let (whole, good, input_tokens, output_tokens) =
+        (read(next())?, read(next())?, read(next())?, read(next())?);
+    let zeros: BTreeMap<String, u64> = read(next())?;
+    let sums: BTreeMap<String, f64> = read(next())?;
+    let mut histograms = Vec::new();
+    for metric in Metric::ALL {
+        let buckets: BTreeMap<i32, u64> = read(next())?;
+        let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
+        let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
+        let histogram = Histogram::from_indexed(zero, sum, buckets);
+        histograms.push((metric, histogram.map_err(|_| crate::codec::UnreadableBlob)?));
+    }
+    let parts = Parts { outcomes, defects, sources, whole, good, input_tokens, output_tokens, histograms };
+    Ok((start, value, Tally::from_parts(parts)?))
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
+    Ok(serde_json::from_str(text)?)
+}
+
+const WORDS: &str = "Map(LowCardinality(String), UInt64)";
+
+const MOST_ROWS: usize = 5_000;
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Outcome, StreamReport};
+
+    use super::*;
+
+    #[test]
+    fn a_row_gives_back_the_tally_it_was_made_of() {
+        let mut tally = Tally::default();
+        for ttft_ms in [0.0, 0.25, 812.5, 1e6] {
+            let report = StreamReport {
+                outcome: Outcome::Truncated,
+                ttft_ms: Some(ttft_ms),
+                output_tokens: Some(7),
+                ..StreamReport::new("0")
+            };
+            tally.add(&report, true);
+        }
+        let mut rows = Rows::default();
+        rows.push_tally(&[Value::Number(77), "it's \"m\"\n".into()], &tally);
+        let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end_matches('\n').to_owned();
+        let (start, value, back) = summed(&line).unwrap();
+        assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", tally));
+    }
+
+    #[test]
+    fn a_row_that_lacks_columns_or_has_unknown_words_is_no_tally() {
+        for line in ["", "[]", "[1,\"\",{\"complete\":1}]", "{}"] {
+            assert!(summed(line).is_err(), "{line}");
+        }
+        let mut rows = Rows::default();
+        rows.push_tally(&[Value::Number(1), "".into()], &Tally::default());
+        let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
+        assert!(summed(&line).is_ok());
+        assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1)).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! What a query reads from: questions come in, in terms of windows, counts and streams, and whichever
+//! store is configured answers them. The same question gets the same numbers from each.
+
+use rusqlite::Connection;
+
+use super::StoreError;
+use super::clickhouse::Tables;
+use super::listing::Listing;
+use super::read::{self, Dimension, Filter, Page, StoredStream, StreamsAsked, WindowsAsked};
+use super::samples::SamplesAsked;
+use crate::counts::Counts;
+use crate::streams::StreamId;
+use crate::tally::Tally;
+
+/// One query's view of the store.
+pub(crate) enum Source<'a> {
+    /// This collector's own file and journal.
+    File {
+        /// Open for reading.
+        connection: &'a Connection,
+        /// Single streams.
+        listing: &'a Listing,
+    },
+    /// What all collectors have published.
+    Cluster(&'a Tables),
+}
+
+/// What came in and what became of it, since ever.
+pub(crate) struct Books {
+    pub(crate) counts: Counts,
+    /// Streams that are in the totals.
+    pub(crate) counted: u64,
+}
+
+impl Source<'_> {
+    /// Hands out windows that cover what is asked for, each with its first minute.
+    pub(crate) fn windows(
+        &self,
+        asked: &WindowsAsked<'_>,
+        each: impl FnMut(i64, &Tally),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => read::windows(connection, asked, each),
+            Self::Cluster(tables) => tables.windows(asked, each),
+        }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its value of a dimension.
+    pub(crate) fn windows_by(
+        &self,
+        asked: &WindowsAsked<'_>,
+        dimension: Dimension,
+        each: impl FnMut(&str, &Tally),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => read::windows_by(connection, asked, dimension, each),
+            Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
+        }
+    }
+
+    /// All counts since ever.
+    pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
+        match self {
+            Self::File { connection, .. } => read::counts(connection),
+            Self::Cluster(tables) => Ok(tables.books()?.counts),
+        }
+    }
+
+    /// Counts and totals as one transaction left them.
+    pub(crate) fn books(&self) -> Result<Books, StoreError> {
+        match self {
+            Self::File { connection, .. } => read::books(connection),
+            Self::Cluster(tables) => tables.books(),
+        }
+    }
+
+    /// How many streams of a filter have neither ended nor been settled.
+    pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.open(connection, filter),
+            Self::Cluster(tables) => tables.open_streams(filter),
+        }
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.newest(connection, asked),
+            Self::Cluster(tables) => tables.newest(asked),
+        }
+    }
+
+    /// Reports that outlive the newest.
+    pub(crate) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+        match self {
+            Self::File { connection, .. } => asked.page(connection),
+            Self::Cluster(tables) => tables.samples(asked),
+        }
+    }
+
+    /// One stored report.
+    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.one(connection, id),
+            Self::Cluster(tables) => tables.one(id),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+"""A real ClickHouse engine behind its HTTP interface, as far as the collector uses that.
+
+ClickHouse's server is not on PyPI; its engine is, as a library (chdb). This puts the library's one session
+behind HTTP: statements in the body, or in `query` with rows in the body, settings as other parameters.
+No users, no replication: what those do is not tested here.
+
+    python shim.py FOLDER [PORT]
+"""
+
+import signal
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+from urllib.parse import parse_qsl, urlsplit
+
+from chdb import session
+
+SERVER_SETTINGS = {"wait_end_of_query"}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        settings = dict(parse_qsl(urlsplit(self.path).query))
+        statement = settings.pop("query", "")
+        query = f"{statement}\n{body.decode()}" if statement else body.decode()
+        try:
+            answer, status = self.server.run(query, settings), 200
+        except Exception as error:
+            answer, status = str(error).encode(), 500
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, folder, port):
+        super().__init__(("127.0.0.1", port), Handler)
+        self.session = session.Session(folder)
+        self.lock = Lock()
+        self.settings = {}
+
+    def run(self, query, settings):
+        with self.lock:
+            for name, value in settings.items():
+                if name not in SERVER_SETTINGS and self.settings.get(name) != value:
+                    self.session.query(f"SET {name} = {value}")
+                    self.settings[name] = value
+            return self.session.query(query, "JSONCompactEachRow").bytes() or b""
+
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+
+signal.signal(signal.SIGTERM, stop)
+server = Server(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
+try:
+    server.serve_forever()
+except KeyboardInterrupt:
+    with server.lock:
+        server.session.close()

@@ -1,0 +1,384 @@
+//! Three collectors and ClickHouse's engine beside one collector that is alone, the same beacons for both:
+//! they give the same numbers whichever collector a report reaches, when one is killed, and when ClickHouse
+//! has been away.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Batch, Outcome, ServerTiming, StreamReport};
+use rusqlite::Connection;
+use serde_json::Value;
+use tests::{ClickHouse, Collector, eventually, report};
+use tokio::task::JoinSet;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    configure(folder.path(), &clickhouse.url)?;
+    let mut both = Both::start(folder.path()).await?;
+
+    both.send(0).await?;
+    both.agree_on_what_arrived().await?;
+    both.agree_on_the_books().await?;
+    both.agree_on_streams().await?;
+
+    both.send_and_kill(1).await?;
+    both.agree_on_what_arrived().await?;
+    both.agree_on_streams().await?;
+    let books = both.cluster[0].get("/v1/accounting").await?;
+    ensure!(books["reports"]["unexplained"] == 0 && books["streams"]["open"] == 0, "{books}");
+
+    let start_again = clickhouse.stop().await?;
+    both.send(2).await?;
+    let refused = both.cluster[0].get("/v1/summary").await.err().context("nobody can answer")?;
+    ensure!(refused.to_string().contains("503"), "{refused}");
+    // Meanwhile each settles what it has, and cannot know that revisions are elsewhere.
+    eventually("what is open to be settled", || async {
+        (both.alone.get("/v1/summary").await.ok()?["open"] == 0).then_some(())
+    })
+    .await?;
+    let clickhouse = start_again().await?;
+    both.agree_on_what_arrived().await?;
+    both.agree_on_streams().await?;
+
+    let mut both = both.a_month_later().await?;
+    both.agree_on_history(&clickhouse).await?;
+    both.cluster.remove(2).kill().await?;
+    both.agree_on_history(&clickhouse).await
+}
+
+/// Three collectors in a cluster, and one that is alone.
+struct Both {
+    cluster: Vec<Collector>,
+    alone: Collector,
+    folder: PathBuf,
+}
+
+impl Both {
+    async fn start(folder: &Path) -> Result<Self> {
+        let mut cluster = Vec::new();
+        for number in 0..COLLECTORS {
+            cluster.push(start_one(folder, number).await?);
+        }
+        let alone = start(folder, "alone", "alone").await?;
+        Ok(Self { cluster, alone, folder: folder.to_owned() })
+    }
+
+    /// Sends streams whose revisions reach different collectors, some twice.
+    async fn send(&self, load: u64) -> Result<()> {
+        for (number, body) in bodies(load)?.into_iter().enumerate() {
+            let first = (number + number / 7) % COLLECTORS;
+            for to in [&self.cluster[first], &self.alone] {
+                post(to, &body).await?;
+            }
+            if number % 5 == 0 {
+                for to in [&self.cluster[(first + 1) % COLLECTORS], &self.alone] {
+                    post(to, &body).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, and in the middle one is killed while beacons are under way to it. Whoever had no answer
+    /// sends again, and the balancer chooses another collector.
+    async fn send_and_kill(&mut self, load: u64) -> Result<()> {
+        let bodies = bodies(load)?;
+        let (before, rest) = bodies.split_at(bodies.len() / 3);
+        let (under_way, after) = rest.split_at(rest.len() / 2);
+        for (number, body) in before.iter().enumerate() {
+            post(&self.cluster[number % COLLECTORS], body).await?;
+        }
+        let victim = self.cluster.remove(1);
+        let mut unanswered = under_way.to_vec();
+        let mut answers = JoinSet::new();
+        for body in under_way {
+            let (url, body) = (format!("{}/v1/beacons?site=demo", victim.url), body.clone());
+            answers.spawn(async move {
+                let request = reqwest::Client::new().post(url).header("content-type", "text/plain");
+                let answered = request.body(body.clone()).send().await.is_ok_and(|said| said.status() == 204);
+                answered.then_some(body)
+            });
+        }
+        let mut answered =
+            answers.join_next().await.context("some are under way")??.into_iter().collect::<Vec<_>>();
+        victim.kill().await?;
+        answered.extend(answers.join_all().await.into_iter().flatten());
+        unanswered.retain(|body| !answered.contains(body));
+        println!("{} of {} answered before the kill", answered.len(), under_way.len());
+        self.cluster.insert(1, start_one(&self.folder, 1).await?);
+        for (number, body) in unanswered.iter().chain(after).enumerate() {
+            post(&self.cluster[number * 2 % COLLECTORS], body).await?;
+        }
+        for body in &bodies {
+            post(&self.alone, body).await?;
+        }
+        Ok(())
+    }
+
+    async fn agree_on_what_arrived(&self) -> Result<()> {
+        let cut = |mut summary: Value| {
+            let fields = summary.as_object_mut()?;
+            // They were asked at different moments.
+            ["from", "to", "previous"].into_iter().for_each(|field| _ = fields.remove(field));
+            fields.get_mut("goodput")?.as_object_mut()?.remove("per_second");
+            Some(summary)
+        };
+        let agreed = eventually("the same summary", || async {
+            let alone = cut(self.alone.get("/v1/summary").await.ok()?)?;
+            for collector in &self.cluster {
+                let cluster = cut(collector.get("/v1/summary").await.ok()?)?;
+                (alone["open"] == 0 && cluster == alone).then_some(())?;
+            }
+            Some(())
+        });
+        match agreed.await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let (alone, cluster) =
+                    (self.alone.get("/v1/summary").await?, self.cluster[0].get("/v1/summary").await?);
+                Err(error.context(format!("alone: {alone:#}\ncluster: {cluster:#}")))
+            }
+        }
+    }
+
+    async fn agree_on_the_books(&self) -> Result<()> {
+        // No one collector saw all of a stream's reports in their order: that one was not the first is known
+        // of it, and not which kind of later one it was.
+        let sum_up = |mut books: Value| -> Option<Value> {
+            let became = books["reports"]["became"].as_object_mut()?;
+            let later = ["revised", "duplicate", "stale"].map(|word| became.remove(word));
+            let later: u64 = later.iter().flatten().filter_map(Value::as_u64).sum();
+            became.insert("later".to_owned(), later.into());
+            Some(books)
+        };
+        let alone = sum_up(self.alone.get("/v1/accounting").await?).context("books have reports")?;
+        let cluster = sum_up(self.cluster[1].get("/v1/accounting").await?).context("books have reports")?;
+        ensure!(alone["reports"]["unexplained"] == 0 && alone["streams"]["open"] == 0, "{alone:#}");
+        ensure!(alone == cluster, "alone: {alone:#}\ncluster: {cluster:#}");
+        Ok(())
+    }
+
+    /// Each stream is listed once, as its latest revision, and can be asked for alone.
+    async fn agree_on_streams(&self) -> Result<()> {
+        let listed = |mut streams: Vec<StreamReport>| {
+            streams.sort_by(|one, other| one.id.cmp(&other.id));
+            streams
+        };
+        let alone = listed(self.alone.streams().await?);
+        eventually("the same streams", || async {
+            (listed(self.cluster[2].streams().await.ok()?) == alone).then_some(())
+        })
+        .await?;
+        let one = alone.last().context("there are streams")?;
+        ensure!(self.cluster[0].final_report(&one.id).await? == *one);
+        for asked in
+            ["model=m2&outcome=truncated", "sample=failed", "sample=uniform", "sample=slowest&site=demo"]
+        {
+            let path = format!("/v1/streams?{asked}&limit=500");
+            let ids = |page: Value| -> Option<Vec<String>> {
+                let ids =
+                    page["streams"].as_array()?.iter().map(|stream| stream["id"].as_str().map(str::to_owned));
+                let mut ids: Vec<_> = ids.collect::<Option<_>>()?;
+                // What arrived in one millisecond may come in any order.
+                if !asked.contains("slowest") {
+                    ids.sort();
+                }
+                Some(ids)
+            };
+            let (alone, cluster) =
+                (ids(self.alone.get(&path).await?), ids(self.cluster[1].get(&path).await?));
+            ensure!(alone == cluster, "{path}: alone: {alone:?}\ncluster: {cluster:?}");
+            ensure!(alone.is_some_and(|ids| ids.len() > 5), "{path} is about nothing");
+        }
+        Ok(())
+    }
+
+    /// Everything that was counted lies in the past, by model from one day to a month.
+    async fn a_month_later(self) -> Result<Self> {
+        for collector in self.cluster.into_iter().chain([self.alone]) {
+            ensure!(collector.terminate().await? == Some(0));
+        }
+        for number in 0..COLLECTORS {
+            age(&self.folder.join(format!("cluster-{number}")))?;
+        }
+        age(&self.folder.join("alone"))?;
+        Self::start(&self.folder).await
+    }
+
+    async fn agree_on_history(&self, clickhouse: &ClickHouse) -> Result<()> {
+        eventually("days to be summed", || async {
+            let standing =
+                "SELECT countIf(stands), count() FROM llm_rum.llm_rum_spans FINAL WHERE length = 1440";
+            let counts: [u64; 2] = serde_json::from_str(&clickhouse.query(standing).await.ok()?).ok()?;
+            (counts[0] >= MODELS * 3).then_some(())
+        })
+        .await?;
+        let today = now_ms() / DAY_MS * DAY_MS;
+        let month = format!("from={}&to={today}", today - 40 * DAY_MS);
+        let since_yesterday = format!("from={}&to={}", today - DAY_MS, today);
+        for question in [
+            format!("summary?{month}"),
+            format!("summary?{month}&model=m3&use_case=chat"),
+            format!("summary?{since_yesterday}&against=week"),
+            format!("timeseries?{month}&metric=ttft&step=86400"),
+            format!("timeseries?{month}&metric=gap&step=3600&model=m1"),
+            format!("timeseries?{since_yesterday}&metric=ttfv&step=60"),
+            format!("timeseries?{since_yesterday}&metric=e2e&step=300"),
+            format!("histogram?{month}&metric=e2e&against=previous"),
+            format!("heatmap?{month}&metric=ttft&step=21600"),
+            format!("heatmap?{since_yesterday}&metric=tpot&step=900"),
+            format!("compare?{month}&step=86400"),
+            format!("breakdown?{month}&by=model"),
+            format!("breakdown?{month}&by=provider&model=m4"),
+            format!("breakdown?{month}&by=site&against=previous"),
+            format!("breakdown?{month}&by=use_case&metric=overhead"),
+        ] {
+            let path = format!("/v1/{question}");
+            let mut alone = self.alone.get(&path).await?;
+            let mut cluster = self.cluster[0].get(&path).await?;
+            in_order(&mut alone);
+            in_order(&mut cluster);
+            ensure!(alone == cluster, "{path}: alone: {alone:#}\ncluster: {cluster:#}");
+            ensure!(has_values(&alone), "{path} is about nothing: {alone:#}");
+        }
+        Ok(())
+    }
+}
+
+/// Groups of the same size may come in any order.
+fn in_order(answer: &mut Value) {
+    if let Some(groups) = answer["groups"].as_array_mut() {
+        groups.sort_by_key(|group| group["value"].to_string());
+    }
+}
+
+fn has_values(answer: &Value) -> bool {
+    match answer {
+        Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
+            "n" | "streams" => value.as_u64() > Some(0),
+            _ => has_values(value),
+        }),
+        Value::Array(values) => values.iter().any(has_values),
+        _ => false,
+    }
+}
+
+fn configure(folder: &Path, clickhouse: &str) -> Result<()> {
+    let alone = "settle_after_seconds = 3\n";
+    std::fs::write(folder.join("alone.toml"), alone)?;
+    let cluster = format!("{alone}[store.clickhouse]\nurl = \"{clickhouse}\"\npublish_seconds = 1\n");
+    Ok(std::fs::write(folder.join("cluster.toml"), cluster)?)
+}
+
+async fn start_one(folder: &Path, number: usize) -> Result<Collector> {
+    start(folder, "cluster", &format!("cluster-{number}")).await
+}
+
+async fn start(folder: &Path, config: &str, data: &str) -> Result<Collector> {
+    let config = folder.join(format!("{config}.toml"));
+    let config = config.to_str().context("a temporary folder has a plain name")?;
+    Collector::start_with(&folder.join(data), &["--config", config]).await
+}
+
+async fn post(collector: &Collector, body: &str) -> Result<()> {
+    let (status, said) = collector.post(body.to_owned()).await?;
+    ensure!(status == 204, "{status} {said}");
+    Ok(())
+}
+
+/// Of a load, in the order of revisions: every stream begins, most end, some are heard of after that.
+fn bodies(load: u64) -> Result<Vec<String>> {
+    let numbers = || load * 1_000_000..load * 1_000_000 + STREAMS;
+    let begin = numbers().map(begun);
+    let end = numbers().filter(|number| number % 11 > 0).map(ended);
+    let revised = numbers().filter(|number| number % 5 == 1).map(|number| {
+        let report = ended(number);
+        let slower = |ms: Option<f64>| ms.map(|ms| ms * 2.0);
+        StreamReport { rev: 2, ttft_ms: slower(report.ttft_ms), ttfv_ms: slower(report.ttfv_ms), ..report }
+    });
+    let reports: Vec<_> = begin.chain(end).chain(revised).collect();
+    let batches = reports.chunks(10).map(|reports| Batch { reports: reports.to_vec() });
+    Ok(batches.map(|batch| serde_json::to_string(&batch)).collect::<Result<_, _>>()?)
+}
+
+fn begun(number: u64) -> StreamReport {
+    StreamReport {
+        open: true,
+        outcome: Outcome::Abandoned,
+        ttft_ms: Some(300.0 + (number % 97) as f64),
+        ..StreamReport::new(format!("{number:032x}"))
+    }
+    .of_model(number)
+}
+
+fn ended(number: u64) -> StreamReport {
+    let ttft_ms = 50.0 + 1.07_f64.powi((number * 37 % 160) as i32);
+    let server =
+        ServerTiming { source: "vllm".into(), ttft_ms: Some(ttft_ms * 0.75), ..ServerTiming::default() };
+    let outcomes = [Outcome::Complete, Outcome::Truncated, Outcome::Complete, Outcome::ProviderError];
+    let mut gaps = beacon::Histogram::default();
+    gaps.record(20.0 + (number % 13) as f64);
+    StreamReport {
+        rev: 1,
+        outcome: outcomes[(number / 6 % 4) as usize],
+        ttft_ms: Some(ttft_ms),
+        ttfv_ms: Some(ttft_ms * 1.5),
+        e2e_ms: Some(ttft_ms * 4.0 + 100.0),
+        close_ms: Some(ttft_ms * 4.0 + 101.0),
+        gaps: Some(gaps),
+        server: number.is_multiple_of(3).then_some(server),
+        ..report(number)
+    }
+    .of_model(number)
+}
+
+trait OfModel {
+    fn of_model(self, number: u64) -> Self;
+}
+
+impl OfModel for StreamReport {
+    fn of_model(self, number: u64) -> Self {
+        Self {
+            model: Some(format!("m{}", number % MODELS).into()),
+            provider: Some(format!("p{}", number % 2).into()),
+            use_case: Some(if number.is_multiple_of(4) { "coding" } else { "chat" }.into()),
+            ..self
+        }
+    }
+}
+
+/// Moves the windows of each model some days and hours back, and forgets what was summed and published.
+fn age(data: &Path) -> Result<()> {
+    let store = Connection::open(data.join("llm-rum.sqlite"))?;
+    for model in 0..MODELS as i64 {
+        let minutes = 1_440 * (1 + 5 * model) + 193 * model;
+        store.execute(
+            "UPDATE windows SET minute = minute - ?1 WHERE series IN (SELECT id FROM series WHERE model = ?2)",
+            (minutes, format!("m{model}")),
+        )?;
+    }
+    store.execute_batch(
+        "DELETE FROM sums; DELETE FROM spans; DELETE FROM outbox;
+         INSERT INTO outbox (minute, series, mark) SELECT minute, series, 0 FROM windows;",
+    )?;
+    for length in [5, 60, 1_440] {
+        store.execute(
+            "INSERT INTO spans (length, start, changes, summed)
+             SELECT DISTINCT ?1, minute / ?1 * ?1, 1, 0 FROM windows",
+            [length],
+        )?;
+    }
+    Ok(())
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+const COLLECTORS: usize = 3;
+const STREAMS: u64 = 300;
+const MODELS: u64 = 6;
+const DAY_MS: i64 = 86_400_000;
