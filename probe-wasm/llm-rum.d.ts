@@ -41,6 +41,8 @@ export interface StreamReport {
   ttft_ms?: number;
   /** First answer text. */
   ttfv_ms?: number;
+  /** First frame presented with that text in it. Only with the extension `paint`. */
+  ttfp_ms?: number;
   /** Last generated text so far. */
   e2e_ms?: number;
   close_ms?: number;
@@ -60,6 +62,21 @@ export interface StreamReport {
   stalls?: number;
   /** How often each defect was seen. */
   defects?: Record<string, number>;
+  /** Where the time before the first byte went. Only with the extension `phases`. */
+  phases?: { dns_ms?: number; connect_ms?: number; tls_ms?: number; wait_ms?: number };
+  /** What happened around the stream. Only with the extension `phases`. */
+  around?: {
+    protocol?: "http/1.1" | "h2" | "h3" | "other";
+    end_delay_ms?: number;
+    hidden_ms?: number;
+    freezes?: number;
+    restored?: boolean;
+    prerendered?: boolean;
+    long_frames?: number;
+    long_frames_ms?: number;
+    hidden_bytes?: number;
+    after_stop_bytes?: number;
+  };
   /** What the server said of the same stream. */
   server?: {
     source: string;
@@ -121,11 +138,29 @@ export interface Probe {
   onStreamEnd(callback: (report: StreamReport) => void): () => void;
   /** A fetch that the probe watches, for clients that take one; the page's own is left alone. */
   wrapFetch<F extends typeof fetch>(fetch: F): F;
+  /**
+   * Adds what watches more than `fetch`, from `llm-rum/more`. As early as can be: what a page has made
+   * before is not seen.
+   */
+  use(...extensions: Extension[]): Probe;
+  /**
+   * Names the element, or one around it, in which answers appear. Returns how to take that back. Only
+   * with the extension `paint`.
+   */
+  watchOutput?(element: Node): () => void;
+  /**
+   * The user asked for no more: what arrives from now on of the streams that are open was for nobody.
+   * A click on an element with `data-llm-stop` says the same. Only with the extension `phases`.
+   */
+  userStopped?(): void;
   /** Sends what waits, open streams included. Resolves after the attempt, whatever came of it. */
   flush(): Promise<void>;
   /** Stops watching, sends what waits, and gives the page its own `fetch` back. */
   stop(): void;
 }
+
+/** Something for `probe.use()`. */
+export type Extension = (core: never) => object;
 
 /**
  * Starts watching. Safe to call before anything has loaded, and twice: the probe that runs is

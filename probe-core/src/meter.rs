@@ -36,7 +36,7 @@ pub struct Meter {
     flow: Flow,
 }
 
-/// What a chunk brought for the first time.
+/// What a chunk brought for the first time, or what all of them together have brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Generated text of any kind.
@@ -346,7 +346,9 @@ impl Meter {
         report.defects.set(Defect::Coarse, coarse.into());
     }
 
-    fn seen(&self) -> Seen {
+    /// What has been seen so far.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
         let StreamReport { ttft_ms, ttfv_ms, .. } = self.facts.report;
         Seen { first_token: ttft_ms.is_some(), first_visible: ttfv_ms.is_some(), ended: self.facts.ended }
     }

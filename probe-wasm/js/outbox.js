@@ -1,5 +1,5 @@
 // What goes out when: JSON of ended streams and the collector's answers come in, bodies of requests
-// go out. Time is an argument.
+// go out. Time is an argument. A report may be an object that turns into its JSON when it is sent.
 
 /** Reports of streams that end together share a request. */
 export const DELAY_MS = 1000;
@@ -53,7 +53,8 @@ export function createOutbox() {
   function body(blindly, fill) {
     const reports = [];
     let room = MAX_BODY_BYTES;
-    const add = (report) => {
+    const add = (waiting) => {
+      const report = `${waiting}`;
       const bytes = new TextEncoder().encode(report).length;
       if (reports.length && (alone || bytes > room)) return false;
       room -= bytes;

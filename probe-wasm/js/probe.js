@@ -23,7 +23,17 @@ export function startProbe(options) {
 /** On a server there is nothing to watch. */
 function idleProbe() {
   const off = () => () => {};
-  return { faults: 0, onFirstToken: off, onStreamEnd: off, wrapFetch: (fetch) => fetch, flush: async () => {}, stop() {} };
+  return {
+    faults: 0,
+    onFirstToken: off,
+    onStreamEnd: off,
+    wrapFetch: (fetch) => fetch,
+    use() {
+      return this;
+    },
+    flush: async () => {},
+    stop() {},
+  };
 }
 
 function createProbe(options) {
@@ -39,6 +49,7 @@ function createProbe(options) {
   const callbacks = { first: new Set(), end: new Set() };
   const facts = { useCase, provider, release };
   const cleanups = [];
+  const extensions = [];
   /** What the tap told before the session could listen. */
   const early = tap.sink;
   let session, loading, pumping, submitted, watcher;
@@ -71,6 +82,11 @@ function createProbe(options) {
     onFirstToken: (callback) => subscribe(callbacks.first, callback),
     onStreamEnd: (callback) => subscribe(callbacks.end, callback),
     wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
+    use(...more) {
+      const core = { probe: this, guard, attempt, tell: (...moment) => tap.sink(...moment) };
+      for (const extend of more) guard(() => extensions.push(extend(core)));
+      return this;
+    },
     async flush() {
       if (tap.held.length) await load();
       guard(() => session?.hurry(performance.now()));
@@ -117,7 +133,7 @@ function createProbe(options) {
   function takeOver(made) {
     if (session || tap.sink == silent) return;
     watcher = made;
-    session = createSession(made, guard, (report) => tell(callbacks.first, report), (report) => tell(callbacks.end, report));
+    session = createSession(made, guard, (report) => tell(callbacks.first, report), (report) => tell(callbacks.end, report), enrich);
     const lost = new Set();
     for (const [stream, ...moment] of tap.held.splice(0))
       if (stream.early) lost.add(stream);
@@ -134,7 +150,14 @@ function createProbe(options) {
         stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
       }
       session.take(stream, moment, value, time) || setTimer();
+      for (const { saw } of extensions) saw?.(stream, moment, value, time);
     });
+  }
+
+  function enrich(stream, json) {
+    const report = JSON.parse(json);
+    for (const { add } of extensions) add?.(report, stream);
+    return JSON.stringify(report);
   }
 
   // Two microtasks later the app's own reaction to the read has run.
@@ -187,6 +210,7 @@ function createProbe(options) {
 
   function stop() {
     for (const cleanup of cleanups.splice(0)) cleanup();
+    for (const { stop } of extensions) stop?.();
     uninstallTap(page, tap);
     tap.sink = silent;
     running = undefined;

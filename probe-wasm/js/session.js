@@ -4,6 +4,7 @@
 import * as ends from "./ends.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
+import { FIRST_TOKEN } from "./seen.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
@@ -11,8 +12,11 @@ const INTERIM_MS = 15_000;
 /** How long a response may lie unread before its stream is given up. */
 const UNREAD_MS = 60_000;
 
-/** `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. */
-export function createSession(watcher, guard, onFirst, onEnd) {
+/**
+ * `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what
+ * a stream's JSON is to be, as late as it can: some things are known only after the end.
+ */
+export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, json) => json) {
   /** The open streams of the tap, the oldest first. */
   const streams = new Set();
   const outbox = createOutbox();
@@ -61,7 +65,9 @@ export function createSession(watcher, guard, onFirst, onEnd) {
   }
 
   function chunk(stream, time, bytes) {
-    if (!watcher.chunk(stream.key, time, bytes)) return true;
+    const before = stream.seen;
+    stream.seen = watcher.chunk(stream.key, time, bytes);
+    if (!(stream.seen & ~before & FIRST_TOKEN)) return true;
     stream.due = Math.min(stream.due, time + DELAY_MS);
     onFirst(watcher.report(stream.key));
   }
@@ -75,9 +81,10 @@ export function createSession(watcher, guard, onFirst, onEnd) {
   function end(stream, time, how) {
     watcher.end(stream.key, time, how);
     const report = watcher.report(stream.key);
+    const toString = () => enrich(stream, report);
     forget(stream);
-    outbox.push(report, time);
-    onEnd(report);
+    outbox.push({ toString }, time);
+    onEnd(toString());
   }
 
   function forget(stream) {
@@ -118,7 +125,7 @@ export function createSession(watcher, guard, onFirst, onEnd) {
     if (!blindly && next() > now) return;
     return outbox.body(blindly, (add) => {
       for (const stream of streams)
-        if (stream.due <= now && add(watcher.report(stream.key))) stream.due = now + INTERIM_MS;
+        if (stream.due <= now && add(enrich(stream, watcher.report(stream.key)))) stream.due = now + INTERIM_MS;
     });
   }
 }

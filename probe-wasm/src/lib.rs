@@ -66,9 +66,10 @@ pub fn headers(key: u32, time: f64, status: u16, content_type: &JsValue) {
     with(|probe| probe.session.headers(key, time, status, &content_type));
 }
 
-/// The app got bytes. Whether they brought the first token.
+/// The app got bytes. What has been seen with them, in the bits of `js/seen.js`.
 #[wasm_bindgen]
-pub fn chunk(key: u32, time: f64, bytes: &[u8]) -> bool {
+#[must_use]
+pub fn chunk(key: u32, time: f64, bytes: &[u8]) -> u8 {
     with(|probe| probe.session.chunk(key, time, bytes))
 }
 

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use beacon::Page;
-use probe_core::{End, Meter, Timestamp};
+use probe_core::{End, Meter, Seen, Timestamp};
 
 use crate::json::to_json;
 use crate::options::Options;
@@ -17,7 +17,7 @@ pub(crate) struct Session {
     device: Device,
     clock_resolution_ms: Option<f64>,
     /// Now.
-    seen: Seen,
+    shown: Shown,
     streams: Vec<Stream>,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Opening {
 struct Stream {
     key: u32,
     meter: Meter,
-    seen: Seen,
+    shown: Shown,
 }
 
 /// How the page was while a stream ran, a bit each: visible, hidden.
 #[derive(Clone, Copy)]
-struct Seen(usize);
+struct Shown(usize);
 
 impl Session {
     pub(crate) fn new(
@@ -50,7 +50,7 @@ impl Session {
         clock_resolution_ms: Option<f64>,
         visible: bool,
     ) -> Self {
-        Self { options, device, clock_resolution_ms, seen: Seen::of(visible), streams: Vec::new() }
+        Self { options, device, clock_resolution_ms, shown: Shown::of(visible), streams: Vec::new() }
     }
 
     /// A request was made.
@@ -75,7 +75,7 @@ impl Session {
             release: release.map(Cow::Borrowed),
             route: Some(Cow::Owned(opening.place.route)),
         });
-        self.streams.push(Stream { key, meter, seen: self.seen });
+        self.streams.push(Stream { key, meter, shown: self.shown });
     }
 
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: &str) {
@@ -84,9 +84,12 @@ impl Session {
         }
     }
 
-    /// Whether these bytes brought the first token.
-    pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> bool {
-        self.meter(key).is_some_and(|meter| meter.on_chunk(Timestamp::from_ms(time), bytes).first_token)
+    /// What has been seen with these bytes, in the bits of `js/seen.js`.
+    pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
+        let Some(meter) = self.meter(key) else { return 0 };
+        meter.on_chunk(Timestamp::from_ms(time), bytes);
+        let Seen { first_token, first_visible, ended } = meter.seen();
+        u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2
     }
 
     /// The stream ended, in one of the [`ENDS`].
@@ -98,10 +101,10 @@ impl Session {
 
     /// The JSON of the stream as it is now, each a revision of its own. Empty for an unknown stream.
     pub(crate) fn report(&mut self, key: u32) -> String {
-        let Some(Stream { meter, seen, .. }) = self.stream(key) else { return String::new() };
+        let Some(Stream { meter, shown, .. }) = self.stream(key) else { return String::new() };
         let report = meter.settle();
         if let Some(page) = &mut report.page {
-            page.visibility = Some(Cow::Borrowed(seen.word()));
+            page.visibility = Some(Cow::Borrowed(shown.word()));
         }
         let json = to_json(report);
         report.rev += 1;
@@ -114,9 +117,9 @@ impl Session {
 
     /// The page was shown or hidden.
     pub(crate) fn set_visible(&mut self, visible: bool) {
-        self.seen = Seen::of(visible);
+        self.shown = Shown::of(visible);
         for stream in &mut self.streams {
-            stream.seen.0 |= self.seen.0;
+            stream.shown.0 |= self.shown.0;
         }
     }
 
@@ -129,7 +132,7 @@ impl Session {
     }
 }
 
-impl Seen {
+impl Shown {
     fn of(visible: bool) -> Self {
         Self(if visible { 1 } else { 2 })
     }

@@ -11,6 +11,7 @@ test("on a server the probe is idle", async () => {
   assert.equal(globalThis.fetch, native);
   assert.equal(probe.wrapFetch(native), native);
   probe.onFirstToken(() => {})();
+  assert.equal(probe.use(), probe);
   await probe.flush();
   probe.stop();
   assert.equal(probe.faults, 0);

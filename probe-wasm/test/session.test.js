@@ -12,10 +12,10 @@ import { PAGE_GONE, UNSEEN } from "../js/ends.js";
 const BYTES = new Uint8Array(5);
 
 /** A page's session, and the reports that its callbacks got. */
-function watched() {
+function watched(enrich) {
   const ends = [];
   const watcher = createChunkWatcher({ useCase: "chat", release: "1.2" });
-  const session = createSession(watcher, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)));
+  const session = createSession(watcher, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);
   return { session, ends };
 }
 
@@ -171,4 +171,14 @@ test("what is no stream, or has ended, is told no more", () => {
   session.take(stream, CLOSED, undefined, 160);
   assert.equal(ends.length, 0);
   assert.equal(session.next(), Infinity);
+});
+
+test("what is known only after the end goes into the report that is sent", () => {
+  let phases;
+  const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));
+  const stream = open(session, { url: "/a" });
+  session.take(stream, CLOSED, undefined, 200);
+  phases = { wait_ms: 5 };
+  const [sent] = reports(session.body(1200));
+  assert.deepEqual([ends[0].url, ends[0].phases, sent.url, sent.phases], ["/a", undefined, "/a", { wait_ms: 5 }]);
 });

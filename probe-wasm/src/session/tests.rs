@@ -40,12 +40,12 @@ fn ended(session: &mut Session, key: u32, how: u8) -> Outcome {
 fn each_report_is_a_revision_with_what_the_page_said() {
     let mut session = session();
     begin(&mut session, 1);
-    assert!(session.chunk(1, 100.0, FIRST));
-    assert!(!session.chunk(1, 120.0, FIRST));
+    assert_eq!(session.chunk(1, 100.0, FIRST), 0b011, "the first token, to be read");
+    assert_eq!(session.chunk(1, 120.0, FIRST), 0b011);
     let first = report(&mut session, 1);
     assert_eq!((first.rev, first.open, first.ttft_ms), (0, true, Some(100.0)));
 
-    session.chunk(1, 1_200.0, LAST);
+    assert_eq!(session.chunk(1, 1_200.0, LAST), 0b111, "the end marker, too");
     session.end(1, 1_201.0, CLOSED);
     let last = report(&mut session, 1);
     assert_eq!((last.rev, last.open, last.outcome), (1, false, Outcome::Complete));
@@ -116,7 +116,7 @@ fn what_is_not_open_is_ignored() {
     let mut session = session();
     open(&mut session, 1);
     session.forget(1);
-    assert!(!session.chunk(1, 1.0, FIRST));
+    assert_eq!(session.chunk(1, 1.0, FIRST), 0);
     session.end(1, 2.0, CLOSED);
     assert_eq!(session.report(1), "");
 }
