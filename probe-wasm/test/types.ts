@@ -1,18 +1,23 @@
 // How an app uses the package, for the compiler alone: what must compile, and what must not.
 
 import { start, type Probe, type StreamReport } from "../llm-rum.js";
+import { eventSource, paint, phases, webSocket, xhr } from "../more.js";
 
 const probe: Probe = start({ collector: "https://rum.example", site: "pk_live_1", useCase: "chat" });
 
 const stop: () => void = probe.onFirstToken(({ ttft_ms, open }: StreamReport) => [ttft_ms?.toFixed(), open]);
 probe.onStreamEnd((report) => report.outcome === "complete" && report.gaps?.counts.length);
+probe.use(eventSource(), xhr({ isStream: (url) => url.endsWith("/chat") })).use(webSocket({ isStream: () => true }));
+const unwatch: (() => void) | undefined = probe.use(paint(), phases()).watchOutput?.(document.body);
 const watched: typeof fetch = probe.wrapFetch(fetch);
 const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
 
 // @ts-expect-error a site is needed
 start({ collector: "https://rum.example" });
+// @ts-expect-error a page has sockets for other things, too
+webSocket();
 // @ts-expect-error no such outcome
 probe.onStreamEnd(({ outcome }) => outcome === "finished");
 
-export { flushed, stop, watched };
+export { flushed, stop, unwatch, watched };

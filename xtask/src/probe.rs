@@ -29,7 +29,9 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     for (entry, file, format) in BUNDLES {
         bundle(&package, &made, &package.join("js").join(entry), &package.join(file), format)?;
     }
-    fs::copy(package.join("llm-rum.d.ts"), dist.join("llm-rum.d.ts"))?;
+    for types in ["llm-rum.d.ts", "more.d.ts"] {
+        fs::copy(package.join(types), dist.join(types))?;
+    }
     pack(&package, &made, &dist)
 }
 
@@ -61,9 +63,15 @@ pub(crate) fn size(root: &Path) -> Result<Sizes> {
         bundle(&package, &made, &package.join("js").join(entry), &made.join(file), "esm")?;
     }
     let parts = [("tap", made.join("tap.js")), ("glue", made.join("glue.min.js"))];
-    let dist = ["llm-rum.mjs", "llm-rum.js", "llm-rum.wasm", "stub.js"];
+    let extensions = EXTENSIONS.map(|(name, file, _)| (name, made.join(file)));
+    for (_, file, _) in EXTENSIONS {
+        bundle(&package, &made, &package.join("js/more").join(file), &made.join(file), "esm")?;
+    }
+    let dist =
+        ["llm-rum.mjs", "llm-rum.js", "llm-rum.wasm", "stub.js", "llm-rum-more.js", "llm-rum-worker.mjs"];
     let files = parts
         .into_iter()
+        .chain(extensions)
         .chain(dist.map(|name| (name, package.join("dist").join(name))))
         .map(|(name, path)| measure(name, &path))
         .collect::<Result<Vec<_>>>()?;
@@ -78,7 +86,8 @@ pub(crate) fn size(root: &Path) -> Result<Sizes> {
 }
 
 impl Sizes {
-    fn of(&self, name: &str) -> Result<&FileSize> {
+    /// The file or part of that name.
+    pub(crate) fn of(&self, name: &str) -> Result<&FileSize> {
         self.files.iter().find(|file| file.name == name).with_context(|| format!("{name} was not measured"))
     }
 }
@@ -141,8 +150,11 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
     fs::write(&names, SHARED_NAMES)?;
     let mut cache = std::ffi::OsString::from("--mangle-cache=");
     cache.push(names);
+    // A worker has neither window nor document.
+    let inject = entry.ends_with(WORKER).then(|| format!("--inject:{WORKER_PAGE}"));
     run(tool(package, "esbuild")
         .arg(entry)
+        .args(inject)
         .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
         .args([format!("--format={format}"), format!("--mangle-props={INNER_NAMES}")])
         .args([cache, glue, outfile]))?;
@@ -188,16 +200,33 @@ const SHARED_NAMES: &str =
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
+/// The entry for workers, and what stands in the place of its window and document.
+const WORKER: &str = "worker.js";
+const WORKER_PAGE: &str = "js/worker-page.js";
+
 /// What pages load, and what tests call: entry, file, format.
-const BUNDLES: [(&str, &str, &str); 4] = [
+const BUNDLES: [(&str, &str, &str); 7] = [
     ("script.js", "dist/llm-rum.js", "iife"),
     ("module.js", "dist/llm-rum.mjs", "esm"),
     ("stub.js", "dist/stub.js", "iife"),
+    ("more-script.js", "dist/llm-rum-more.js", "iife"),
+    ("more.js", "dist/llm-rum-more.mjs", "esm"),
+    (WORKER, "dist/llm-rum-worker.mjs", "esm"),
     ("glue.js", "test/dist/watcher.mjs", "esm"),
 ];
 
 /// Parts of them that [`size`] shows alone.
 const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
+
+/// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
+/// may come to with brotli.
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 5] = [
+    ("eventSource", "event-source.js", 850),
+    ("xhr", "xhr.js", 1_050),
+    ("webSocket", "web-socket.js", 850),
+    ("paint", "paint.js", 1_100),
+    ("phases", "phases.js", 1_250),
+];
 
 /// Passes that copy code for speed, off; and one that joins it, on.
 const LLVM: &str =

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::probe::{self, FileSize, Sizes};
+use crate::probe::{self, EXTENSIONS, FileSize, Sizes};
 
 /// What script and Wasm together should come to, compressed as servers send it.
 const PROBE_GOAL_BROTLI: u64 = 24_000;
 /// What they may come to now, over the goal since there are seventeen dialects: a change may make them
 /// smaller, and then this too.
-const PROBE_BROTLI: u64 = 26_150;
+const PROBE_BROTLI: u64 = 26_260;
 /// The stub is part of every page, so it counts alone.
 const STUB_GZIP: u64 = 1_200;
 
@@ -39,6 +39,10 @@ pub(crate) fn hold_budgets(root: &Path) -> Result<()> {
         sizes.total.brotli - PROBE_BROTLI
     );
     ensure!(stub <= STUB_GZIP, "the stub is {} bytes too large", stub - STUB_GZIP);
+    for (name, _, budget) in EXTENSIONS {
+        let brotli = sizes.of(name)?.brotli;
+        ensure!(brotli <= budget, "{name} is {} bytes too large", brotli - budget);
+    }
     Ok(())
 }
 

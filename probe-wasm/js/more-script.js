@@ -1,0 +1,44 @@
+// The script-tag build of what watches more than fetch: it watches at once what its own tag names, and
+// hands over to the probe of the other tag, whichever of the two has loaded first.
+
+import * as more from "./more.js";
+import { holdIn } from "./queue.js";
+
+const { with: names = "", socket } = document.currentScript.dataset;
+/** Sockets are for many things: of a tag that does not say which, none is watched. */
+const options = { webSocket: { isStream: (url) => socket && url.includes(socket) } };
+const held = [];
+let tell = holdIn(held);
+/** What extensions know until there is a probe, which then gets what they have added to this one. */
+const core = {
+  probe: {},
+  tell: (...moment) => tell(...moment),
+  guard: (job) => caught(job, () => (tell = silent)),
+  attempt: (job) => caught(job, reportError),
+};
+const extensions = names.split(" ").filter((name) => name in more).map((name) => more[name](options[name])(core));
+
+window.llmRumMore = more;
+if (window.llmRum) handOver();
+else document.querySelector('script[src$="llm-rum.js"]')?.addEventListener("load", handOver);
+
+function handOver() {
+  const { probe } = window.llmRum;
+  if (tell == silent) return;
+  probe?.use(...extensions.map((extension) => () => extension), (found) => {
+    Object.assign(probe, core.probe);
+    ({ tell } = found);
+    for (const [stream, ...moment] of held.splice(0)) if (!stream.early) tell(stream, ...moment);
+    return {};
+  });
+}
+
+function caught(job, failed) {
+  try {
+    return job();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function silent() {}

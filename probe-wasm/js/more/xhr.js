@@ -1,0 +1,83 @@
+// Answers over XMLHttpRequest, whose `responseText` grows while they arrive, as LibreChat's sse.js reads
+// them. What is new of the text is encoded again for the probe.
+
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ } from "../moments.js";
+import { requestExaminer } from "../request.js";
+import { watchConstructor, watchMethod } from "./constructor.js";
+
+const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
+
+/**
+ * Watches the requests of the page that are answered by a stream of text. `isStream` takes the addresses
+ * of those that neither their content type nor their request shows to be one.
+ */
+export const xhr = ({ isStream = () => false } = {}) => (core) => {
+  const examine = requestExaminer((url) => core.attempt(() => isStream(url)));
+  return { stop: watchConstructor("XMLHttpRequest", (request) => core.guard(() => watchRequest(core, examine, request))) };
+};
+
+function watchRequest({ tell, guard }, examine, request) {
+  let url, later, accept, stream, asked, told, length;
+
+  const endsBy = (moment, name) => () => end(moment, { name });
+  for (const [type, listener] of [
+    ["readystatechange", changed],
+    ["progress", grown],
+    ["load", endsBy(CLOSED)],
+    ["error", endsBy(FAILED)],
+    ["timeout", endsBy(FAILED, "TimeoutError")],
+    ["abort", endsBy(FAILED, "AbortError")],
+  ])
+    request.addEventListener(type, () => guard(() => stream && listener()));
+  watchMethod(request, "open", ([, address, isLater = true]) => {
+    [url, later, accept] = [address, isLater, ""];
+  });
+  watchMethod(request, "setRequestHeader", ([name, value]) => {
+    if (/^accept$/i.test(name)) accept = value;
+  });
+  watchMethod(request, "send", ([body]) => guard(() => send(body)));
+
+  function send(body) {
+    // What is sent already or is no text shows nothing before it is whole.
+    if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !/^(text)?$/.test(request.responseType)) return;
+    stream = { time: performance.now() };
+    told = length = 0;
+    asked = examine(stream, url, { body, headers: { accept } });
+    if (asked) open();
+  }
+
+  function open() {
+    told = 1;
+    tell(stream, OPEN, undefined, stream.time);
+  }
+
+  function changed() {
+    // Opened anew: what was under way is dropped without a word.
+    if (request.readyState == XMLHttpRequest.OPENED) end(CANCELLED);
+    else if (request.readyState == XMLHttpRequest.HEADERS_RECEIVED) answered(request);
+    else grown();
+  }
+
+  /** As with fetch: see `../tap.js`. */
+  function answered({ status, responseURL }) {
+    const type = request.getResponseHeader("content-type");
+    const failed = asked && status >= 400;
+    if (!(failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type)))) return end(FORGET);
+    if (!told) open();
+    const response = { status, url: responseURL, headers: { get: () => type } };
+    for (const moment of [HEADERS, READ]) tell(stream, moment, response, performance.now());
+    if (failed) end(CLOSED);
+  }
+
+  function grown() {
+    const text = request.responseText.slice(length);
+    length += text.length;
+    if (text) tell(stream, CHUNK, new TextEncoder().encode(text), performance.now());
+  }
+
+  function end(moment, error) {
+    if (moment == CLOSED) grown();
+    if (told) tell(stream, moment, error, performance.now());
+    stream = undefined;
+  }
+}
