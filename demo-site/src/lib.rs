@@ -16,6 +16,7 @@ mod play;
 mod recorded;
 mod scenario;
 mod site;
+mod socket;
 mod traffic;
 mod upstream;
 

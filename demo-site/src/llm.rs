@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{any, get, post};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -18,20 +18,27 @@ use crate::api::Api;
 use crate::log::Recorder;
 use crate::plan::plan;
 use crate::play::play;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, ScenarioError};
 use crate::site::Site;
+use crate::socket;
 
 /// Names the answer's entry in `/demo/log`.
 pub(crate) const SEQ_HEADER: HeaderName = HeaderName::from_static("x-demo-seq");
 
 /// One route per API, below `/llm/{scenario}`.
 pub(crate) fn routes() -> Router<Arc<Site>> {
-    Api::ALL.into_iter().fold(Router::new(), |router, api| {
-        let answer = move |state: State<Arc<Site>>, scenario: Path<String>, request: Request| {
-            answer(api, state, scenario, request)
-        };
-        router.route(&format!("/llm/{{scenario}}{}", api.path()), post(answer))
-    })
+    Api::ALL
+        .into_iter()
+        .fold(Router::new(), |router, api| {
+            let answer = move |state: State<Arc<Site>>, scenario: Path<String>, request: Request| {
+                answer(api, state, scenario, request)
+            };
+            router.route(&format!("/llm/{{scenario}}{}", api.path()), post(answer))
+        })
+        // What an `EventSource` can ask for, and what a socket carries: OpenAI's events are those that most
+        // servers of such chats send.
+        .route("/llm/{scenario}/events", get(events))
+        .route("/llm/{scenario}/socket", any(socket::answer))
 }
 
 /// The few fields that decide how a request is answered.
@@ -72,6 +79,42 @@ async fn answer(
         }
         Err(reason) => refuse(api, StatusCode::BAD_REQUEST, reason),
     }
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    #[serde(default = "unnamed")]
+    model: String,
+}
+
+async fn events(
+    State(site): State<Arc<Site>>,
+    Path(segment): Path<String>,
+    Query(Named { model }): Query<Named>,
+) -> Response {
+    let arrived = Instant::now();
+    match asked(&site, &segment, &model, 0) {
+        Ok((scenario, asked)) => {
+            let recorder = site.log.open("event_source", &segment, arrived);
+            scripted(&site, Api::OpenaiChat, &scenario, &asked, recorder)
+        }
+        Err(reason) => refuse(Api::OpenaiChat, StatusCode::NOT_FOUND, &reason),
+    }
+}
+
+/// What a question without an API of its own asks for.
+pub(crate) fn asked(
+    site: &Site,
+    segment: &str,
+    model: &str,
+    body_bytes: usize,
+) -> Result<(Scenario, Asked), String> {
+    if site.upstream.is_some() {
+        return Err("a relay has its server's own APIs alone".to_owned());
+    }
+    let scenario = segment.parse().map_err(|error: ScenarioError| error.to_string())?;
+    let model = model.chars().take(MODEL_LIMIT).collect();
+    Ok((scenario, Asked { model, body_bytes, created: unix_seconds() }))
 }
 
 /// The model that a request names, if the scenario can answer it.

@@ -14,10 +14,14 @@ mod hostile;
 mod install;
 mod leaving;
 mod openapi;
+mod paint;
 mod prometheus;
 mod returning;
 mod scenarios;
+mod transports;
+mod unseen;
 mod untouched;
+mod workers;
 
 use anyhow::{Context, Result, ensure};
 use tests::{Browser, Collector, DemoSite, Engine};

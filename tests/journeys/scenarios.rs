@@ -87,7 +87,8 @@ async fn a_recorded_engine_is_told_with_its_own_timing() -> Result<()> {
     stage.browser.close().await
 }
 
-async fn play(
+/// Asks once through the page, as a user would: the report, and what the server did.
+pub(crate) async fn play(
     stage: &Stage,
     scenario: &str,
     api: &str,

@@ -1,8 +1,11 @@
-// The four APIs as an app would use them: a question comes in, the answer's texts go out.
+// The APIs and the ways over the network as an app would use them: a question comes in, the answer's texts go out.
 import { anthropic } from "./apis/anthropic";
+import { eventSource } from "./apis/event_source";
 import { ollama } from "./apis/ollama";
 import { openaiChat } from "./apis/openai_chat";
 import { openaiResponses } from "./apis/openai_responses";
+import { webSocket } from "./apis/web_socket";
+import { xhr } from "./apis/xhr";
 
 export interface Question {
   /** Where the API lives: this site, with the scenario in the path. */
@@ -29,6 +32,9 @@ export const apis: Record<string, Ask> = {
   openai_responses: openaiResponses,
   anthropic,
   ollama,
+  event_source: eventSource,
+  xhr,
+  web_socket: webSocket,
 };
 
 /** Names the stream in the server's log. */

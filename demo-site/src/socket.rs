@@ -1,0 +1,88 @@
+//! A chat over WebSocket: texts that ask come in, the scripted answer's events go out as one text each.
+
+use std::sync::Arc;
+
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use futures_util::{StreamExt, pin_mut};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::api::Api;
+use crate::llm::asked;
+use crate::plan::plan;
+use crate::play::play;
+use crate::site::Site;
+
+/// `/llm/{scenario}/socket`: each text that names a model is answered. An answer without an end marker
+/// ends with the socket.
+pub(crate) async fn answer(
+    State(site): State<Arc<Site>>,
+    Path(segment): Path<String>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    upgrade.max_message_size(MAX_QUESTION).on_upgrade(async move |mut socket| {
+        while let Some(Ok(message)) = socket.recv().await {
+            let Message::Text(text) = message else { continue };
+            let whole = match serde_json::from_str(&text) {
+                Ok(Question { model }) => tell(&site, &mut socket, &segment, &model, text.len()).await,
+                Err(_) => false,
+            };
+            if !whole {
+                return;
+            }
+        }
+    })
+}
+
+#[derive(Deserialize)]
+struct Question {
+    model: String,
+}
+
+/// Whether the answer was told up to its end marker.
+async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, bytes: usize) -> bool {
+    let Ok((scenario, asked)) = asked(site, segment, model, bytes) else { return false };
+    let recorder = site.log.open("web_socket", segment, Instant::now());
+    let seed = site.seed.wrapping_add(recorder.seq());
+    let plan = plan(&scenario, Api::OpenaiChat, &asked, seed);
+    recorder.headers(plan.status, plan.id.clone());
+    let body = play(plan, recorder);
+    pin_mut!(body);
+    let mut whole = false;
+    loop {
+        tokio::select! {
+            chunk = body.next() => match chunk {
+                // A socket has no comments: they would tell the server's own times.
+                Some(Ok(chunk)) => for event in data(&chunk) {
+                    whole = event == END_MARKER;
+                    if socket.send(event.into()).await.is_err() {
+                        return false;
+                    }
+                },
+                Some(Err(_)) => return false,
+                None => {
+                    if !whole && socket.send(Message::Close(None)).await.is_ok() {
+                        // In good order, but before the end marker: the client closes as well.
+                        while let Some(Ok(_)) = socket.recv().await {}
+                    }
+                    return whole;
+                }
+            },
+            // Nothing is asked while an answer is under way: what comes is the end.
+            _ = socket.recv() => return false,
+        }
+    }
+}
+
+/// The events of a write, which holds whole ones.
+fn data(chunk: &[u8]) -> impl Iterator<Item = &str> {
+    let text = str::from_utf8(chunk).unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix("data: "))
+}
+
+const END_MARKER: &str = "[DONE]";
+
+/// A chat's prompt; nobody sends more to a demo.
+const MAX_QUESTION: usize = 1 << 20;

@@ -1,0 +1,97 @@
+//! Answers that do not come by fetch, through the chat page in every engine.
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Outcome, StreamReport};
+use tests::{Engine, LogEntry};
+
+use crate::scenarios::play;
+use crate::{Stage, in_every_engine};
+
+const APIS: [&str; 3] = ["event_source", "xhr", "web_socket"];
+const SCENARIOS: [&str; 5] = ["normal", "cut_socket", "cut_clean", "provider_error", "user_stops"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_ways_than_fetch_are_told_as_they_were_in_every_engine() -> Result<()> {
+    in_every_engine(every_way).await
+}
+
+async fn every_way(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
+    let mut ended = 0;
+    for scenario in SCENARIOS {
+        for api in APIS {
+            let (report, entry) = play(&stage, scenario, api, &mut ended).await?;
+            check(engine, scenario, api, &report, &entry)
+                .with_context(|| format!("{scenario} by {api}: {report:#?}"))?;
+        }
+    }
+    stage.browser.close().await
+}
+
+/// What the page is told of the end is all that can be judged by.
+fn outcome(engine: Engine, scenario: &str, api: &str) -> Outcome {
+    match (scenario, api) {
+        ("normal", _) => Outcome::Complete,
+        ("provider_error", _) => Outcome::ProviderError,
+        ("user_stops", _) => Outcome::Aborted,
+        // An `EventSource` says the same of an end and of a cut, and WebKit does of a request.
+        ("cut_socket", "web_socket") => Outcome::NetworkError,
+        ("cut_socket", "xhr") if engine != Engine::WebKit => Outcome::NetworkError,
+        _ => Outcome::Truncated,
+    }
+}
+
+fn check(engine: Engine, scenario: &str, api: &str, report: &StreamReport, entry: &LogEntry) -> Result<()> {
+    ensure!(entry.api == if api == "xhr" { "openai_chat" } else { api }, "asked by {}", entry.api);
+    ensure!(report.outcome == outcome(engine, scenario, api), "outcome {:?}", report.outcome);
+    ensure!(report.dialect.as_deref() == Some("openai_chat"), "dialect {:?}", report.dialect);
+    ensure!(report.status == (api != "web_socket").then_some(200), "status {:?}", report.status);
+    ensure!(report.deltas > 2, "{} deltas", report.deltas);
+    let (seen, sent) = (report.ttft_ms.context("no TTFT")?, entry.first_token_ms.context("none sent")?);
+    // Generous, as three browsers share the machine: the distribution is the concern of `accuracy`.
+    ensure!(seen > sent - 20.0 && seen < sent + 500.0, "TTFT {seen} for {sent}");
+    if scenario == "normal" {
+        ensure!(report.defects.is_empty() && report.output_tokens.is_some(), "{:?}", report.defects);
+        let tolerated = entry.bytes() / 4;
+        ensure!(report.bytes + tolerated > entry.bytes(), "{} bytes of {}", report.bytes, entry.bytes());
+    }
+    if scenario == "user_stops" {
+        ensure!(entry.end.as_deref() == Some("client_closed"), "ended by {:?}", entry.end);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_socket_may_carry_many_answers_in_every_engine() -> Result<()> {
+    in_every_engine(many_answers).await
+}
+
+async fn many_answers(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
+    stage.browser.run(ASK_THREE_TIMES, vec![]).await?;
+    for id in stage.ended_ids(3).await? {
+        let report = stage.collector.final_report(&id).await?;
+        ensure!(report.outcome == Outcome::Complete && report.deltas == 6, "{report:#?}");
+        ensure!(report.status.is_none() && report.headers_ms.is_none(), "a socket has neither: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// The next question follows at once, or after what may follow an answer is over.
+const ASK_THREE_TIMES: &str = "
+    const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/llm/normal;first=50;gap=10;deltas=6/socket`);
+    await new Promise((resolve, reject) => [socket.onopen, socket.onerror] = [resolve, reject]);
+    for (const pause of [0, 700, 0]) {
+        const answered = new Promise(resolve => socket.onmessage = ({ data }) => data == '[DONE]' && resolve());
+        socket.send(JSON.stringify({ model: 'demo' }));
+        await answered;
+        if (pause) await new Promise(resolve => setTimeout(resolve, pause));
+    }
+    socket.close();";
+
+const WAIT_FOR_MORE: &str = "
+    while (!window.llmRumMore) await new Promise(resolve => setTimeout(resolve, 10));";

@@ -1,0 +1,55 @@
+//! Bodies that are read where the probe cannot see it: said to be unobserved, and nothing made up.
+
+use anyhow::{Result, ensure};
+use beacon::{Outcome, StreamReport};
+use tests::{Engine, eventually};
+
+use crate::{Stage, in_every_engine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_goes_elsewhere_is_unobserved_in_every_engine() -> Result<()> {
+    in_every_engine(gone_elsewhere).await
+}
+
+async fn gone_elsewhere(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    let texts = stage.browser.run(READ_ELSEWHERE, vec![]).await?;
+    // Two ways, and where bodies can be transferred a third.
+    let ways = if engine == Engine::WebKit { 2 } else { 3 };
+    ensure!(texts.as_array().is_some_and(|texts| texts.len() == ways), "{texts}");
+    let reports = eventually("what was left unread", || async {
+        let reports = stage.collector.streams().await.ok()?;
+        (reports.len() == ways && reports.iter().all(|report| !report.open)).then_some(reports)
+    })
+    .await?;
+    for report in reports {
+        let nothing = StreamReport { chunks: 0, bytes: 0, ttft_ms: None, e2e_ms: None, ..report.clone() };
+        ensure!(report.outcome == Outcome::Unobserved && report == nothing, "{report:#?}");
+        ensure!(report.status == Some(200), "{report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// Reads answers by a new `Response`, by a cache, and by a transferred body, in a frame that then goes: a
+/// page that is left may come back.
+const READ_ELSEWHERE: &str = "
+    const frame = document.createElement('iframe');
+    frame.src = '/';
+    document.body.append(frame);
+    while (!frame.contentWindow.llmRum?.probe) await new Promise(resolve => setTimeout(resolve, 10));
+    const { fetch, Response, ReadableStream, caches, structuredClone } = frame.contentWindow;
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    const ask = () => fetch('/llm/normal;first=20;gap=5;deltas=8/v1/chat/completions', { method: 'POST', headers, body });
+    const cache = await caches.open('unseen');
+    const texts = [await new Response((await ask()).body).text()];
+    await cache.put('/unseen', await ask());
+    texts.push(await (await cache.match('/unseen')).text());
+    const moved = stream => structuredClone(stream, { transfer: [stream] });
+    let movable = true;
+    try { moved(new ReadableStream()); } catch { movable = false; }
+    if (movable) texts.push(await new Response(moved((await ask()).body)).text());
+    frame.remove();
+    if (!texts.every(text => text.includes('[DONE]'))) throw new Error(texts.join());
+    return texts;";

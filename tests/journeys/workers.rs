@@ -1,0 +1,63 @@
+//! The probe in dedicated and shared workers: what they read is told, also of one that closes itself.
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Outcome, StreamReport};
+use tests::{Engine, eventually};
+
+use crate::{Stage, in_every_engine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_workers_read_is_told_in_every_engine() -> Result<()> {
+    in_every_engine(read_in_workers).await
+}
+
+async fn read_in_workers(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(READ_IN_WORKERS, vec![stage.collector.url.as_str().into()]).await?;
+    let reports = eventually("a report of each worker", || async {
+        let reports = stage.collector.streams().await.ok()?;
+        (reports.len() == 3 && reports.iter().all(|report| !report.open)).then_some(reports)
+    })
+    .await?;
+    for (use_case, outcome) in
+        [("dedicated", Outcome::Complete), ("shared", Outcome::Complete), ("closing", Outcome::Abandoned)]
+    {
+        let is_its = |report: &&StreamReport| report.use_case.as_deref() == Some(use_case);
+        let report = reports.iter().find(is_its).with_context(|| format!("{use_case} in {reports:#?}"))?;
+        ensure!(report.outcome == outcome && report.ttft_ms.is_some(), "{report:#?}");
+        let page = report.page.as_ref().context("where it was")?;
+        ensure!(page.browser.is_some() && page.visibility.is_none(), "{page:?}");
+    }
+    stage.browser.close().await
+}
+
+/// Two workers read to the end; one closes itself after three chunks.
+const READ_IN_WORKERS: &str = "
+    const source = useCase => URL.createObjectURL(new Blob([`
+        import { start } from '${args[0]}/llm-rum-worker.mjs';
+        const probe = start({ collector: '${args[0]}', site: 'demo', useCase: '${useCase}' });
+        self.onmessage = self.onconnect = async ({ ports: [port = self] }) => {
+            const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+            const headers = { 'content-type': 'application/json' };
+            const address = '${location.origin}/llm/normal;gap=30/v1/chat/completions';
+            const reader = (await fetch(address, { method: 'POST', headers, body })).body.getReader();
+            for (let chunks = 1; !(await reader.read()).done; chunks++)
+                if (chunks == 3 && '${useCase}' == 'closing') {
+                    port.postMessage('closing');
+                    return self.close();
+                }
+            await probe.flush();
+            port.postMessage('read');
+        };`], { type: 'text/javascript' }));
+    const type = 'module';
+    const said = target => new Promise((resolve, reject) => {
+        target.onmessage = ({ data }) => resolve(data);
+        target.onerror = ({ message }) => reject(new Error(message));
+    });
+    for (const useCase of ['dedicated', 'closing']) {
+        const worker = new Worker(source(useCase), { type });
+        worker.postMessage('go');
+        await said(worker);
+    }
+    await said(new SharedWorker(source('shared'), { type }).port);";
