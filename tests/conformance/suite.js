@@ -3,7 +3,7 @@
 
 import known from "/known.js";
 
-const GROUPS = ["response", "read", "pipe", "branch", "lock", "fail", "abort", "stop", "push", "request", "patch", "platform"];
+const GROUPS = ["response", "read", "pipe", "branch", "lock", "fail", "abort", "stop", "push", "request", "patch", "platform", "event-source", "xhr", "web-socket"];
 
 /** Which engine this is, as `differs` in the checks names it. */
 const ENGINE = /Firefox/.test(navigator.userAgent) ? "Firefox" : /Chrome/.test(navigator.userAgent) ? "Chromium" : "WebKit";

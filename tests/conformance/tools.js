@@ -13,6 +13,11 @@ export function events(count) {
   return Array.from({ length: count }, (_, at) => `data: {"n":${at + 1}}\n\n`).join("");
 }
 
+/** A step that sends this text. */
+export function hexed(text) {
+  return `hex=${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
 export function createTools(sdkName) {
   // The top has no SDK: what is asked through it is seen by none.
   const { fetch: ask } = window.top;
