@@ -1,5 +1,8 @@
-//! `cargo xtask fuzz [TARGET] [--runs N]`: feeds made-up input to what reads foreign bytes, on nightly
-//! Rust. What it finds stays as a file; seeds are the recorded streams and what earlier finds left.
+//! `cargo xtask fuzz [TARGET] [--runs N] [--keep]`: feeds made-up input to what reads foreign bytes, on
+//! nightly Rust. What it finds stays as a file; it begins with the recorded streams and with what
+//! earlier runs have left, and puts in words of `fuzz/words.dict`.
+
+mod seeds;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use crate::artefacts::target_dir;
 use crate::run::run;
 
 /// What to fuzz, and for how long.
@@ -18,58 +22,105 @@ pub(crate) struct Options {
     /// Executions of each target.
     #[arg(long, default_value_t = 1_000_000)]
     runs: u64,
+    /// Afterwards, keep in `fuzz/found` what reaches code that nothing else there reaches: tests replay
+    /// it.
+    #[arg(long)]
+    keep: bool,
 }
 
-/// A crate's fuzz targets.
-struct Targets {
-    /// The folder that has `fuzz` in it.
+/// A fuzz target.
+struct Target {
+    name: &'static str,
+    /// The folder of its crate, which has `fuzz` in it.
     folder: &'static str,
-    names: &'static [&'static str],
-    /// Folders of input that is not made up, beside `fuzz/seeds/TARGET`.
-    seeds: &'static [&'static str],
-    /// Longest input, in bytes.
-    longest: u32,
+    /// How a recorded stream is put to it, if it takes any.
+    form: Option<seeds::Form>,
 }
 
-const TARGETS: &[Targets] = &[
-    Targets {
-        folder: "probe-core",
-        names: &["framing", "json", "dialects", "calls"],
-        seeds: &["tests/fixtures/streams"],
-        longest: 4096,
-    },
-    Targets { folder: "collector", names: &["beacon", "config"], seeds: &[], longest: 4096 },
+const TARGETS: [Target; 6] = [
+    Target { name: "framing", folder: "probe-core", form: Some(seeds::framing) },
+    Target { name: "json", folder: "probe-core", form: Some(seeds::json) },
+    Target { name: "dialects", folder: "probe-core", form: Some(seeds::dialects) },
+    Target { name: "calls", folder: "probe-core", form: Some(seeds::calls) },
+    Target { name: "beacon", folder: "collector", form: None },
+    Target { name: "config", folder: "collector", form: None },
 ];
 
+/// Longest input, in bytes: some ten events, of which each is read in microseconds.
+const LONGEST: usize = 2048;
+/// Longest that is kept, so that the seeds stay small.
+const LONGEST_KEPT: usize = 800;
+/// An input takes microseconds; one that takes this long is a find.
+const SECONDS: u32 = 10;
+
 pub(crate) fn run_targets(root: &Path, options: &Options) -> Result<()> {
-    let all = TARGETS.iter().flat_map(|targets| targets.names.iter().map(move |name| (targets, *name)));
-    let wanted: Vec<_> =
-        all.filter(|(_, name)| options.target.as_deref().is_none_or(|wanted| wanted == *name)).collect();
-    ensure!(!wanted.is_empty(), "no such target; there are {}", names().join(", "));
+    let is_wanted = |target: &&Target| options.target.as_deref().is_none_or(|wanted| wanted == target.name);
+    let wanted: Vec<_> = TARGETS.iter().filter(is_wanted).collect();
+    let names = TARGETS.map(|target| target.name).join(", ");
+    ensure!(!wanted.is_empty(), "no such target; there are {names}");
     install()?;
-    for (targets, name) in wanted {
-        fuzz(root, targets, name, options.runs)?;
+    for target in wanted {
+        target.fuzz(root, options.runs)?;
+        if options.keep {
+            target.keep(root)?;
+        }
     }
     Ok(())
 }
 
-fn fuzz(root: &Path, targets: &Targets, name: &str, runs: u64) -> Result<()> {
-    let fuzz = root.join(targets.folder).join("fuzz");
-    let corpus = crate::artefacts::target_dir(root).join("fuzz-corpus").join(targets.folder).join(name);
-    fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    let mut seeds: Vec<PathBuf> = targets.seeds.iter().map(|folder| root.join(folder)).collect();
-    seeds.extend(Some(fuzz.join("seeds").join(name)).filter(|folder| folder.exists()));
-    // There is no unsafe code to watch with a sanitizer, which would take most of the time.
-    run(Command::new("cargo")
-        .current_dir(root.join(targets.folder))
-        .args(["+nightly", "fuzz", "run", "--sanitizer", "none", name])
-        .arg(corpus)
-        .args(seeds)
-        .args(["--", &format!("-runs={runs}"), &format!("-max_len={}", targets.longest)])
-        .args(["-print_final_stats=1", "-verbosity=0"]))
-    .with_context(|| {
-        format!("{name} found something; the input lies in {}", fuzz.join("artifacts").display())
-    })
+impl Target {
+    fn fuzz(&self, root: &Path, runs: u64) -> Result<()> {
+        let fuzz = root.join(self.folder).join("fuzz");
+        let words = fuzz.join("words.dict");
+        run(self
+            .cargo_fuzz(root)
+            .args([&self.scratch(root, "corpus")?, &self.recorded(root)?])
+            .args(["seeds", "found"].map(|kind| fuzz.join(kind).join(self.name)))
+            .args(["--", &format!("-runs={runs}"), &format!("-max_len={LONGEST}")])
+            .args([format!("-timeout={SECONDS}"), format!("-dict={}", words.display())])
+            .args(["-print_final_stats=1", "-verbosity=0"]))
+        .with_context(|| {
+            format!("{} found something; the input lies in {}", self.name, fuzz.join("artifacts").display())
+        })
+    }
+
+    /// Counts branches, not how often each was taken, for which there are many times more inputs.
+    fn keep(&self, root: &Path) -> Result<()> {
+        let found = root.join(self.folder).join("fuzz/found").join(self.name);
+        fs::create_dir_all(&found)?;
+        run(self
+            .cargo_fuzz(root)
+            .args([&found, &self.scratch(root, "corpus")?])
+            .args(["--", "-set_cover_merge=1", "-use_counters=0", &format!("-max_len={LONGEST_KEPT}")])
+            .arg("-verbosity=0"))
+    }
+
+    fn cargo_fuzz(&self, root: &Path) -> Command {
+        let mut cargo = Command::new("cargo");
+        cargo.current_dir(root.join(self.folder));
+        // There is no unsafe code to watch with a sanitizer, which would take most of the time; sums that
+        // overflow are watched.
+        cargo.args(["+nightly", "fuzz", "run", "--sanitizer", "none", "--debug-assertions", self.name]);
+        cargo
+    }
+
+    /// The recorded streams as inputs.
+    fn recorded(&self, root: &Path) -> Result<PathBuf> {
+        let folder = self.scratch(root, "recorded")?;
+        if let Some(form) = self.form {
+            let streams = seeds::recorded(&root.join("tests/fixtures/streams"), LONGEST * 3 / 4)?;
+            for (at, input) in streams.iter().flat_map(form).enumerate() {
+                fs::write(folder.join(at.to_string()), input)?;
+            }
+        }
+        Ok(folder)
+    }
+
+    fn scratch(&self, root: &Path, kind: &str) -> Result<PathBuf> {
+        let folder = target_dir(root).join("fuzz").join(kind).join(self.name);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(folder)
+    }
 }
 
 /// Nightly Rust by rustup and cargo-fuzz by cargo, unless they are there.
@@ -85,8 +136,4 @@ fn install() -> Result<()> {
 
 fn works(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
-
-fn names() -> Vec<&'static str> {
-    TARGETS.iter().flat_map(|targets| targets.names).copied().collect()
 }

@@ -1,11 +1,12 @@
-//! The seeds of the fuzz targets, and whatever fuzzing has found, on stable Rust.
+//! The seeds of the fuzz targets, and what fuzzing has found to reach code that no seed reaches, on
+//! stable Rust.
 
 use std::path::Path;
 
 use collector::{ConfigError, Draft, judge};
 
-fn each_seed(target: &str, mut check: impl FnMut(&str, &[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);
     let mut seeds = 0;
     for seed in std::fs::read_dir(&folder).unwrap() {
         let path = seed.unwrap().path();
@@ -17,7 +18,7 @@ fn each_seed(target: &str, mut check: impl FnMut(&str, &[u8])) {
 
 #[test]
 fn a_beacon_of_the_seeds_is_good_unless_its_name_gives_the_code() {
-    each_seed("beacon", |path, body| {
+    each_file("seeds/beacon", |path, body| {
         let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
         match judge(body) {
             Ok(reports) => assert!(expected.starts_with("good") && reports > 0, "{path}"),
@@ -28,7 +29,7 @@ fn a_beacon_of_the_seeds_is_good_unless_its_name_gives_the_code() {
 
 #[test]
 fn a_configuration_of_the_seeds_is_good_unless_its_name_tells_how_many_mistakes() {
-    each_seed("config", |path, text| {
+    each_file("seeds/config", |path, text| {
         let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
         match Draft::parse(str::from_utf8(text).unwrap(), std::iter::empty()).finish() {
             Ok(_) => assert!(expected.starts_with("good"), "{path}"),
@@ -36,6 +37,22 @@ fn a_configuration_of_the_seeds_is_good_unless_its_name_tells_how_many_mistakes(
                 assert!(expected.starts_with(&format!("{}-", mistakes.len())), "{path}: {mistakes:#?}");
             }
             Err(other) => panic!("{path}: {other}"),
+        }
+    });
+}
+
+#[test]
+fn what_was_found_is_still_judged() {
+    each_file("found/beacon", |_, body| {
+        // Good or not, it returns, and what is good survives the journal.
+        let _either = judge(body);
+    });
+    each_file("found/config", |path, text| {
+        if let Ok(text) = str::from_utf8(text)
+            && let Err(ConfigError::Mistakes { mistakes, .. }) =
+                Draft::parse(text, std::iter::empty()).finish()
+        {
+            assert!(!mistakes.is_empty(), "{path}");
         }
     });
 }
