@@ -84,11 +84,18 @@ pub fn dialect_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
-/// them are chunks.
+/// them are chunks. In pieces they must come to the same.
 ///
 /// # Panics
-/// When a report cannot be believed.
+/// When they do not, or a report cannot be believed.
 pub fn calls(script: &[u8]) {
+    let whole = unsplit(play(script, usize::MAX));
+    let split = unsplit(play(script, 1 + script.len() % 13));
+    assert_eq!(split, whole);
+}
+
+/// The report of calls whose chunks come in pieces of `most` bytes, at the time of the chunk.
+fn play(script: &[u8], most: usize) -> StreamReport {
     let mut meter = Meter::new("", Timestamp::from_ms(1000.0));
     let (mut now_ms, mut rest) = (1000.0, script);
     while let Some((&first, more)) = rest.split_first() {
@@ -108,14 +115,29 @@ pub fn calls(script: &[u8]) {
             6 => believe(meter.settle()),
             _ => {
                 let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
-                within(len, 1, || meter.on_chunk(at, &rest[..len]));
+                let pieces = rest[..len].chunks(most);
+                within(len, pieces.len(), || {
+                    for piece in pieces {
+                        meter.on_chunk(at, piece);
+                    }
+                });
                 rest = &rest[len..];
                 continue;
             }
         }
         rest = more.get(1..).unwrap_or_default();
     }
-    believe(&meter.report());
+    let report = meter.report();
+    believe(&report);
+    report
+}
+
+/// The report without what counts and times reads.
+fn unsplit(mut report: StreamReport) -> StreamReport {
+    for of_reads in [Defect::Stall, Defect::Buffered, Defect::Coarse] {
+        report.defects.set(of_reads, 0);
+    }
+    StreamReport { chunks: 0, gaps: None, longest_gap_ms: None, tpot_ms: None, stalls: 0, ..report }
 }
 
 /// The first line of an input, and what follows it.

@@ -69,6 +69,7 @@ export function createTap(sink) {
       const type = response.headers.get("content-type");
       // Then the request has failed by now, and few apps read what the refusal says.
       const failed = asked && response.status >= 400;
+      // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.
       // A web page in place of the stream that was asked for is worth telling; JSON is a server
       // that does not stream.
       const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
