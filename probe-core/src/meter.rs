@@ -198,6 +198,10 @@ impl Meter {
                 Frame::Event(event) => {
                     events += 1;
                     let brought = facts.read(&event);
+                    // Another answer has begun, and may end in the same read.
+                    if !facts.ended {
+                        self.end_marker_ms = None;
+                    }
                     deltas += u32::from(brought.any());
                     text = text.and(brought);
                 }
@@ -213,7 +217,9 @@ impl Meter {
                 Frame::Html => facts.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        self.end_marker_ms = if facts.ended { self.end_marker_ms.or(Some(self.now_ms)) } else { None };
+        if facts.ended {
+            self.end_marker_ms.get_or_insert(self.now_ms);
+        }
         self.flow.observe(bytes.len(), deltas);
         self.count(self.now_ms, events, deltas, text);
     }
