@@ -41,10 +41,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the engine does what is expected of it, and the SDK changes nothing but what it is known to.
+    /// Whether the engine does what is expected of it, and the SDK changes nothing but what it is known to
+    /// of what it has.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.understood && self.same != self.excused
+        self.understood && (!self.offered || self.same != self.excused)
     }
 }
 

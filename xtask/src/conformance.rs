@@ -18,13 +18,18 @@ pub(crate) struct Options {
     sdk: Vec<String>,
 }
 
+/// Makes the SDKs of others from npm loadable by pages.
+pub(crate) fn bundle_others(root: &Path) -> Result<()> {
+    let suite = root.join("tests/conformance");
+    tools::npm_packages(&suite)?;
+    tools::npm_script(&suite, "build")
+}
+
 pub(crate) fn print(root: &Path, options: &Options) -> Result<()> {
     tools::browsers(root)?;
     artefacts::build(root)?;
     if !options.sdk.is_empty() {
-        let suite = root.join("tests/conformance");
-        tools::npm_packages(&suite)?;
-        tools::npm_script(&suite, "build")?;
+        bundle_others(root)?;
     }
     let mut table = Command::new("cargo");
     table.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", "conformance", "--"]);

@@ -17,6 +17,18 @@ impl Table {
         self.columns.push((sdk.to_owned(), engine, rows));
     }
 
+    /// Adds the columns of another one.
+    pub fn append(&mut self, other: Self) {
+        self.columns.extend(other.columns);
+    }
+
+    /// How many checks came to the same, run by run.
+    #[must_use]
+    pub fn sums(&self) -> String {
+        let sum = |(sdk, engine, rows): &(String, Engine, Vec<Row>)| format!("{sdk}/{engine}: {}", sum(rows));
+        self.columns.iter().map(sum).collect::<Vec<_>>().join(", ")
+    }
+
     /// Every row that does not hold, in words.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
         self.columns.iter().flat_map(|(sdk, engine, rows)| {
@@ -46,12 +58,16 @@ impl fmt::Display for Table {
         }
         write!(f, "{:<WIDTH$}", "as without it, of those offered")?;
         for (_, _, rows) in &self.columns {
-            let same = rows.iter().filter(|row| row.same).count();
-            let offered = rows.iter().filter(|row| row.offered).count();
-            write!(f, " {:<CELL$}", format!("{same} of {offered}"))?;
+            write!(f, " {:<CELL$}", sum(rows))?;
         }
         writeln!(f)
     }
+}
+
+fn sum(rows: &[Row]) -> String {
+    let same = rows.iter().filter(|row| row.same).count();
+    let offered = rows.iter().filter(|row| row.offered).count();
+    format!("{same} of {offered}")
 }
 
 fn cell(row: &Row) -> &'static str {
