@@ -56,6 +56,11 @@ class Server(ThreadingHTTPServer):
                     self.settings[name] = value
             return self.session.query(query, "JSONCompactEachRow").bytes() or b""
 
+    def handle_error(self, request, client_address):
+        # A collector that is killed takes its connections with it.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 def stop(*_):
     raise KeyboardInterrupt

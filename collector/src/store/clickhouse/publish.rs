@@ -228,6 +228,6 @@ impl Publishing {
     }
 }
 
-/// While ClickHouse is away, rounds come ever slower.
-const MOST_DOUBLINGS: u32 = 5;
+/// While ClickHouse is away, rounds come slower, and never so slow that its return goes unseen for long.
+const MOST_DOUBLINGS: u32 = 3;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
