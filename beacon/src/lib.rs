@@ -20,5 +20,6 @@ pub use histogram::{
 };
 pub use outcome::Outcome;
 pub use report::{
-    Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
+    Around, Batch, Dropped, Observed, Page, Phases, Protocol, SCHEMA_VERSION, ServerStart, ServerTiming,
+    StreamReport,
 };

@@ -143,6 +143,7 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
 
 fn check_durations(report: &StreamReport) -> Result<(), Refused> {
     let Phases { dns_ms, connect_ms, tls_ms, wait_ms } = report.phases.unwrap_or_default();
+    let around = report.around.unwrap_or_default();
     let server = report.server.as_ref();
     let server_ms = |field: fn(&ServerTiming) -> Option<f64>| server.and_then(field);
     for (field, value) in [
@@ -162,6 +163,9 @@ fn check_durations(report: &StreamReport) -> Result<(), Refused> {
         ("phases.connect_ms", connect_ms),
         ("phases.tls_ms", tls_ms),
         ("phases.wait_ms", wait_ms),
+        ("around.end_delay_ms", around.end_delay_ms),
+        ("around.hidden_ms", around.hidden_ms),
+        ("around.long_frames_ms", around.long_frames_ms),
         ("server.queue_ms", server_ms(|server| server.queue_ms)),
         ("server.ttft_ms", server_ms(|server| server.ttft_ms)),
         ("server.generation_ms", server_ms(|server| server.generation_ms)),
@@ -195,6 +199,7 @@ fn check_order(report: &StreamReport) -> Result<(), Refused> {
 
 fn check_counts(report: &StreamReport) -> Result<(), Refused> {
     let server_tokens = report.server.as_ref().and_then(|server| server.output_tokens);
+    let around = report.around.unwrap_or_default();
     for (field, count, most) in [
         ("chunks", Some(u64::from(report.chunks)), MOST_EVENTS),
         ("events", Some(u64::from(report.events)), MOST_EVENTS),
@@ -206,6 +211,10 @@ fn check_counts(report: &StreamReport) -> Result<(), Refused> {
         ("reasoning_tokens", report.reasoning_tokens, MOST_TOKENS),
         ("cached_tokens", report.cached_tokens, MOST_TOKENS),
         ("server.output_tokens", server_tokens, MOST_TOKENS),
+        ("around.freezes", around.freezes.map(u64::from), MOST_EVENTS),
+        ("around.long_frames", around.long_frames.map(u64::from), MOST_EVENTS),
+        ("around.hidden_bytes", around.hidden_bytes, MOST_BYTES),
+        ("around.after_stop_bytes", around.after_stop_bytes, MOST_BYTES),
     ] {
         if count.is_some_and(|count| count > most) {
             return Err(Refused::field(field, "is more than can be"));

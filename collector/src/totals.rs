@@ -18,10 +18,11 @@ pub(crate) enum Classic {
     Overhead = 5,
     TimePerToken = 6,
     ChunkGap = 7,
+    FirstPaint = 8,
 }
 
 impl Classic {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::FirstToken,
         Self::FirstVisible,
         Self::Request,
@@ -30,6 +31,7 @@ impl Classic {
         Self::Overhead,
         Self::TimePerToken,
         Self::ChunkGap,
+        Self::FirstPaint,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Classic {
             Self::Overhead => "llm_rum_first_token_overhead_seconds",
             Self::TimePerToken => "llm_rum_time_per_output_token_seconds",
             Self::ChunkGap => "llm_rum_chunk_gap_seconds",
+            Self::FirstPaint => "llm_rum_first_paint_duration_seconds",
         }
     }
 
@@ -55,6 +58,7 @@ impl Classic {
             Self::Overhead => "First token seen by the browser minus by the server, same stream.",
             Self::TimePerToken => "Time per output token after the first, by the provider's count.",
             Self::ChunkGap => "Time between two reads that carried generated text.",
+            Self::FirstPaint => "From the request to the first frame with the first visible token in it.",
         }
     }
 
@@ -62,7 +66,9 @@ impl Classic {
     /// are wrong.
     pub(crate) const fn edges(self) -> &'static [f64] {
         match self {
-            Self::FirstToken | Self::FirstVisible | Self::ServerFirstToken => &FIRST_TOKEN_EDGES,
+            Self::FirstToken | Self::FirstVisible | Self::FirstPaint | Self::ServerFirstToken => {
+                &FIRST_TOKEN_EDGES
+            }
             Self::Request | Self::Generation => &DURATION_EDGES,
             Self::Overhead => &OVERHEAD_EDGES,
             Self::TimePerToken => &TIME_PER_TOKEN_EDGES,
@@ -76,6 +82,7 @@ impl Classic {
         match self {
             Self::FirstToken => report.ttft_ms,
             Self::FirstVisible => report.ttfv_ms,
+            Self::FirstPaint => report.ttfp_ms,
             Self::Request => report.e2e_ms,
             Self::Generation => report.server.as_ref()?.generation_ms,
             Self::ServerFirstToken => report.server.as_ref()?.ttft_ms,

@@ -4,6 +4,7 @@
 //! by side; those that measure times have the machine for themselves.
 
 mod accuracy;
+mod around;
 mod cluster;
 mod conformance;
 mod crash;

@@ -15,8 +15,8 @@
 use std::borrow::Cow;
 
 use beacon::{
-    Defect, Defects, Dropped, Histogram, Observed, Outcome, Page, Phases, ServerStart, ServerTiming,
-    StreamReport,
+    Around, Defect, Defects, Dropped, Histogram, Observed, Outcome, Page, Phases, Protocol, ServerStart,
+    ServerTiming, StreamReport,
 };
 
 use crate::streams::StreamId;
@@ -95,10 +95,15 @@ fields! { StreamReport: (id)
     17 first_byte_ms, 18 first_event_ms, 19 ttft_ms, 20 ttfv_ms, 21 ttfp_ms, 22 e2e_ms, 23 close_ms,
     24 chunks, 25 events, 26 deltas, 27 bytes, 28 input_tokens, 29 output_tokens, 30 reasoning_tokens,
     31 cached_tokens, 32 tpot_ms, 33 longest_gap_ms, 34 gaps, 35 stalls, 36 defects, 37 phases, 38 server,
-    39 page, 40 clock_resolution_ms, 41 dropped,
+    39 page, 40 clock_resolution_ms, 41 dropped, 42 around,
 }
 
 fields! { Phases: 1 dns_ms, 2 connect_ms, 3 tls_ms, 4 wait_ms, }
+
+fields! { Around:
+    1 protocol, 2 end_delay_ms, 3 hidden_ms, 4 freezes, 5 restored, 6 prerendered, 7 long_frames,
+    8 long_frames_ms, 9 hidden_bytes, 10 after_stop_bytes,
+}
 
 fields! { ServerTiming:
     1 source, 2 starts_from, 3 queue_ms, 4 ttft_ms, 5 generation_ms, 6 output_tokens,
@@ -163,6 +168,9 @@ by_way_of! {
         |value| Some(if value == 0 { Self::Events } else { Self::Chunks });
     ServerStart: Text, |value, into| put_text(value.as_str(), into),
         |Text(word)| [Self::Arrival, Self::Scheduled, Self::Prefill].into_iter()
+            .find(|known| known.as_str() == word);
+    Protocol: Text, |value, into| put_text(value.as_str(), into),
+        |Text(word)| [Self::Http1, Self::Http2, Self::Http3, Self::Other].into_iter()
             .find(|known| known.as_str() == word);
 }
 
@@ -317,6 +325,8 @@ mod tests {
             "input_tokens":0,"output_tokens":5,"reasoning_tokens":6,"cached_tokens":7,"tpot_ms":8.5,
             "longest_gap_ms":9.0,"stalls":4294967295,
             "phases":{"dns_ms":1.5,"connect_ms":2.5,"tls_ms":3.5,"wait_ms":4.5},
+            "around":{"protocol":"h3","end_delay_ms":1.5,"hidden_ms":2.5,"freezes":1,"restored":true,
+            "prerendered":true,"long_frames":2,"long_frames_ms":160.5,"hidden_bytes":3,"after_stop_bytes":4},
             "server":{"source":"vllm","starts_from":"prefill","queue_ms":1.0,"ttft_ms":2.0,"generation_ms":3.0,
             "output_tokens":4},
             "page":{"browser":"i","os":"j","device":"k","connection":"l","visibility":"m","release":"ñ","route":"/o"},

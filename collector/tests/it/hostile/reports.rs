@@ -35,12 +35,16 @@ fn no_field_goes_beyond_its_limits() {
         "phases.connect_ms",
         "phases.tls_ms",
         "phases.wait_ms",
+        "around.end_delay_ms",
+        "around.hidden_ms",
+        "around.long_frames_ms",
     ] {
         for value in [json!(-0.001), days_40.clone(), json!(1e308), json!("100"), json!([100]), json!(true)] {
             cases.push((duration, value));
         }
     }
-    for count in ["chunks", "events", "deltas", "stalls", "bytes", "rev"] {
+    let around = ["around.freezes", "around.long_frames", "around.hidden_bytes", "around.after_stop_bytes"];
+    for count in ["chunks", "events", "deltas", "stalls", "bytes", "rev"].into_iter().chain(around) {
         for value in [json!(-1), json!(1.5), json!(u64::MAX), json!(1e30), json!("1")] {
             cases.push((count, value));
         }
