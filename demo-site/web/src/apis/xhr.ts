@@ -1,36 +1,27 @@
-// A chat over XMLHttpRequest, whose text grows while it arrives.
+// A chat over XMLHttpRequest, whose text grows while it arrives, through the `sse.js` package.
+import { SSE } from "sse.js";
 import { type Answer, type Question, SEQ_HEADER } from "../apis";
 import { Queue } from "./texts";
 
 export function xhr({ base, model, prompt }: Question): Promise<Answer> {
-  const request = new XMLHttpRequest();
   const queue = new Queue();
-  let read = 0;
-  const grown = () => {
-    const events = request.responseText.slice(read).split("\n\n");
-    read = request.responseText.length - (events.pop()?.length ?? 0);
-    for (const line of events.flatMap((event) => event.split("\n")))
-      if (line.startsWith("data: ")) queue.put(line.slice(6));
-  };
+  const source = new SSE(`${base}/v1/chat/completions`, {
+    headers: { "content-type": "application/json", accept: "text/event-stream" },
+    payload: JSON.stringify({ model, messages: [{ role: "user", content: prompt }], stream: true }),
+    start: false,
+  });
   return new Promise((resolve, reject) => {
-    request.addEventListener("readystatechange", () => {
-      if (request.readyState !== XMLHttpRequest.HEADERS_RECEIVED || request.status >= 400) return;
-      resolve({ texts: queue.all(), stop: () => request.abort(), seq: request.getResponseHeader(SEQ_HEADER) });
-    });
-    request.addEventListener("progress", grown);
-    request.addEventListener("load", () => {
-      if (request.status >= 400) return reject(new Error(`${request.status} ${request.responseText}`));
-      grown();
-      queue.end();
-    });
-    request.addEventListener("abort", () => queue.end());
-    request.addEventListener("error", () => {
-      const error = new Error("the connection broke");
+    source.addEventListener("open", ({ headers }: { headers: Record<string, string[]> }) =>
+      resolve({ texts: queue.all(), stop: () => source.close(), seq: headers[SEQ_HEADER]?.[0] ?? null }),
+    );
+    source.addEventListener("message", ({ data }: { data: string }) => queue.put(data));
+    source.addEventListener("abort", () => queue.end());
+    source.addEventListener("readystatechange", () => source.readyState === SSE.CLOSED && queue.end());
+    source.addEventListener("error", ({ responseCode, data }: { responseCode: number; data: string }) => {
+      const error = new Error(responseCode >= 400 ? `${responseCode} ${data}` : "the connection broke");
       queue.end(error);
       reject(error);
     });
-    request.open("POST", `${base}/v1/chat/completions`);
-    request.setRequestHeader("content-type", "application/json");
-    request.send(JSON.stringify({ model, messages: [{ role: "user", content: prompt }], stream: true }));
+    source.stream();
   });
 }
