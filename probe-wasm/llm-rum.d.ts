@@ -97,6 +97,8 @@ export interface StreamReport {
   };
   /** Smallest step that the page's clock showed. */
   clock_resolution_ms?: number;
+  /** The `sampleRate` of the page, in what goes to the collector. */
+  sample_rate?: number;
 }
 
 export interface ProbeOptions {
@@ -118,6 +120,27 @@ export interface ProbeOptions {
   wasmUrl?: string | false;
   /** What `llm-rum.wasm` must be, as in the `integrity` of a tag. One that is not it is not run. */
   wasmIntegrity?: string;
+  /**
+   * The share of pages in which the probe is on, above 0 and up to 1. Decided by lot when it starts, for as
+   * long as the page lives; reports say it, so that counts can be weighted. Default: all.
+   */
+  sampleRate?: number;
+  /**
+   * `"wait"`: measure, and send nothing until `consent(true)`. What waits is held in memory, the newest 200
+   * reports of it, and nothing is stored on the device.
+   */
+  consent?: "wait";
+  /**
+   * Whether the probe stays off where the browser says Global Privacy Control or Do Not Track. Default true;
+   * `false` is for an app that asks its users itself.
+   */
+  respectSignals?: boolean;
+  /**
+   * Sees each report before it goes to the collector, those of streams that are still open too. What it
+   * returns goes in its place; `null` keeps it back, and so does an error. The fields and their limits are
+   * the collector's: a report that it cannot take is refused as a whole.
+   */
+  beforeSend?: (report: StreamReport) => StreamReport | null;
   /** Whether to watch the page's own `fetch`. Default true; `false` leaves it to `wrapFetch`. */
   patchFetch?: boolean;
   /**
@@ -153,6 +176,13 @@ export interface Probe {
    * A click on an element with `data-llm-stop` says the same. Only with the extension `phases`.
    */
   userStopped?(): void;
+  /** The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back. */
+  readonly lastReport?: StreamReport | null;
+  /**
+   * The user's answer. `true` sends what waits and all that follows. `false` drops what waits and stops: a
+   * user who thinks better of it needs `start()` again.
+   */
+  consent(given: boolean): void;
   /** Sends what waits, open streams included. Resolves after the attempt, whatever came of it. */
   flush(): Promise<void>;
   /** Stops watching, sends what waits, and gives the page its own `fetch` back. */

@@ -154,6 +154,10 @@ pub struct StreamReport {
     /// Smallest step that the page's clock showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_resolution_ms: Option<f64>,
+    /// The share of pages in which the probe is on, as the app set it: one report stands for `1 / sample_rate`
+    /// streams. `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_rate: Option<f64>,
     /// What the probe had to drop since its last report arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<Dropped>,
@@ -398,6 +402,7 @@ impl StreamReport {
             server: None,
             page: None,
             clock_resolution_ms: None,
+            sample_rate: None,
             dropped: None,
         }
     }

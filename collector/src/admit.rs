@@ -223,6 +223,9 @@ fn check_counts(report: &StreamReport) -> Result<(), Refused> {
     if report.status.is_some_and(|status| !(100..=599).contains(&status)) {
         return Err(Refused::field("status", "is no HTTP status"));
     }
+    if report.sample_rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1.0)) {
+        return Err(Refused::field("sample_rate", "is no share above 0 and up to 1"));
+    }
     let Some(gaps) = &report.gaps else { return Ok(()) };
     if gaps.count() > u64::from(report.chunks) {
         return Err(Refused::field("gaps", "holds more gaps than there were chunks"));

@@ -12,9 +12,24 @@ export function createChunkWatcher({ useCase, provider, release }, wake) {
   return {
     open(key, id, request, submit, model) {
       const submit_delay_ms = submit <= request ? request - submit : undefined;
-      const about = { v: 1, id, rev: 0, open: true, use_case: useCase, observed: "chunks", provider, model };
-      const seen = { outcome: "abandoned", submit_delay_ms, chunks: 0, events: 0, deltas: 0, bytes: 0 };
-      streams.set(key, { ...about, ...seen, page: release && { release }, request });
+      streams.set(key, {
+        v: 1,
+        id,
+        rev: 0,
+        open: true,
+        use_case: useCase,
+        observed: "chunks",
+        provider,
+        model,
+        outcome: "abandoned",
+        submit_delay_ms,
+        chunks: 0,
+        events: 0,
+        deltas: 0,
+        bytes: 0,
+        page: release && { release },
+        request,
+      });
     },
 
     headers(key, time, status) {
@@ -46,8 +61,6 @@ export function createChunkWatcher({ useCase, provider, release }, wake) {
     },
 
     forget: (key) => streams.delete(key),
-
-    look() {},
 
     wake_in(ms) {
       clearTimeout(timer);

@@ -16,8 +16,11 @@ function tapFetchOf(page) {
   return Object.assign(tap, { held, native, ours: page.fetch });
 }
 
-/** Gives the page its fetch back, unless somebody has wrapped ours since. */
+/** Watches no more, and gives the page its fetch back, unless somebody has wrapped ours since. */
 export function uninstallTap(page, tap) {
+  tap.sink = silent;
   if (page.fetch == tap.ours) page.fetch = tap.native;
   page.__llmRum = undefined;
 }
+
+export function silent() {}

@@ -3,8 +3,11 @@
 
 /** Reports of streams that end together share a request. */
 export const DELAY_MS = 1000;
-/** Browsers allow 64 KiB for all keepalive requests under way together. */
-export const MAX_BODY_BYTES = 60_000;
+/**
+ * Browsers allow 64 KiB for all keepalive requests under way together: enough for one that is awaited, and
+ * one as the page is left.
+ */
+export const MAX_BODY_BYTES = 30_000;
 export const MAX_WAITING = 200;
 const MAX_RETRIES = 4;
 const FIRST_RETRY_MS = 1000;
@@ -55,6 +58,8 @@ export function createOutbox() {
     let room = MAX_BODY_BYTES;
     const add = (waiting) => {
       const report = `${waiting}`;
+      // The app keeps it back.
+      if (!report) return true;
       const bytes = new TextEncoder().encode(report).length;
       if (reports.length && (alone || bytes > room)) return false;
       room -= bytes;

@@ -4,7 +4,7 @@
 import { createChunkWatcher } from "./chunks.js";
 import { PAGE_GONE, UNSEEN } from "./ends.js";
 import { createWatcher } from "./glue.js";
-import { installTap, uninstallTap } from "./install.js";
+import { installTap, silent, uninstallTap } from "./install.js";
 import { OPEN } from "./moments.js";
 import { requestExaminer } from "./request.js";
 import { createSender } from "./send.js";
@@ -17,10 +17,19 @@ const GESTURES = ["click", "keydown", "submit"];
 let running;
 
 export function startProbe(options) {
-  return (running ??= typeof window == "undefined" ? idleProbe() : createProbe(options));
+  return (running ??= typeof window == "undefined" || leftOut(options) ? idleProbe() : createProbe(options));
 }
 
-/** On a server there is nothing to watch. */
+/** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
+function leftOut({ sampleRate, respectSignals }) {
+  const { globalPrivacyControl, doNotTrack } = navigator;
+  const refused = respectSignals + "" != "false" && (globalPrivacyControl || doNotTrack == 1);
+  const out = refused || Math.random() >= sampleRate;
+  if (out) uninstallTap(window, installTap(window));
+  return out;
+}
+
+/** On a server there is nothing to watch, and here nobody who wants to be. */
 function idleProbe() {
   const off = () => () => {};
   return {
@@ -31,29 +40,31 @@ function idleProbe() {
     use() {
       return this;
     },
+    consent: off,
     flush: async () => {},
-    stop() {},
+    stop: off,
   };
 }
 
 function createProbe(options) {
-  const { collector, site, wasmUrl, wasmIntegrity, useCase, provider, release, patchFetch = true, isStream } = options;
-  const strings = { collector, site, useCase: useCase ?? "", provider: provider ?? "", release: release ?? "" };
-  for (const name in strings)
-    if (typeof strings[name] != "string") throw new TypeError(`llm-rum: option \`${name}\` is not a string`);
+  const { collector, site, wasmUrl, wasmIntegrity, patchFetch = true, isStream } = options;
+  const { sampleRate, beforeSend = (report) => report } = options;
 
   // A stub has patched the page already, and is to be listened to.
   const page = patchFetch || window.__llmRum ? window : { fetch: window.fetch };
   const tap = installTap(page);
   const sender = createSender(collector, site, tap.native);
-  const callbacks = { first: new Set(), end: new Set() };
-  const facts = { useCase, provider, release };
+  const [onFirstToken, tellFirst] = createChannel();
+  const [onStreamEnd, tellEnd] = createChannel();
   const cleanups = [];
   const extensions = [];
   /** What the tap told before the session could listen. */
   const early = tap.sink;
   let session, loading, pumping, submitted, watcher;
   let faults = 0;
+  let consented = options.consent != "wait";
+  /** The latest report that the collector is to get. */
+  let last;
   /** When the timer calls; it may be set earlier, and calls in vain where it should be later. */
   let alarm = Infinity;
 
@@ -65,7 +76,7 @@ function createProbe(options) {
   listen(window, "beforeunload", () => session?.setOut());
   listen(window, "pagehide", ({ persisted }) => leave(!persisted));
   listen(document, "visibilitychange", () => {
-    guard(() => watcher?.look(!document.hidden));
+    guard(() => watcher?.look?.(!document.hidden));
     if (document.hidden) leave(false);
   });
   for (const gesture of GESTURES)
@@ -79,13 +90,24 @@ function createProbe(options) {
     get faults() {
       return faults + tap.faults;
     },
-    onFirstToken: (callback) => subscribe(callbacks.first, callback),
-    onStreamEnd: (callback) => subscribe(callbacks.end, callback),
+    get lastReport() {
+      return last;
+    },
+    onFirstToken,
+    onStreamEnd,
     wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
     use(...more) {
       const core = { probe: this, guard, attempt, tell: (...moment) => tap.sink(...moment) };
       for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
+    },
+    consent(given) {
+      consented = given;
+      if (given) pump();
+      else {
+        silence();
+        stop();
+      }
     },
     async flush() {
       if (tap.held.length) await load();
@@ -121,24 +143,21 @@ function createProbe(options) {
   async function makeWatcher() {
     // Where this fails, by a CSP above all, chunks are still seen.
     try {
-      if (!wasmUrl) throw new TypeError("no wasm is wanted");
-      const response = await tap.native.call(window, wasmUrl, { integrity: wasmIntegrity });
-      const module = await WebAssembly.compile(await response.arrayBuffer());
-      return createWatcher(module, facts, wake);
-    } catch {
-      return createChunkWatcher(facts, wake);
-    }
+      if (wasmUrl) {
+        const response = await tap.native.call(window, wasmUrl, { integrity: wasmIntegrity });
+        return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), options, wake);
+      }
+    } catch {}
+    return createChunkWatcher(options, wake);
   }
 
   function takeOver(made) {
     if (session || tap.sink == silent) return;
     watcher = made;
-    session = createSession(made, guard, (report) => tell(callbacks.first, report), (report) => tell(callbacks.end, report), enrich);
-    const lost = new Set();
-    for (const [stream, ...moment] of tap.held.splice(0))
-      if (stream.early) lost.add(stream);
-      else take(stream, ...moment);
-    session.lost(lost.size);
+    session = createSession(made, guard, tellFirst, tellEnd, enrich);
+    for (const [stream, moment, ...told] of tap.held.splice(0))
+      if (!stream.early) take(stream, moment, ...told);
+      else if (moment == OPEN) session.lost(1);
     tap.sink = take;
     setTimer();
   }
@@ -154,19 +173,17 @@ function createProbe(options) {
     });
   }
 
-  function enrich(stream, json) {
-    const report = JSON.parse(json);
+  /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
+  function enrich(stream, json, goes) {
+    const report = { ...JSON.parse(json), sample_rate: sampleRate && +sampleRate };
     for (const { add } of extensions) add?.(report, stream);
-    return JSON.stringify(report);
-  }
-
-  // Two microtasks later the app's own reaction to the read has run.
-  function tell(callbacks, json) {
-    for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
+    if (!goes) return JSON.stringify(report);
+    last = attempt(() => beforeSend(report));
+    return last ? JSON.stringify(last) : "";
   }
 
   function setTimer() {
-    const at = session.next();
+    const at = consented ? session.next() : Infinity;
     if (at >= alarm) return;
     alarm = at;
     watcher.wake_in(Math.max(Math.ceil(at - performance.now()), 0));
@@ -183,8 +200,12 @@ function createProbe(options) {
     return (pumping ??= sendAll().finally(() => (pumping = undefined)));
   }
 
+  function nextBody(blindly) {
+    return guard(() => consented && session?.body(performance.now(), blindly));
+  }
+
   async function sendAll() {
-    for (let body; (body = guard(() => session?.body(performance.now()))); ) {
+    for (let body; (body = nextBody()); ) {
       const { status, retryAfterMs } = await sender.post(body);
       guard(() => session?.answered(status, retryAfterMs, performance.now(), Math.random()));
     }
@@ -193,12 +214,12 @@ function createProbe(options) {
 
   function leave(gone) {
     // Nothing will be loaded any more: what is held is told without being parsed.
-    if (gone && !session) guard(() => takeOver(createChunkWatcher(facts, wake)));
+    if (gone && !session) guard(() => takeOver(createChunkWatcher(options, wake)));
     guard(() => {
       const now = performance.now();
       if (gone) session?.leave(now, PAGE_GONE);
       session?.hurry(now);
-      for (let body; (body = session?.body(now, true)); ) sender.lastPost(body);
+      for (let body; (body = nextBody(true)); ) sender.lastPost(body);
     });
   }
 
@@ -212,7 +233,6 @@ function createProbe(options) {
     for (const cleanup of cleanups.splice(0)) cleanup();
     for (const { stop } of extensions) stop?.();
     uninstallTap(page, tap);
-    tap.sink = silent;
     running = undefined;
     guard(() => {
       session?.leave(performance.now(), UNSEEN);
@@ -222,14 +242,22 @@ function createProbe(options) {
   }
 
   function listen(target, type, listener) {
-    target.addEventListener(type, listener, { capture: true, passive: true });
-    cleanups.push(() => target.removeEventListener(type, listener, { capture: true }));
+    target.addEventListener(type, listener, true);
+    cleanups.push(() => target.removeEventListener(type, listener, true));
   }
 }
 
-function silent() {}
-
-function subscribe(callbacks, callback) {
-  callbacks.add(callback);
-  return () => callbacks.delete(callback);
+/** How to listen, and how those who do are told. */
+function createChannel() {
+  const callbacks = new Set();
+  return [
+    (callback) => {
+      callbacks.add(callback);
+      return () => callbacks.delete(callback);
+    },
+    // Two microtasks later the app's own reaction to the read has run.
+    (json) => {
+      for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
+    },
+  ];
 }

@@ -1,14 +1,14 @@
 // Whether a request asks for a stream, and which model it names. Nothing of it is kept.
 
+import { ASKS, STREAMS } from "./tap.js";
+
 /** A stream was asked for; JSON in its place is a server that does not stream. */
 const ASKED = 1;
 /** The app says so: whatever the answer is, it is watched. */
 const CHOSEN = 2;
 
-// In JSON a quote inside a string is escaped: these match keys of the request, never its text.
-const ASKS = /"stream"\s*:\s*true/;
+// As the others of its kind, it matches a key of the request, never its text.
 const MODEL = /"model"\s*:\s*"([^"\\]{1,128})"/;
-const ACCEPTS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
 // Both are looked for at the head and at the tail, however long the prompt between them is.
 const EDGE_CHARS = 4096;
 
@@ -19,7 +19,7 @@ export function requestExaminer(isStream) {
     const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + "\n" + body.slice(-EDGE_CHARS) : "";
     stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;
-    return ASKS.test(text) || ACCEPTS.test(accepted(headers)) ? ASKED : 0;
+    return ASKS.test(text) || STREAMS.test(accepted(headers)) ? ASKED : 0;
   };
 }
 

@@ -3,7 +3,7 @@
 
 /** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
 export function createSender(collector, site, fetch) {
-  const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site)}`;
+  const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site.trim())}`;
   // A failure may have been the budget of 64 KiB that all keepalive requests of a page share.
   let keepalive = true;
 
@@ -15,12 +15,14 @@ export function createSender(collector, site, fetch) {
         return { status, retryAfterMs: milliseconds(headers.get("retry-after")) };
       } catch {
         keepalive = false;
-        return { status: 0, retryAfterMs: 0 };
+        // Without a network there is no hurry, and nothing is given up.
+        return { status: navigator.onLine ? 0 : 503, retryAfterMs: 0 };
       }
     },
     lastPost(body) {
-      // The answer comes to a page that is gone.
-      if (!navigator.sendBeacon?.(url, body)) request(body, true).catch(() => {});
+      // The answer comes to a page that is gone. Where the budget is used up, one that is only hidden can
+      // still send without it.
+      if (!navigator.sendBeacon(url, body)) request(body, false).catch(() => {});
     },
   };
 
@@ -32,6 +34,5 @@ export function createSender(collector, site, fetch) {
 
 /** `Retry-After` is a number of seconds or a date. */
 function milliseconds(retryAfter) {
-  const ms = retryAfter ? (retryAfter > 0 ? retryAfter * 1000 : Date.parse(retryAfter) - Date.now()) : 0;
-  return ms > 0 ? ms : 0;
+  return Math.max(retryAfter > 0 ? retryAfter * 1000 : Date.parse(retryAfter) - Date.now(), 0) || 0;
 }

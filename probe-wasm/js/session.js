@@ -14,7 +14,8 @@ const UNREAD_MS = 60_000;
 
 /**
  * `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what
- * a stream's JSON is to be, as late as it can: some things are known only after the end.
+ * a stream's JSON is to be, as late as it can, since some things are known only after the end; and where it
+ * `goes` to the collector, what that gets: an empty text is nothing.
  */
 export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, json) => json) {
   /** The open streams of the tap, the oldest first. */
@@ -34,9 +35,11 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
         stream.answered = time;
         return watcher.headers(key, time, value.status, value.headers.get("content-type") ?? "");
       case READ:
+        // Until the chunk is there; then it is that one's time.
         stream.read = true;
         return;
       case CHUNK:
+        stream.read = time;
         return chunk(stream, time, bytesOf(value));
       case CLOSED:
         return end(stream, time, ends.CLOSED);
@@ -81,10 +84,10 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   function end(stream, time, how) {
     watcher.end(stream.key, time, how);
     const report = watcher.report(stream.key);
-    const toString = () => enrich(stream, report);
+    const toString = () => enrich(stream, report, true);
     forget(stream);
     outbox.push({ toString }, time);
-    onEnd(toString());
+    onEnd(enrich(stream, report));
   }
 
   function forget(stream) {
@@ -119,13 +122,16 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
    * as the page is left: then call until there is none.
    */
   function body(now, blindly) {
-    // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
     for (const stream of streams)
+      // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
       if (!stream.read && now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);
+      // Some clients stop at the end marker: they neither read on nor cancel.
+      else if (stream.read > 1 && now - stream.read > DELAY_MS && /"complete"/.test(watcher.report(stream.key)))
+        end(stream, stream.read, ends.CANCELLED);
     if (!blindly && next() > now) return;
     return outbox.body(blindly, (add) => {
       for (const stream of streams)
-        if (stream.due <= now && add(enrich(stream, watcher.report(stream.key)))) stream.due = now + INTERIM_MS;
+        if (stream.due <= now && add(enrich(stream, watcher.report(stream.key), true))) stream.due = now + INTERIM_MS;
     });
   }
 }

@@ -6,9 +6,10 @@
 
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 
-const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
+/** Content types of streams. */
+export const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
 // In JSON a quote inside a string is escaped: this matches a key of the request, never its text.
-const ASKS = /"stream"\s*:\s*true/;
+export const ASKS = /"stream"\s*:\s*true/;
 
 /**
  * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. Once it has

@@ -17,7 +17,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Traps on a field that is no string, which the facade does not let through. What it reads stays
+    /// Traps on a field that is no string: the facade then goes on with chunks only. What it reads stays
     /// as long as the module, which serves one session: reports borrow it.
     pub(crate) fn decode(options: &JsValue) -> Self {
         // Field by field: for a whole struct the decoder keeps a hash map of field names, and with it

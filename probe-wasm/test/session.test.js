@@ -7,14 +7,13 @@ import { test } from "node:test";
 import { createChunkWatcher } from "../js/chunks.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../js/moments.js";
 import { createSession } from "../js/session.js";
-import { PAGE_GONE, UNSEEN } from "../js/ends.js";
+import { CANCELLED as CANCELLED_END, PAGE_GONE, UNSEEN } from "../js/ends.js";
 
 const BYTES = new Uint8Array(5);
 
 /** A page's session, and the reports that its callbacks got. */
-function watched(enrich) {
+function watched(enrich, watcher = createChunkWatcher({ useCase: "chat", release: "1.2" })) {
   const ends = [];
-  const watcher = createChunkWatcher({ useCase: "chat", release: "1.2" });
   const session = createSession(watcher, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);
   return { session, ends };
 }
@@ -181,4 +180,40 @@ test("what is known only after the end goes into the report that is sent", () =>
   phases = { wait_ms: 5 };
   const [sent] = reports(session.body(1200));
   assert.deepEqual([ends[0].url, ends[0].phases, sent.url, sent.phases], ["/a", undefined, "/a", { wait_ms: 5 }]);
+});
+
+test("what is kept back goes to the page and not to the collector, open or ended", () => {
+  const { session, ends } = watched((stream, json, goes) => (goes ? "" : json));
+  open(session);
+  session.take(open(session), CLOSED, undefined, 200);
+  assert.equal(ends.length, 1);
+  assert.equal(session.body(20_000), undefined);
+  assert.equal(session.next(), 35_000, "the open one is asked about again later");
+});
+
+test("what is changed on its way out goes as it was changed", () => {
+  const { session } = watched((stream, json, goes) => JSON.stringify({ ...JSON.parse(json), page: goes && "edited" }));
+  session.take(open(session), CLOSED, undefined, 200);
+  const [{ page, use_case }] = reports(session.body(20_000));
+  assert.deepEqual([page, use_case], ["edited", "chat"]);
+});
+
+test("a client that stops at the end marker, without a cancel, has read its stream to the end", () => {
+  const chunks = createChunkWatcher({});
+  const told = [];
+  const watcher = {
+    ...chunks,
+    report: (key) => chunks.report(key).replace('"abandoned"', '"complete"'),
+    end: (...how) => told.push(how),
+  };
+  const { session, ends } = watched(undefined, watcher);
+  const stream = open(session);
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, READ);
+  session.body(15_100);
+  assert.equal(ends.length, 0, "it waits for more");
+  session.answered(204, 0, 15_100, 0.5);
+  session.take(stream, CHUNK, BYTES, 15_200);
+  session.body(30_100);
+  assert.deepEqual(told, [[1, 15_200, CANCELLED_END]], "at the time of what it read last");
 });

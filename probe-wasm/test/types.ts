@@ -10,6 +10,10 @@ probe.onStreamEnd((report) => report.outcome === "complete" && report.gaps?.coun
 probe.use(eventSource(), xhr({ isStream: (url) => url.endsWith("/chat") })).use(webSocket({ isStream: () => true }));
 const unwatch: (() => void) | undefined = probe.use(paint(), phases()).watchOutput?.(document.body);
 const watched: typeof fetch = probe.wrapFetch(fetch);
+start({ collector: "", site: "", sampleRate: 0.1, consent: "wait", respectSignals: false, wasmIntegrity: "sha256-x" });
+start({ collector: "", site: "", beforeSend: (report) => (report.page?.route === "/admin" ? null : report) });
+probe.consent(true);
+const shown: StreamReport | null | undefined = probe.lastReport;
 const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
 
@@ -17,7 +21,9 @@ window.llmRum?.probe?.stop();
 start({ collector: "https://rum.example" });
 // @ts-expect-error a page has sockets for other things, too
 webSocket();
+// @ts-expect-error what waits for an answer is said in words
+start({ collector: "", site: "", consent: true });
 // @ts-expect-error no such outcome
 probe.onStreamEnd(({ outcome }) => outcome === "finished");
 
-export { flushed, stop, unwatch, watched };
+export { flushed, shown, stop, unwatch, watched };

@@ -231,6 +231,7 @@ export interface StreamReport {
   server?: ServerTiming | null;
   page?: Record<string, string | null> | null;
   clock_resolution_ms?: number | null;
+  sample_rate?: number | null;
   dropped?: Record<string, number> | null;
   received_ms: number;
 }

@@ -39,6 +39,7 @@ function what(report: StreamReport): FieldGroup {
       { name: "answer id", text: report.response_id ?? null },
       { name: "seen", text: report.observed === "chunks" ? "chunks only" : "events" },
       { name: "revision", text: String(report.rev ?? 0) },
+      ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of pages` }] : []),
     ],
   };
 }

@@ -260,8 +260,13 @@ const WASM_OPT: [&str; 20] = [
     "--dealign",
 ];
 
-const TERSER: [&str; 5] =
-    ["--compress", "passes=3,unsafe_arrows,toplevel,keep_fargs=false", "--mangle", "--ecma", "2022"];
+const TERSER: [&str; 5] = [
+    "--compress",
+    "passes=3,unsafe_arrows,toplevel,keep_fargs=false,sequences=false",
+    "--mangle",
+    "--ecma",
+    "2022",
+];
 
 const MEASURE: &str = "const zlib = require('node:zlib');
 const bytes = require('node:fs').readFileSync(process.argv[1]);

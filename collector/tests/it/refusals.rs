@@ -77,6 +77,8 @@ async fn a_field_that_cannot_be_is_named() {
         ("output_tokens", json!(u64::MAX)),
         ("status", json!(99)),
         ("status", json!(70_000)),
+        ("sample_rate", json!(0)),
+        ("sample_rate", json!(5)),
         ("model", json!(long)),
         ("model", json!("two\nlines")),
         ("model", json!("\u{202e}reversed")),
