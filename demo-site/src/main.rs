@@ -48,6 +48,9 @@ struct ServeArgs {
     /// Key for the upstream, sent as a bearer token and as `x-api-key`.
     #[arg(long, env = "LLM_RUM_UPSTREAM_KEY", hide_env_values = true)]
     upstream_key: Option<String>,
+    /// Give the same answers, in the order of the requests, each time that it is started with this number.
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
 #[derive(Args)]
@@ -91,7 +94,7 @@ async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let page = Page::new(&args.collector, &args.site, &args.model)?;
     let key = args.upstream_key.as_deref();
     let upstream = args.upstream.map(|base| Upstream::new(&base, key)).transpose()?;
-    let site = Site { log: Arc::new(Log::new()), seed: seed()?, upstream, page };
+    let site = Site { log: Arc::new(Log::new()), seed: args.seed.map_or_else(seed, Ok)?, upstream, page };
     let listener =
         TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     println!("demo site listening on http://{}", listener.local_addr()?);

@@ -51,7 +51,7 @@ function createProbe(options) {
   const { sampleRate, beforeSend = (report) => report } = options;
 
   // A stub has patched the page already, and is to be listened to.
-  const page = patchFetch || window.__llmRum ? window : { fetch: window.fetch };
+  const page = patchFetch || window.__llmRum ? window : { fetch };
   const tap = installTap(page);
   const sender = createSender(collector, site, tap.native);
   const [onFirstToken, tellFirst] = createChannel();
@@ -103,11 +103,9 @@ function createProbe(options) {
     },
     consent(given) {
       consented = given;
-      if (given) pump();
-      else {
-        silence();
-        stop();
-      }
+      if (given) return void pump();
+      silence();
+      stop();
     },
     async flush() {
       if (tap.held.length) await load();
@@ -175,11 +173,10 @@ function createProbe(options) {
 
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
   function enrich(stream, json, goes) {
-    const report = { ...JSON.parse(json), sample_rate: sampleRate && +sampleRate };
+    let report = { ...JSON.parse(json), sample_rate: sampleRate && +sampleRate };
     for (const { add } of extensions) add?.(report, stream);
-    if (!goes) return JSON.stringify(report);
-    last = attempt(() => beforeSend(report));
-    return last ? JSON.stringify(last) : "";
+    if (goes) last = report = attempt(() => beforeSend(report));
+    return report ? JSON.stringify(report) : "";
   }
 
   function setTimer() {

@@ -1,13 +1,20 @@
-//! A page of somebody's app: its head and its policy come in, a server of its own hands it out.
+//! A page of somebody's app: its head and its policy come in, a server of its own hands it out, and answers
+//! it as the app's backend would.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use axum::Router;
+use axum::body::Body;
+use axum::extract;
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::response::Html;
-use axum::routing::get;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::stream;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -19,26 +26,51 @@ pub struct AppPage {
 }
 
 impl AppPage {
-    /// Serves it. What its policy has stopped is listed in `window.violations`; the probe's script and
-    /// Wasm lie beside it under `/own/`.
+    /// Serves it under `policy`, or under none. What the policy has stopped is listed in
+    /// `window.violations`, and scripts that were refused in `window.refused`. Beside it lie the probe's
+    /// files under `/own/`, the recipes' script under `/recipes/`, and under `/recorded/NAME/api/chat` an
+    /// answer that was recorded.
     ///
     /// # Errors
-    /// When no port is free, or the probe has not been built.
+    /// When no port is free.
     pub async fn serve(head: &str, policy: &str) -> Result<Self> {
-        let html =
-            format!("<!doctype html><html><head><script src=\"/first.js\"></script>{head}</head></html>");
+        let html = format!(
+            "<!doctype html><html><head><script src=\"/first.js\"></script>{head}</head><body></body></html>"
+        );
         let policy = policy.to_owned();
-        let page = move || async move { ([(CONTENT_SECURITY_POLICY, policy)], Html(html)) };
-        let own = |name, kind| -> Result<_> {
-            let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe-wasm/dist").join(name);
-            let content = std::fs::read(dist)?;
-            Ok(get(async move || ([(CONTENT_TYPE, kind)], content)))
+        let page = move || async move {
+            let html = Html(html);
+            if policy.is_empty() {
+                html.into_response()
+            } else {
+                ([(CONTENT_SECURITY_POLICY, policy)], html).into_response()
+            }
         };
-        let router = Router::new()
-            .route("/", get(page))
+        Self::listen(Self::routes().route("/", get(page))).await
+    }
+
+    /// Serves an app that a bundler has built into `folder`.
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub async fn serve_built(folder: &Path) -> Result<Self> {
+        let folder = folder.to_owned();
+        let index = folder.join("index.html");
+        let page = async move || std::fs::read_to_string(index).map(Html).map_err(|_| StatusCode::NOT_FOUND);
+        let asset =
+            async move |extract::Path(file): extract::Path<String>| answer(&folder.join("assets").join(file));
+        Self::listen(Self::routes().route("/", get(page)).route("/assets/{file}", get(asset))).await
+    }
+
+    fn routes() -> Router {
+        Router::new()
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
-            .route("/own/llm-rum.js", own("llm-rum.js", "text/javascript")?)
-            .route("/own/llm-rum.wasm", own("llm-rum.wasm", "application/wasm")?);
+            .route("/own/{file}", get(async |file| built("probe-wasm/dist", file)))
+            .route("/recipes/{file}", get(async |file| built("docs/recipes/dist", file)))
+            .route("/recorded/{name}/api/chat", post(recorded))
+    }
+
+    async fn listen(router: Router) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(async move {
@@ -54,6 +86,54 @@ impl Drop for AppPage {
         self.serving.abort();
     }
 }
+
+/// All bytes of an answer that was recorded read by read.
+///
+/// # Errors
+/// When there is no such recording.
+pub fn recording(name: &str) -> Result<Vec<String>> {
+    let path = root().join("tests/fixtures/streams").join(name).with_extension("jsonl");
+    let rows = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut reads = Vec::new();
+    for row in rows.lines() {
+        let row: Value = serde_json::from_str(row)?;
+        reads.extend(row["text"].as_str().map(str::to_owned));
+    }
+    Ok(reads)
+}
+
+async fn recorded(extract::Path(name): extract::Path<String>) -> Response {
+    let Ok(reads) = recording(&name) else { return StatusCode::NOT_FOUND.into_response() };
+    // A pause between two, so that they come as two.
+    let body = stream::unfold(reads.into_iter(), async |mut reads| {
+        let read = reads.next()?;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Some((anyhow::Ok(read), reads))
+    });
+    let kind = [(CONTENT_TYPE, "text/event-stream"), (EXTENSION, "v1")];
+    (kind, Body::from_stream(body)).into_response()
+}
+
+fn built(folder: &str, extract::Path(file): extract::Path<String>) -> Response {
+    answer(&root().join(folder).join(file))
+}
+
+fn answer(file: &Path) -> Response {
+    let wasm = file.extension().is_some_and(|extension| extension == "wasm");
+    let kind = if wasm { "application/wasm" } else { "text/javascript" };
+    match std::fs::read(file) {
+        Ok(content) => ([(CONTENT_TYPE, kind)], content).into_response(),
+        Err(_) => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// What the AI SDK's server helper adds.
+const EXTENSION: axum::http::HeaderName =
+    axum::http::HeaderName::from_static("x-vercel-ai-ui-message-stream");
 
 /// Before everything else in the page.
 const FIRST: &str = "

@@ -11,7 +11,7 @@ mod engine;
 mod process;
 mod world;
 
-pub use app_page::AppPage;
+pub use app_page::{AppPage, recording};
 pub use browser::Browser;
 pub use clickhouse::ClickHouse;
 pub use conformance::{ConformanceServer, Row, Table, conformance};

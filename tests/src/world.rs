@@ -185,8 +185,17 @@ impl DemoSite {
     /// # Errors
     /// When it does not start.
     pub async fn start(collector: &str) -> Result<Self> {
+        Self::start_with(collector, &[]).await
+    }
+
+    /// Starts one with more arguments.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn start_with(collector: &str, arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(binary("demo-site"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--collector", collector, "--site", "demo"]);
+        command.args(arguments);
         let (server, url) = Server::start(command, said_address).await?;
         Ok(Self { _server: server, url, http: reqwest::Client::new() })
     }

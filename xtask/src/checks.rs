@@ -36,6 +36,11 @@ pub(crate) fn test(root: &Path) -> Result<()> {
             checks.stage(&format!("{folder}: tests"), || tools::npm_script(&root.join(folder), "test"));
         }
         checks.stage("size budgets", || size::hold_budgets(root));
+        checks.stage("recipes", || {
+            let recipes = root.join("docs/recipes");
+            tools::npm_packages(&recipes)?;
+            tools::npm_script(&recipes, "build")
+        });
         checks.tests(
             "journeys",
             cargo(

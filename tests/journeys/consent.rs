@@ -1,0 +1,176 @@
+//! What users and apps decide about reports: consent, signals, samples, and what goes out at all.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tests::{AppPage, Engine};
+
+use crate::{Stage, in_every_engine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_users_and_apps_decide_holds() -> Result<()> {
+    in_every_engine(decide).await
+}
+
+async fn decide(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    consent(&stage).await?;
+    refusal(&stage).await?;
+    signals(&stage).await?;
+    samples(&stage).await?;
+    editing(&stage).await?;
+    stage.browser.close().await
+}
+
+/// Held while the user has not been asked, and sent once there is consent.
+async fn consent(stage: &Stage) -> Result<()> {
+    let _page = open(stage, &tag(stage, "data-consent=wait")).await?;
+    let id = read(stage).await?;
+    stage.browser.run("await llmRum.probe.flush()", vec![]).await?;
+    ensure!(received(stage).await? == 0, "nothing was sent before consent");
+    stage.browser.run("llmRum.probe.consent(true)", vec![]).await?;
+    stage.collector.final_report(&id).await?;
+    Ok(())
+}
+
+/// What waited is dropped, and nothing is watched any more until the app starts again.
+async fn refusal(stage: &Stage) -> Result<()> {
+    let _page = open(stage, &tag(stage, "data-consent=wait")).await?;
+    let waited = read(stage).await?;
+    stage.browser.run("llmRum.probe.consent(false)", vec![]).await?;
+    idle(stage).await?;
+    stage.browser.run(START_AGAIN, vec![stage.collector.url.clone().into()]).await?;
+    stage.keep_reports().await?;
+    let later = read(stage).await?;
+    stage.collector.final_report(&later).await?;
+    let kept = stage.collector.get(&format!("/v1/streams/{waited}")).await;
+    ensure!(kept.is_err(), "a stream without consent was sent: {kept:?}");
+    Ok(())
+}
+
+/// A browser that asks not to be tracked is left alone, unless the app asks by itself.
+async fn signals(stage: &Stage) -> Result<()> {
+    let before = received(stage).await?;
+    for signal in ["globalPrivacyControl', { value: true }", "doNotTrack', { value: '1' }"] {
+        let signal = format!("<script>Object.defineProperty(navigator, '{signal})</script>");
+        let _page = open(stage, &format!("{signal}{}", tag(stage, ""))).await?;
+        idle(stage).await?;
+        let asked = tag(stage, "data-respect-signals=false");
+        let _page = open(stage, &format!("{signal}{asked}")).await?;
+        let id = read(stage).await?;
+        stage.collector.final_report(&id).await?;
+    }
+    ensure!(received(stage).await? >= before + 2, "the two that were asked");
+    Ok(())
+}
+
+/// Out of the sample nothing is watched; in it, reports say how large it is.
+async fn samples(stage: &Stage) -> Result<()> {
+    let _page = open(stage, &tag(stage, "data-sample-rate=0")).await?;
+    idle(stage).await?;
+    let _page = open(stage, &tag(stage, "data-sample-rate=1")).await?;
+    let id = read(stage).await?;
+    let report = stage.collector.final_report(&id).await?;
+    ensure!(report.sample_rate == Some(1.0), "{report:#?}");
+    Ok(())
+}
+
+/// `beforeSend` changes what goes out and keeps it back; `lastReport` shows what went.
+async fn editing(stage: &Stage) -> Result<()> {
+    let loaded = tag(stage, "").replace(" data-site=\"demo\"", "");
+    let _page = open_unwatched(stage, &loaded).await?;
+    stage.browser.run(START_EDITED, vec![stage.collector.url.clone().into()]).await?;
+    stage.keep_reports().await?;
+    let changed = read(stage).await?;
+    let report = stage.collector.final_report(&changed).await?;
+    ensure!(report.use_case.as_deref() == Some("edited") && report.page.is_none(), "{report:#?}");
+    let shown = stage.browser.run("return llmRum.probe.lastReport", vec![]).await?;
+    ensure!(
+        shown["id"] == *changed && shown["use_case"] == "edited" && shown.get("page").is_none(),
+        "{shown}"
+    );
+
+    for way in ["back", "fail"] {
+        stage.browser.run("window.way = args[0]", vec![way.into()]).await?;
+        let kept = read(stage).await?;
+        stage.browser.run("window.way = ''", vec![]).await?;
+        let sent = read(stage).await?;
+        stage.collector.final_report(&sent).await?;
+        let answer = stage.collector.get(&format!("/v1/streams/{kept}")).await;
+        ensure!(answer.is_err(), "{way}: what was kept back was sent: {answer:?}");
+    }
+    let faults = stage.browser.run("return llmRum.probe.faults", vec![]).await?;
+    ensure!(faults == 0, "a fault of the app's own function is its own: {faults}");
+    Ok(())
+}
+
+/// The probe is there, watches nothing, and has given the page its own fetch back.
+async fn idle(stage: &Stage) -> Result<()> {
+    let seen = stage.browser.run(IDLE, vec![completions(stage)]).await?;
+    ensure!(seen == json!({ "told": 0, "own": true, "tap": false }), "{seen}");
+    Ok(())
+}
+
+async fn open(stage: &Stage, head: &str) -> Result<AppPage> {
+    let page = open_unwatched(stage, head).await?;
+    stage.keep_reports().await?;
+    Ok(page)
+}
+
+async fn open_unwatched(stage: &Stage, head: &str) -> Result<AppPage> {
+    let page = AppPage::serve(head, "").await?;
+    stage.browser.page.goto(&page.url).await?;
+    Ok(page)
+}
+
+/// Reads one stream; gives back the id of its report.
+async fn read(stage: &Stage) -> Result<String> {
+    let id = stage.browser.run(READ, vec![completions(stage)]).await?;
+    Ok(serde_json::from_value(id)?)
+}
+
+fn tag(stage: &Stage, more: &str) -> String {
+    let collector = &stage.collector.url;
+    // The stub stands before it, as it has to go as well.
+    format!(
+        "<script src=\"{collector}/stub.js\"></script>\
+         <script src=\"{collector}/llm-rum.js\" data-site=\"demo\" {more}></script>"
+    )
+}
+
+fn completions(stage: &Stage) -> Value {
+    format!("{}/llm/normal/v1/chat/completions", stage.demo.url).into()
+}
+
+async fn received(stage: &Stage) -> Result<u64> {
+    let books = stage.collector.get("/v1/accounting").await?;
+    Ok(books["beacons"]["received"].as_u64().unwrap_or_default())
+}
+
+const READ: &str = "
+    const before = window.ended.length;
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    for (const reader = response.body.getReader(); !(await reader.read()).done; );
+    while (window.ended.length === before) await new Promise(resolve => setTimeout(resolve, 5));
+    return window.ended[before];";
+
+const IDLE: &str = "
+    const before = window.ended.length;
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const own = !Object.hasOwn(response, 'clone');
+    await response.text();
+    await llmRum.probe.flush();
+    return { told: window.ended.length - before, own, tap: window.__llmRum !== undefined };";
+
+const START_AGAIN: &str = "llmRum.probe = llmRum.start({ collector: args[0], site: 'demo' });";
+
+const START_EDITED: &str = "
+    window.way = '';
+    const beforeSend = report => {
+        if (window.way === 'back') return null;
+        if (window.way === 'fail') throw new Error('of the app');
+        delete report.page;
+        return { ...report, use_case: 'edited' };
+    };
+    llmRum.probe = llmRum.start({ collector: args[0], site: 'demo', beforeSend });";
