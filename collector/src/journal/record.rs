@@ -95,7 +95,7 @@ fields! { StreamReport: (id)
     17 first_byte_ms, 18 first_event_ms, 19 ttft_ms, 20 ttfv_ms, 21 ttfp_ms, 22 e2e_ms, 23 close_ms,
     24 chunks, 25 events, 26 deltas, 27 bytes, 28 input_tokens, 29 output_tokens, 30 reasoning_tokens,
     31 cached_tokens, 32 tpot_ms, 33 longest_gap_ms, 34 gaps, 35 stalls, 36 defects, 37 phases, 38 server,
-    39 page, 40 clock_resolution_ms, 41 dropped, 42 around,
+    39 page, 40 clock_resolution_ms, 41 dropped, 42 around, 43 sample_rate,
 }
 
 fields! { Phases: 1 dns_ms, 2 connect_ms, 3 tls_ms, 4 wait_ms, }
