@@ -22,6 +22,9 @@ macro_rules! defects {
                 match self { $(Self::$name => $word,)* }
             }
         }
+
+        /// The same words in the same order: as one text they are less to load than as many.
+        const WORDS: &str = concat!($($word, " ",)*);
     };
 }
 
@@ -114,6 +117,11 @@ impl Defects {
         Defect::ALL.iter().map(|&defect| (defect, self.get(defect))).filter(|&(_, count)| count > 0)
     }
 
+    /// The words of those that were seen, with how often.
+    pub fn words(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        WORDS.split_ascii_whitespace().zip(self.0).filter(|&(_, count)| count > 0)
+    }
+
     /// Whether none was seen.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -184,6 +192,13 @@ mod tests {
         let json = serde_json::to_string(&defects).unwrap();
         assert_eq!(json, r#"{"malformed":2,"stall":1}"#);
         assert_eq!(serde_json::from_str::<Defects>(&json).unwrap(), defects);
+    }
+
+    #[test]
+    fn each_defect_has_its_word() {
+        let mut defects = Defects::default();
+        Defect::ALL.iter().for_each(|&defect| defects.add(defect));
+        assert!(defects.words().map(|(word, _)| word).eq(Defect::ALL.iter().map(|defect| defect.as_str())));
     }
 
     #[test]

@@ -7,6 +7,8 @@ mod sse;
 mod text;
 mod values;
 
+use crate::utf8::is_utf8;
+
 use find::find;
 pub use ndjson::Ndjson;
 pub use sse::Sse;
@@ -55,7 +57,7 @@ impl Event<'_> {
     /// Whether the data is UTF-8; a browser shows U+FFFD where it is not.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
-        self.data.is_ascii() || std::str::from_utf8(self.data).is_ok()
+        self.data.is_ascii() || is_utf8(self.data)
     }
 }
 
@@ -87,7 +89,7 @@ impl Framing {
     /// The framing that the content type alone names: server-sent events where it says nothing.
     #[must_use]
     pub fn named(content_type: &str) -> Self {
-        if LINES_TYPES.iter().any(|known| is_type(content_type, known)) {
+        if LINES_TYPES.split_ascii_whitespace().any(|known| is_type(content_type, known)) {
             Self::Ndjson(Ndjson::default())
         } else if is_events(content_type) {
             Self::Sse(Sse::default())
@@ -151,7 +153,7 @@ impl Framing {
 /// Server-sent events and web pages under a type that names neither; else what that type names.
 fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
     let mut undecided = false;
-    for known in LINE_STARTS {
+    for known in LINE_STARTS.split_ascii_whitespace().map(str::as_bytes) {
         if text.starts_with(known) {
             return Some(Framing::Sse(Sse::default()));
         }
@@ -171,16 +173,16 @@ pub(crate) fn is_type(content_type: &str, known: &str) -> bool {
 }
 
 /// Types of bodies with one JSON value per line.
-const LINES_TYPES: [&str; 5] = [
-    "application/x-ndjson",
-    "application/ndjson",
-    "application/jsonl",
-    "application/stream+json",
-    "application/json-seq",
-];
+const LINES_TYPES: &str = "
+    application/x-ndjson
+    application/ndjson
+    application/jsonl
+    application/stream+json
+    application/json-seq
+";
 
 /// How the first line of server-sent events begins, or that of a web page.
-const LINE_STARTS: [&[u8]; 7] = [b":", b"data:", b"event:", b"id:", b"retry:", b"<!", b"<h"];
+const LINE_STARTS: &str = ": data: event: id: retry: <! <h";
 
 /// Blanks that may come first. More of them than that are no sign of anything.
 const MAX_START: usize = 64;

@@ -10,6 +10,7 @@
 //! with each of the words that the dialects know takes the page kilobytes to load.
 
 use crate::steps;
+use crate::utf8::{self, First};
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;
@@ -465,37 +466,38 @@ fn special_bytes(eight: u64) -> u64 {
 /// The text of a checked string, up to the cap and without control characters. What is cut off in
 /// the middle of a character, or is no UTF-8, ends it. `None` when that leaves nothing.
 pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
-    let mut name = Vec::new();
-    let mut rest = raw.iter();
-    while let Some(&byte) = rest.next() {
-        let code = if byte == b'\\' { escaped(&mut rest) } else { Err(byte) };
-        match code {
-            Err(byte) if byte >= b' ' => name.push(byte),
-            Ok(char) if char >= ' ' => name.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-            _ => {}
+    let (mut name, mut rest) = (String::new(), raw);
+    while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
+        if char == '\\' {
+            char = escaped(&mut rest);
         }
-        if name.len() >= MAX_NAME_BYTES {
+        if name.len() + char.len_utf8() > MAX_NAME_BYTES {
             break;
         }
+        if char >= ' ' {
+            name.push(char);
+        }
     }
-    name.truncate(MAX_NAME_BYTES);
-    let valid = str::from_utf8(&name).map_or_else(|error| error.valid_up_to(), str::len);
-    name.truncate(valid);
-    String::from_utf8(name).ok().filter(|name| !name.is_empty())
+    Some(name).filter(|name| !name.is_empty())
 }
 
-/// What stands behind a backslash: a character by its number, or a byte. Half of a surrogate pair
-/// names nothing, as nothing in a name needs one.
-fn escaped(rest: &mut std::slice::Iter<u8>) -> Result<char, u8> {
-    match rest.next() {
-        Some(b'u') => {
-            let digit = |hex: &u8| (*hex as char).to_digit(16).unwrap_or(0);
-            let code = rest.take(4).fold(0, |code, hex| code << 4 | digit(hex));
-            char::from_u32(code).ok_or(0)
-        }
-        Some(&byte @ (b'"' | b'\\' | b'/')) => Err(byte),
-        _ => Err(0),
+/// Takes what stands behind a backslash; a control character where that is one, or half of a
+/// surrogate pair: nothing in a name needs either.
+fn escaped(rest: &mut &[u8]) -> char {
+    let Some((&kind, mut more)) = rest.split_first() else {
+        return '\0';
+    };
+    let mut char = '\0';
+    if kind == b'u' {
+        let (digits, behind) = more.split_at(more.len().min(4));
+        let digit = |hex: &u8| (*hex as char).to_digit(16).unwrap_or(0);
+        let code = digits.iter().fold(0, |code, hex| code << 4 | digit(hex));
+        (char, more) = (char::from_u32(code).unwrap_or_default(), behind);
+    } else if matches!(kind, b'"' | b'\\' | b'/') {
+        char = kind.into();
     }
+    *rest = more;
+    char
 }
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);

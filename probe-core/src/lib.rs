@@ -22,6 +22,7 @@ mod steps;
 #[cfg(any(test, fuzzing))]
 pub mod targets;
 mod time;
+mod utf8;
 
 pub use meter::{End, Meter, Seen};
 pub use time::Timestamp;

@@ -18,7 +18,7 @@ macro_rules! members {
 /// The JSON of `report`, without what the facade (`observed`, `around`, `sample_rate`, `dropped`) and the
 /// collector (`site`) say.
 pub(crate) fn to_json(report: &StreamReport) -> String {
-    let mut json = Json(Vec::new());
+    let mut json = Json(String::new());
     json.object(members!(report =>
         v id rev open use_case dialect provider model response_model response_id status outcome
         finish_reason submit_delay_ms headers_ms first_byte_ms first_event_ms ttft_ms ttfv_ms ttfp_ms
@@ -26,7 +26,7 @@ pub(crate) fn to_json(report: &StreamReport) -> String {
         cached_tokens tpot_ms longest_gap_ms gaps stalls defects phases server page
         clock_resolution_ms
     ));
-    String::from_utf8(json.0).unwrap_or_default()
+    json.0
 }
 
 /// What a field holds. One that is absent, false or empty is left out.
@@ -92,33 +92,33 @@ impl From<&Option<ServerStart>> for Value<'_> {
     }
 }
 
-struct Json(Vec<u8>);
+struct Json(String);
 
 impl Json {
     fn object(&mut self, (names, values): (&str, &[Value])) {
-        self.raw(b"{");
-        for (name, value) in names.as_bytes().split(u8::is_ascii_whitespace).zip(values) {
+        self.raw("{");
+        for (name, value) in names.split_ascii_whitespace().zip(values) {
             let before = self.0.len();
             self.name(name);
             if !self.value(value) {
                 self.0.truncate(before);
             }
         }
-        self.raw(b"}");
+        self.raw("}");
     }
 
     /// False when there is nothing to write.
     fn value(&mut self, value: &Value) -> bool {
         match *value {
             Value::Flag(flag) => {
-                self.raw(b"true");
+                self.raw("true");
                 return flag;
             }
             Value::Count(&count) => self.integer(count.into()),
             Value::LongCount(&count) | Value::Tokens(&Some(count)) => self.integer(count),
             Value::Status(&Some(status)) => self.integer(status.into()),
-            Value::Name(text) => self.quoted(text.as_bytes()),
-            Value::Text(Some(text)) => self.quoted(text.as_bytes()),
+            Value::Name(text) => self.quoted(text),
+            Value::Text(Some(text)) => self.quoted(text),
             Value::Ms(&Some(ms)) => self.float(ms),
             Value::Gaps(Some(gaps)) => self.histogram(gaps),
             Value::Defects(defects) => return self.defects(defects),
@@ -140,101 +140,98 @@ impl Json {
 
     fn histogram(&mut self, gaps: &Histogram) {
         let (offset, counts) = gaps.dense();
-        self.raw(b"{\"scale\":");
+        self.raw("{\"scale\":");
         self.integer(SCALE.into());
-        self.name(b"offset");
+        self.name("offset");
         if offset < 0 {
-            self.raw(b"-");
+            self.raw("-");
         }
         self.integer(offset.unsigned_abs().into());
-        self.name(b"counts");
-        self.raw(b"[");
+        self.name("counts");
+        self.raw("[");
         for &count in counts {
             self.comma();
             self.integer(count);
         }
-        self.raw(b"]");
-        self.name(b"zero");
+        self.raw("]");
+        self.name("zero");
         self.integer(gaps.zero());
-        self.name(b"sum");
+        self.name("sum");
         self.float(gaps.sum());
-        self.raw(b"}");
+        self.raw("}");
     }
 
     fn defects(&mut self, defects: &Defects) -> bool {
-        self.raw(b"{");
+        self.raw("{");
         let empty = self.0.len();
-        for (defect, count) in defects.iter() {
-            self.name(defect.as_str().as_bytes());
+        for (word, count) in defects.words() {
+            self.name(word);
             self.integer(count.into());
         }
         let any = self.0.len() > empty;
-        self.raw(b"}");
+        self.raw("}");
         any
     }
 
-    fn name(&mut self, name: &[u8]) {
+    fn name(&mut self, name: &str) {
         self.comma();
         self.quoted(name);
-        self.raw(b":");
+        self.raw(":");
     }
 
     /// What stands before another member or element, unless it is the first.
     fn comma(&mut self) {
-        if !matches!(self.0.last(), Some(b'{' | b'[')) {
-            self.raw(b",");
+        if !matches!(self.0.as_bytes().last(), Some(b'{' | b'[')) {
+            self.raw(",");
         }
     }
 
-    fn raw(&mut self, text: &[u8]) {
-        self.0.extend_from_slice(text);
+    fn raw(&mut self, text: &str) {
+        self.0.push_str(text);
     }
 
-    fn integer(&mut self, mut value: u64) {
-        let mut digits = [0; 20];
-        let mut start = digits.len();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
+    fn integer(&mut self, value: u64) {
+        if value > 9 {
+            self.integer(value / 10);
         }
-        self.raw(&digits[start..]);
+        self.digit(value % 10);
+    }
+
+    fn digit(&mut self, digit: u64) {
+        self.0.push(char::from(b'0' + digit as u8));
     }
 
     fn float(&mut self, value: f64) {
         if value < 0.0 {
-            self.raw(b"-");
+            self.raw("-");
         }
         let thousandths = (value.abs() * 1000.0).round() as u64;
         self.integer(thousandths / 1000);
         let mut rest = thousandths % 1000;
         if rest > 0 {
-            self.raw(b".");
+            self.raw(".");
         }
         while rest > 0 {
-            self.0.push(b'0' + (rest / 100) as u8);
+            self.digit(rest / 100);
             rest = rest % 100 * 10;
         }
     }
 
-    fn quoted(&mut self, text: &[u8]) {
-        self.raw(b"\"");
-        for &byte in text {
-            match byte {
-                b'"' | b'\\' => self.0.push(b'\\'),
-                0..b' ' => {
-                    self.raw(if byte < 16 { b"\\u000" } else { b"\\u001" });
-                    self.0.push(b"0123456789abcdef"[usize::from(byte % 16)]);
+    fn quoted(&mut self, text: &str) {
+        self.raw("\"");
+        for char in text.chars() {
+            match char {
+                '"' | '\\' => self.raw("\\"),
+                '\0'..' ' => {
+                    self.raw(if char < '\x10' { "\\u000" } else { "\\u001" });
+                    self.0.extend(char::from_digit(char as u32 % 16, 16));
                     continue;
                 }
                 _ => {}
             }
-            self.0.push(byte);
+            self.0.push(char);
         }
-        self.raw(b"\"");
+        self.raw("\"");
     }
 }
 
@@ -298,13 +295,13 @@ mod tests {
     #[test]
     fn any_string_reads_back_as_it_was() {
         let text = (0..=0x2100).filter_map(char::from_u32).collect::<String>() + "\u{1f600}";
-        let quoted = written(|json| json.quoted(text.as_bytes()));
+        let quoted = written(|json| json.quoted(&text));
         assert_eq!(from_str::<Value>(&quoted).unwrap(), json!(text));
     }
 
     fn written(write: impl FnOnce(&mut Json)) -> String {
-        let mut json = Json(Vec::new());
+        let mut json = Json(String::new());
         write(&mut json);
-        String::from_utf8(json.0).unwrap()
+        json.0
     }
 }

@@ -69,8 +69,15 @@ pub(crate) fn member(object: &JsValue, name: &str) -> JsValue {
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default()
 }
 
-fn first(agent: &[u8], families: &[(&str, &'static str)]) -> Option<&'static str> {
-    families.iter().find(|(word, _)| has(agent, word)).map(|&(_, family)| family)
+fn first(agent: &[u8], families: &'static str) -> Option<&'static str> {
+    let mut words = families.split_ascii_whitespace();
+    while let Some(word) = words.next() {
+        let family = words.next();
+        if has(agent, word) {
+            return family;
+        }
+    }
+    None
 }
 
 // `str::contains` brings a search for long texts along, of 2 kB.
@@ -79,27 +86,29 @@ fn has(agent: &[u8], word: &str) -> bool {
     agent.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
-const BROWSERS: &[(&str, &str)] = &[
-    ("Edg", "edge"),
-    ("OPR/", "opera"),
-    ("SamsungBrowser", "samsung"),
-    ("Firefox", "firefox"),
-    ("FxiOS", "firefox"),
-    ("Chrom", "chrome"),
-    ("CriOS", "chrome"),
-    ("Safari", "safari"),
-    ("AppleWebKit", "webkit"),
-];
+/// Words, and the family that each is of. As pairs of pointers they would be three times as much to
+/// load.
+const BROWSERS: &str = "
+    Edg edge
+    OPR/ opera
+    SamsungBrowser samsung
+    Firefox firefox
+    FxiOS firefox
+    Chrom chrome
+    CriOS chrome
+    Safari safari
+    AppleWebKit webkit
+";
 
-const SYSTEMS: &[(&str, &str)] = &[
-    ("Android", "android"),
-    ("iPhone", "ios"),
-    ("iPod", "ios"),
-    ("Windows", "windows"),
-    ("Mac OS", "macos"),
-    ("CrOS", "chromeos"),
-    ("Linux", "linux"),
-];
+const SYSTEMS: &str = "
+    Android android
+    iPhone ios
+    iPod ios
+    Windows windows
+    Macintosh macos
+    CrOS chromeos
+    Linux linux
+";
 
 /// A path with every segment that may name a person or a thing replaced by `:id`.
 fn route(path: &str) -> String {
@@ -107,7 +116,8 @@ fn route(path: &str) -> String {
     let segments = path.as_bytes().split(|&byte| byte == b'/').filter(|segment| !segment.is_empty());
     for segment in segments.take(MAX_SEGMENTS) {
         route.push('/');
-        route.push_str(str::from_utf8(segment).ok().filter(|segment| is_word(segment)).unwrap_or(":id"));
+        let word = if is_word(segment) { segment } else { b":id" };
+        word.iter().for_each(|&byte| route.push(byte.into()));
     }
     if route.is_empty() {
         route.push('/');
@@ -116,9 +126,9 @@ fn route(path: &str) -> String {
 }
 
 /// A short word as in source code: small letters, with at most two digits, as in `v1`.
-fn is_word(segment: &str) -> bool {
-    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
-    let plain = segment.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.'));
+fn is_word(segment: &[u8]) -> bool {
+    let digits = segment.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let plain = segment.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.'));
     plain && digits <= 2 && digits < segment.len() && segment.len() <= MAX_WORD_BYTES
 }
 

@@ -3,6 +3,7 @@
 use std::mem;
 
 use super::{Frame, Pending};
+use crate::utf8::{self, First};
 
 /// A body of text. Feed it chunks in order with [`Text::next`].
 #[derive(Debug, Clone, Default)]
@@ -32,13 +33,13 @@ impl Text {
             rest = &joined;
         }
         let mut valid = true;
-        while let Err(error) = str::from_utf8(rest) {
-            rest = &rest[error.valid_up_to()..];
-            let Some(wrong) = error.error_len() else {
+        while let Some(first) = utf8::first(rest) {
+            if first == First::Cut {
                 self.cut = rest.to_vec();
                 break;
-            };
-            (valid, rest) = (false, &rest[wrong..]);
+            }
+            valid &= first != First::Broken;
+            utf8::take(&mut rest);
         }
         valid
     }
