@@ -109,7 +109,7 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "wasm", "--target", target])
         // Each constant by itself, so that `shrink` knows where it ends.
-        .args(["--", "-Clink-arg=--no-merge-data-segments"])
+        .args(["--", "-Clink-arg=--no-merge-data-segments", STACK])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
         .current_dir(root))?;
     let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
@@ -231,6 +231,11 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 5] = [
 /// Passes that copy code for speed, off; and one that joins it, on.
 const LLVM: &str =
     "-Cllvm-args=-disable-licm-promotion -Cllvm-args=-enable-pre=0 -Cllvm-args=-enable-gvn-sink";
+
+/// Nothing in the probe recurses further than a dialect's tables do. Behind a stack of the usual megabyte
+/// each address would be a byte longer, and each page's memory so much larger. Not a round number, as
+/// [`shrink`] takes every number in code that may be an address for one.
+const STACK: &str = "-Clink-arg=-zstack-size=98304";
 
 /// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
 /// what it may assume, and its passes, by what they measure to.
