@@ -2,9 +2,12 @@
 //! how the answer ended, and what the provider counted. Recognised from content, never from a URL.
 //!
 //! A dialect is a table in the language of [`shape`], read by the code here. A new one is a file of
-//! its own and a line in [`DIALECTS`].
+//! its own and a line in [`DIALECTS`]. While the crate is compiled, [`packer`] makes bytes of all tables;
+//! what reads them is [`packed`].
 
 mod generic;
+mod packed;
+mod packer;
 mod shape;
 
 pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
@@ -21,15 +24,17 @@ use crate::layout::{Layout, Repeated};
 use crate::server::{Clock, ServerClaims};
 
 use generic::FirstLook;
-use shape::{Act, Table, Tokens, walk};
-pub(crate) use shape::{Number, Reading, Shape, Take, Text, table, written_bytes};
+pub(crate) use packed::{KNOWN, Known, Timing};
+use packed::{TIMINGS, op};
+use shape::{Act, Table, Take, Tokens, table, walk};
+pub(crate) use shape::{Number, Reading, Shape, Text, written_bytes};
 
 macro_rules! dialects {
     ($($name:ident,)*) => {
         $(mod $name;)*
 
         /// Tried in this order on each event until one knows it.
-        pub(crate) static DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
+        const DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
     };
 }
 
@@ -95,7 +100,9 @@ impl Dialect {
         gives_reason: false,
         ends_by_closing: false,
     };
+}
 
+impl Known {
     /// Whether an event that looks like this is of this format.
     fn knows(&self, look: &FirstLook) -> bool {
         let kind = if self.named { look.name } else { look.kind };
@@ -112,7 +119,7 @@ impl Dialect {
 pub(crate) struct Facts {
     /// Filled in as the facts come: model, id, finish reason and defects here, times by the meter.
     pub(crate) report: StreamReport,
-    pub(crate) dialect: Option<&'static Dialect>,
+    pub(crate) dialect: Option<&'static Known>,
     /// Named only where the content proves it.
     pub(crate) provider: Option<&'static str>,
     /// Every answer in the stream has its finish reason.
@@ -237,7 +244,7 @@ impl Facts {
             // What is free in it would be taken for places in the last event.
             self.layout.begin();
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, &Take::In(COMMENT));
+            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | packed::COMMENT.0);
             if json.finish() && reading.has_numbers() {
                 self.server.settle_comment(&mut reading);
             }
@@ -252,7 +259,7 @@ impl Facts {
         whole.then(|| self.read(event))
     }
 
-    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Dialect> {
+    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
         let Some(look) = FirstLook::at(event) else {
             if matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
@@ -262,7 +269,7 @@ impl Facts {
             return None;
         };
         self.failed |= look.failed;
-        let dialect = DIALECTS.iter().copied().find(|dialect| dialect.knows(&look))?;
+        let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
         let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
         self.report.defects.set(Defect::Malformed, malformed);
         self.provider = dialect.provider;
@@ -271,7 +278,7 @@ impl Facts {
     }
 
     /// What the event means, now that it is read.
-    fn settle(&mut self, dialect: &Dialect, event: &mut Reading) -> Text {
+    fn settle(&mut self, dialect: &Known, event: &mut Reading) -> Text {
         let kind = if dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
         let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
@@ -297,9 +304,9 @@ impl Facts {
             self.layout.veto();
         }
         let text = event.said.kinds(act, &mut self.whole_bytes);
-        if let Some(clock) = dialect.clock {
-            self.settle_clock(clock, event);
-            self.server.settle_stamp(clock, event, text.any());
+        if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
+            self.settle_clock(timing, event);
+            self.server.settle_stamp(timing, event, text.any());
         }
         text
     }
@@ -318,9 +325,9 @@ impl Facts {
     }
 
     /// A server's own timing was read.
-    fn settle_clock(&mut self, clock: &'static Clock, timing: &mut Reading) {
-        if self.server.settle(clock, timing) && clock.is_provider {
-            self.provider = Some(clock.name);
+    fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
+        if self.server.settle(timing, said) && timing.is_provider {
+            self.provider = Some(timing.name);
         }
     }
 
@@ -359,7 +366,7 @@ impl Facts {
         let Some(name) = unescaped(reason) else {
             return false;
         };
-        self.failed |= FAILURES.iter().any(|(failure, ())| *failure == Word::of(reason));
+        self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
         self.report.finish_reason = Some(Cow::Owned(name));
         self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
         true
@@ -408,13 +415,13 @@ fn is_sentinel(data: &[u8]) -> bool {
 }
 
 /// Finish reasons that say that the answer broke off.
-const FAILURES: &Table<()> = table! {
-    "error" => (),
-    "ERROR" => (),
-    "failed" => (),
-    "abort" => (),
-    "TIMEOUT" => (),
-    "insufficient_system_resource" => (),
+const FAILURES: &Table<Act> = table! {
+    "error" => Act::FAIL,
+    "ERROR" => Act::FAIL,
+    "failed" => Act::FAIL,
+    "abort" => Act::FAIL,
+    "TIMEOUT" => Act::FAIL,
+    "insufficient_system_resource" => Act::FAIL,
 };
 
 /// The finer counts, which every OpenAI format puts into objects of their own.
@@ -425,7 +432,7 @@ const DETAILS: &Shape = table! {
 
 /// llama.cpp's own timing, in whatever dialect it answers. Its prompt time begins when a slot takes
 /// the request up: the wait for one is not in it.
-static LLAMA_CPP: Clock = Clock {
+const LLAMA_CPP: Clock = Clock {
     name: "llama_cpp",
     starts_from: ServerStart::Prefill,
     // While it is still busy with the prompt, it has times too.
@@ -440,7 +447,7 @@ static LLAMA_CPP: Clock = Clock {
 
 /// vLLM's own timing, where it was started with `--enable-per-request-metrics`. Its first token
 /// counts from when the request was scheduled, and the wait for that stands beside it.
-static VLLM: Clock = Clock {
+const VLLM: Clock = Clock {
     name: "vllm",
     starts_from: ServerStart::Scheduled,
     shape: table! {

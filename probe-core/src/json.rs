@@ -39,6 +39,15 @@ impl Word {
         Self::end(hash, last, rest.len())
     }
 
+    pub(crate) const fn from_bytes([a, b, c]: [u8; 3]) -> Self {
+        Self(u32::from_le_bytes([a, b, c, 0]))
+    }
+
+    pub(crate) const fn to_bytes(self) -> [u8; 3] {
+        let [a, b, c, _] = self.0.to_le_bytes();
+        [a, b, c]
+    }
+
     /// Takes in the last bytes, of which there are at most seven.
     const fn end(hash: u64, last: u64, len: usize) -> Self {
         Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use beacon::{ServerStart, ServerTiming};
 
-use crate::dialect::{Number, Reading, Shape};
+use crate::dialect::{Number, Reading, Shape, Timing};
 use crate::time::whole_micros;
 
 /// How an engine tells its own timing.
@@ -16,8 +16,7 @@ pub(crate) struct Clock {
     pub(crate) is_provider: bool,
     /// From when its time to first token counts, where it does not tell the wait before that.
     pub(crate) starts_from: ServerStart,
-    /// Its unit of time, in milliseconds.
-    pub(crate) unit_ms: f64,
+    pub(crate) unit: Unit,
     /// Without this number, or when it is zero, the others mean nothing yet.
     pub(crate) needs: Number,
     /// Where the numbers stand, unless it is the event itself that has them.
@@ -30,10 +29,28 @@ impl Clock {
         name: "",
         is_provider: true,
         starts_from: ServerStart::Arrival,
-        unit_ms: 1.0,
+        unit: Unit::Millisecond,
         needs: Number::Prompt,
         shape: &[],
     };
+}
+
+/// What a server counts its time in.
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Nanosecond,
+    Millisecond,
+    Second,
+}
+
+impl Unit {
+    fn ms(self) -> f64 {
+        match self {
+            Self::Nanosecond => 1e-6,
+            Self::Millisecond => 1.0,
+            Self::Second => 1e3,
+        }
+    }
 }
 
 /// Every claim that one stream carried.
@@ -67,19 +84,20 @@ impl ServerClaims {
     }
 
     /// An engine's own timing. False if it does not say enough for a claim.
-    pub(crate) fn settle(&mut self, clock: &'static Clock, timing: &mut Reading) -> bool {
-        let claims = timing.is_positive(clock.needs);
-        let mut take = |number| timing.take(number).map(|time| time * clock.unit_ms);
+    pub(crate) fn settle(&mut self, timing: &Timing, said: &mut Reading) -> bool {
+        let claims = said.is_positive(timing.needs);
+        let unit_ms = timing.unit.ms();
+        let mut take = |number| said.take(number).map(|time| time * unit_ms);
         let queue_ms = take(Number::Queue);
         let waited_ms = queue_ms.unwrap_or(0.0) + take(Number::Load).unwrap_or(0.0);
         let claim = Claim {
-            source: clock.name,
+            source: timing.name,
             // With the wait before it, any time counts from the request's arrival.
-            starts_from: if queue_ms.is_some() { ServerStart::Arrival } else { clock.starts_from },
+            starts_from: if queue_ms.is_some() { ServerStart::Arrival } else { timing.starts_from },
             queue_ms: queue_ms.map(whole_micros),
             ttft_ms: Some(whole_micros(waited_ms + take(Number::Prompt).unwrap_or(0.0))),
             generation_ms: take(Number::Generation).map(whole_micros),
-            output_tokens: timing.take_count(Number::Generated),
+            output_tokens: said.take_count(Number::Generated),
         };
         if claims {
             self.in_band = Some(claim);
@@ -88,14 +106,14 @@ impl ServerClaims {
     }
 
     /// The time that the server stamped an event with, which has generated text or not.
-    pub(crate) fn settle_stamp(&mut self, clock: &'static Clock, event: &mut Reading, text: bool) {
+    pub(crate) fn settle_stamp(&mut self, timing: &Timing, event: &mut Reading, text: bool) {
         let Some(stamp_ms) = event.take(Number::Stamp) else {
             return;
         };
         let begun_ms = *self.begun_ms.get_or_insert(stamp_ms);
         if text {
             let since_ms = whole_micros((stamp_ms - begun_ms).max(0.0));
-            let claim = self.in_band.get_or_insert(Claim::new(clock.name, clock.starts_from));
+            let claim = self.in_band.get_or_insert(Claim::new(timing.name, timing.starts_from));
             let ttft_ms = *claim.ttft_ms.get_or_insert(since_ms);
             claim.generation_ms = Some(whole_micros((since_ms - ttft_ms).max(0.0)));
         }

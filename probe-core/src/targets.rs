@@ -5,7 +5,7 @@ use std::fmt;
 
 use beacon::{Defect, StreamReport};
 
-use crate::dialect::{DIALECTS, Dialect, Facts, GENERIC, Text};
+use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
 use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
 use crate::steps;
@@ -80,7 +80,7 @@ pub const FACTS: usize = 16 + Defect::ALL.len();
 
 /// The names of all dialects; first what is none of them.
 pub fn dialect_names() -> impl Iterator<Item = &'static str> {
-    std::iter::once(GENERIC).chain(DIALECTS.iter().map(|dialect| dialect.name))
+    std::iter::once(GENERIC).chain(KNOWN.iter().map(|dialect| dialect.name))
 }
 
 /// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
@@ -233,7 +233,7 @@ struct Told {
 /// Reads all events of a body.
 fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
     let mut told = Told { facts: Facts::new(StreamReport::new("")), texts: Vec::new() };
-    told.facts.dialect = DIALECTS.iter().copied().find(|dialect| dialect.name.as_bytes() == name);
+    told.facts.dialect = KNOWN.iter().find(|dialect| dialect.name.as_bytes() == name);
     let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
     each_frame(&mut framing, body, |frame| match frame {
         Frame::Event(event) => {
@@ -249,8 +249,7 @@ fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
 impl Told {
     fn reached(&self) -> Reached {
         let Facts { report, usage, .. } = &self.facts;
-        let is_known =
-            |known: &&Dialect| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
+        let is_known = |known: &Known| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
         let shown = |kind| self.texts.iter().any(|text| text.has(kind));
         let facts = [
             shown(Text::ANSWER),
@@ -274,7 +273,7 @@ impl Told {
         let facts: [bool; FACTS - Defect::ALL.len()] = facts;
         let bits = facts.into_iter().chain(defects).enumerate();
         Reached {
-            dialect: DIALECTS.iter().position(is_known).map_or(0, |place| place + 1),
+            dialect: KNOWN.iter().position(is_known).map_or(0, |place| place + 1),
             facts: bits.fold(0, |all, (bit, is_told)| all | u64::from(is_told) << bit),
         }
     }

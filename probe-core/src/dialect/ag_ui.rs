@@ -7,7 +7,7 @@ use super::Dialect;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::server::Clock;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "ag_ui",
     kinds: table! {
         "RUN_STARTED" => Act::BEGIN,

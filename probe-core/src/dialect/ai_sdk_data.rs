@@ -4,7 +4,7 @@
 use super::Dialect;
 use super::shape::{Act, Shape, Take, Text, Tokens, table};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",
     kinds: table! {
         "f" => Act::NOTHING,

@@ -5,7 +5,7 @@ use super::Dialect;
 use super::shape::{Act, Take, Text, table};
 use crate::json::Word;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_ui",
     kinds: table! {
         "start" => Act::BEGIN.and(Act::COMMON),

@@ -4,7 +4,7 @@
 use super::shape::{Act, Shape, Take, Text, Tokens, table};
 use super::Dialect;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
     kinds: table! {
         "content_block_delta" => Act::NOTHING,

@@ -5,7 +5,7 @@ use super::Dialect;
 use super::shape::{Act, Take, Text, table};
 use crate::json::Word;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "chat_ui",
     kinds: table! {
         "status" => Act::COMMON,

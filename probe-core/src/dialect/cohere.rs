@@ -3,7 +3,7 @@
 use super::Dialect;
 use super::shape::{Act, Shape, Take, Text, Tokens, table};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",
     provider: Some("cohere"),
     kinds: table! {

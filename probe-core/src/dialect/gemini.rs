@@ -5,7 +5,7 @@ use super::Dialect;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::json::Word;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini",
     signs: &[(CANDIDATES, CANDIDATES), (PROMPT_FEEDBACK, PROMPT_FEEDBACK)],
     shape: table! {

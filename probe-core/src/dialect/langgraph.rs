@@ -5,7 +5,7 @@
 use super::Dialect;
 use super::shape::{Act, Shape, Table, Take, Text, Tokens, table};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",
     kinds: table! {
         "messages" => Act::NOTHING,
@@ -16,7 +16,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     named: true,
     shape: table! {
         "type" => Take::Says(OTHERS),
-        "content" => Take::TextOrIn(Text::ANSWER, BLOCK),
+        "content" => Take::AnswerOrIn(BLOCK),
         "tool_call_chunks" => Take::In(table! { "args" => Take::Text(Text::TOOL) }),
         "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(Text::REASONING) }),
         "response_metadata" => Take::In(RESPONSE),

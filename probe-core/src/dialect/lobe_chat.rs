@@ -9,7 +9,7 @@ use super::shape::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 use crate::server::Clock;
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "lobe_chat",
     kinds: table! {
         "text" => Act::text(Text::ANSWER).and(Act::COMMON),

@@ -5,7 +5,7 @@ use super::Dialect;
 use super::openai_chat::PARTS;
 use super::shape::{Act, Shape, Take, Text, Tokens, table};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",
     provider: Some("mistral_ai"),
     kinds: table! {
@@ -20,7 +20,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         "type" => Take::Kind,
         "conversation_id" => Take::Id,
         "model" => Take::Model,
-        "content" => Take::TextOrIn(Text::ANSWER, PARTS),
+        "content" => Take::AnswerOrIn(PARTS),
         "arguments" => Take::Text(Text::TOOL),
         "usage" => Take::In(USAGE),
     },

@@ -6,10 +6,10 @@ use beacon::ServerStart;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::Dialect;
 use crate::json::Word;
-use crate::server::Clock;
+use crate::server::{Clock, Unit};
 
 /// `done` ends it, with a reason only since 2024.
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "ollama",
     provider: Some("ollama"),
     signs: &[(Word::of(b"done"), Word::of(b"created_at"))],
@@ -31,7 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         name: "ollama",
         // Loading includes the wait for a free runner, and is followed by the prompt.
         starts_from: ServerStart::Arrival,
-        unit_ms: 1e-6,
+        unit: Unit::Nanosecond,
         // It leaves out what is zero, which loading never is.
         needs: Number::Load,
         ..Clock::PLAIN

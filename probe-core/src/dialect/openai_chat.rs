@@ -6,9 +6,9 @@ use beacon::ServerStart;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 use crate::json::Word;
-use crate::server::Clock;
+use crate::server::{Clock, Unit};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",
     signs: &[(CHOICES, CHOICES)],
     shape: EVENT,
@@ -28,7 +28,7 @@ pub(super) const EVENT: &Shape = table! {
     "timings" => Take::Clock(&LLAMA_CPP),
     "metrics" => Take::Clock(&VLLM),
     "x_groq" => Take::In(table! {
-        "id" => Take::Proves("groq"),
+        "id" => Take::Proves(&GROQ),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
     }),
@@ -45,7 +45,7 @@ const CHOICE: &Shape = table! {
 };
 
 const DELTA: &Shape = table! {
-    "content" => Take::TextOrIn(Text::ANSWER, PARTS),
+    "content" => Take::AnswerOrIn(PARTS),
     "reasoning_content" => Take::Text(Text::REASONING),
     "reasoning" => Take::Text(Text::REASONING),
     "reasoning_details" => Take::In(THOUGHTS),
@@ -83,10 +83,10 @@ const USAGE: &Shape = table! {
 };
 
 /// Groq's times stand among its counts, in seconds.
-pub(super) static GROQ: Clock =
-    Clock { name: "groq", starts_from: ServerStart::Scheduled, unit_ms: 1e3, ..Clock::PLAIN };
+pub(super) const GROQ: Clock =
+    Clock { name: "groq", starts_from: ServerStart::Scheduled, unit: Unit::Second, ..Clock::PLAIN };
 
-static CEREBRAS: Clock = Clock {
+const CEREBRAS: Clock = Clock {
     name: "cerebras",
     shape: table! {
         "queue_time" => Take::Number(Number::Queue),

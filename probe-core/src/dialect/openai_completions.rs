@@ -3,7 +3,7 @@
 use super::shape::{Act, table};
 use super::{Dialect, openai_chat};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_completions",
     kinds: table! { "text_completion" => Act::NOTHING },
     shape: openai_chat::EVENT,

@@ -4,7 +4,7 @@
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_responses",
     kinds: table! {
         "response.output_text.delta" => Act::text(Text::ANSWER),

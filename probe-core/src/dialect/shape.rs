@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::mem;
 
+use super::packed::{Rows, TIMINGS, op};
 use super::{Facts, Usage};
 use crate::json::{Json, Word, whole};
 use crate::layout::Free;
@@ -30,8 +31,8 @@ pub(crate) type Shape = Table<Take>;
 pub(crate) enum Take {
     /// Generated text of this kind, if it is a string with anything in it.
     Text(Text),
-    /// The same, or an object or list to look into.
-    TextOrIn(Text, &'static Shape),
+    /// An answer, or an object or list to look into.
+    AnswerOrIn(&'static Shape),
     /// Generated content of this kind that is no string.
     Thing(Text),
     /// Look into it.
@@ -58,10 +59,8 @@ pub(crate) enum Take {
     If(Act),
     /// A word that means one of these.
     Says(&'static Table<Act>),
-    /// Its presence proves who the provider is.
-    Proves(&'static str),
-    /// Nothing: no table has such a key.
-    Nothing,
+    /// Its presence proves that the provider is the one whose timing this is.
+    Proves(&'static Clock),
 }
 
 /// What a token count counts.
@@ -122,6 +121,10 @@ impl Text {
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
 }
 
 /// What a type of event, or a word in it, means. Several meanings are joined by [`Act::and`].
@@ -169,12 +172,18 @@ impl Act {
     }
 
     /// What `word` means by this table.
-    pub(super) fn of(word: &[u8], table: &Table<Self>) -> Option<Self> {
-        if table.is_empty() {
-            return None;
-        }
-        let word = Word::of(word);
-        table.iter().find(|(known, _)| *known == word).map(|&(_, act)| act)
+    pub(super) fn of(word: &[u8], acts: Rows) -> Option<Self> {
+        acts.find(Word::of(word)).map(Self)
+    }
+
+    pub(super) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The number of its bit, of which there must be one.
+    pub(super) const fn bit(self) -> u16 {
+        assert!(self.0.is_power_of_two());
+        self.0.trailing_zeros() as u16
     }
 }
 
@@ -237,7 +246,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the event itself.
-    pub(super) fn root(&mut self, facts: &mut Facts, json: &mut Json<'a>, shape: &Shape) {
+    pub(super) fn root(&mut self, facts: &mut Facts, json: &mut Json<'a>, shape: Rows) {
         if json.is_string() {
             self.bare = json.string().unwrap_or_default();
             self.add(Text::BY_TYPE, Some(self.bare));
@@ -284,61 +293,62 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads the next value.
-pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, take: &Take) {
-    match *take {
-        Take::TextOrIn(_, shape) if !json.is_string() => each(facts, reading, json, shape, false),
-        Take::Text(kind) | Take::TextOrIn(kind, _) => {
+/// Reads the next value, as a table means it.
+pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, meaning: u16) {
+    let (op, argument) = (meaning >> op::ARGUMENT_BITS, meaning & ((1 << op::ARGUMENT_BITS) - 1));
+    let at = usize::from(argument);
+    match op {
+        op::ANSWER_OR_IN if !json.is_string() => each(facts, reading, json, Rows(argument), false),
+        op::TEXT | op::ANSWER_OR_IN => {
+            let kind = if op == op::TEXT { Text(argument as u8) } else { Text::ANSWER };
             reading.add(kind, free_string(facts, json, Free::Text));
         }
-        Take::Thing(kind) => reading.add(kind, json.is_something().then_some(b"{}")),
-        Take::In(shape) => each(facts, reading, json, shape, false),
-        Take::Choice(shape) => each(facts, reading, json, shape, true),
-        Take::Clock(clock) => {
-            each(facts, reading, json, clock.shape, false);
-            facts.settle_clock(clock, reading);
+        op::THING => reading.add(Text(argument as u8), json.is_something().then_some(b"{}")),
+        op::IN | op::CHOICE => each(facts, reading, json, Rows(argument), op == op::CHOICE),
+        op::CLOCK => {
+            each(facts, reading, json, TIMINGS[at].shape, false);
+            facts.settle_clock(&TIMINGS[at], reading);
         }
-        Take::Tokens(tokens) => {
+        op::TOKENS => {
             let Usage(counts) = &mut facts.usage;
-            let kept = &mut counts[tokens as usize];
-            *kept = json.count().or(*kept);
+            counts[at] = json.count().or(counts[at]);
         }
-        Take::MoreTokens(tokens) => {
+        op::MORE_TOKENS => {
             facts.layout.veto();
             let Usage(counts) = &mut facts.usage;
-            let sum = &mut counts[tokens as usize];
+            let sum = &mut counts[at];
             let count = json.count().filter(|_| !reading.whole);
             *sum = count.map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
         }
-        Take::Number(number) => {
+        op::NUMBER => {
             let start = json.start();
-            reading.numbers[number as usize] = json.number();
-            if matches!(number, Number::Sequence) {
+            reading.numbers[at] = json.number();
+            if at == Number::Sequence as usize {
                 facts.layout.may_differ(start, json.end(), Free::Sequence);
             }
         }
-        Take::Model if facts.report.response_model.is_none() => {
+        op::MODEL if facts.report.response_model.is_none() => {
             facts.report.response_model = json.name().map(Cow::Owned);
         }
-        Take::Model => {}
-        Take::Id => reading.id = json.string().unwrap_or_default(),
-        Take::Kind => reading.kind = json.string().unwrap_or_default(),
-        Take::Reason => reading.reason = json.string().unwrap_or_default(),
-        Take::If(act) => {
+        op::MODEL => {}
+        op::ID => reading.id = json.string().unwrap_or_default(),
+        op::KIND => reading.kind = json.string().unwrap_or_default(),
+        op::REASON => reading.reason = json.string().unwrap_or_default(),
+        op::IF => {
             if json.is_something() {
-                reading.act = reading.act.and(act);
+                reading.act = reading.act.and(Act(1 << argument));
             }
         }
-        Take::Says(words) => {
-            let act = json.string().and_then(|word| Act::of(word, words)).unwrap_or_default();
+        op::SAYS => {
+            let act = json.string().and_then(|word| Act::of(word, Rows(argument))).unwrap_or_default();
             reading.act = reading.act.and(act);
         }
-        Take::Proves(provider) => facts.provider = Some(provider),
-        Take::Nothing => drop(free_string(facts, json, Free::Unread)),
+        op::PROVES => facts.provider = Some(TIMINGS[at].name),
+        _ => drop(free_string(facts, json, Free::Unread)),
     }
 }
 
-fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: &Shape, choices: bool) {
+fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: Rows, choices: bool) {
     let list = json.is_array() && json.enter(b'[');
     while !list || json.element() {
         object(facts, reading, json, shape);
@@ -351,14 +361,13 @@ fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, s
     }
 }
 
-fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: &Shape) {
+fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: Rows) {
     if !json.enter(b'{') {
         return;
     }
     let outside = (mem::take(&mut reading.said), mem::take(&mut reading.act));
     while let Some(key) = json.key() {
-        let take = shape.iter().find(|(word, _)| *word == key).map_or(&Take::Nothing, |(_, take)| take);
-        walk(facts, reading, json, take);
+        walk(facts, reading, json, shape.find(key).unwrap_or_default());
     }
     let (said, act) = (reading.said.within(reading.act), reading.act.beyond_its_object());
     (reading.said, reading.act) = (outside.0.and(said), outside.1.and(act));

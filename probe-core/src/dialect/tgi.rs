@@ -6,7 +6,7 @@ use super::shape::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 
 /// Without `details` asked for, it gives no reason.
-pub(super) static DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     name: "tgi",
     provider: Some("tgi"),
     signs: &[(Word::of(b"token"), Word::of(b"generated_text"))],

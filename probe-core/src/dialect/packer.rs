@@ -1,0 +1,218 @@
+//! Makes the bytes of [`packed`](super::packed) of what the dialects' files say. Only the compiler runs
+//! it: nothing of it is in the probe.
+
+use beacon::ServerStart;
+
+use super::packed::{Known, Rows, Timing, op};
+use super::shape::{Act, Number, Shape, Table, Take};
+use super::{COMMENT, DIALECTS, Dialect, FAILURES};
+use crate::json::Word;
+use crate::server::{Clock, Unit};
+
+pub(super) const ALL: All = All::packed();
+
+/// A word, and what it means.
+pub(super) const ROW_BYTES: usize = 5;
+
+/// Everything that is packed.
+pub(super) struct All {
+    pub(super) known: [Known; DIALECTS.len()],
+    pub(super) failures: Rows,
+    pub(super) comment: Rows,
+    pub(super) packer: Packer,
+}
+
+impl All {
+    const fn packed() -> Self {
+        let mut packer = Packer::new();
+        let mut known = [packer.dialect(DIALECTS[0]); _];
+        let mut at = 1;
+        while at < known.len() {
+            known[at] = packer.dialect(DIALECTS[at]);
+            at += 1;
+        }
+        let (failures, comment) = (packer.acts(FAILURES), packer.shape(COMMENT));
+        Self { known, failures, comment, packer }
+    }
+}
+
+/// Writes tables behind each other.
+pub(super) struct Packer {
+    pub(super) bytes: Bytes<{ 1 << op::ARGUMENT_BITS }>,
+    /// Where each of them begins.
+    begun: [usize; 256],
+    written: usize,
+    timing: [Timing; 16],
+    pub(super) timings: usize,
+}
+
+impl Packer {
+    const fn new() -> Self {
+        let none = Timing {
+            name: "",
+            is_provider: false,
+            starts_from: ServerStart::Arrival,
+            unit: Unit::Millisecond,
+            needs: Number::Index,
+            shape: Rows(0),
+        };
+        Self { bytes: Bytes::new(), begun: [0; _], written: 0, timing: [none; _], timings: 0 }
+    }
+
+    const fn dialect(&mut self, dialect: &Dialect) -> Known {
+        Known {
+            name: dialect.name,
+            provider: dialect.provider,
+            kinds: self.acts(dialect.kinds),
+            signs: dialect.signs,
+            shape: self.shape(dialect.shape),
+            numbered: dialect.numbered,
+            clock: match dialect.clock {
+                Some(clock) => Some(self.clock(clock)),
+                None => None,
+            },
+            named: dialect.named,
+            marks_end: dialect.marks_end,
+            gives_reason: dialect.gives_reason,
+            ends_by_closing: dialect.ends_by_closing,
+        }
+    }
+
+    const fn shape(&mut self, shape: &Shape) -> Rows {
+        let mut table = Bytes::counted(shape.len());
+        let mut at = 0;
+        while at < shape.len() {
+            let (word, take) = &shape[at];
+            table.row(*word, self.meaning(take));
+            at += 1;
+        }
+        Rows(self.write(&table))
+    }
+
+    const fn acts(&mut self, acts: &Table<Act>) -> Rows {
+        let mut table = Bytes::counted(acts.len());
+        let mut at = 0;
+        while at < acts.len() {
+            let (word, act) = acts[at];
+            table.row(word, act.bits());
+            at += 1;
+        }
+        Rows(self.write(&table))
+    }
+
+    /// Place of the clock in [`TIMINGS`](super::packed::TIMINGS).
+    const fn clock(&mut self, clock: &Clock) -> u8 {
+        let &Clock { name, is_provider, starts_from, unit, needs, .. } = clock;
+        let shape = self.shape(clock.shape);
+        let mut at = 0;
+        while at < self.timings && !same(self.timing[at].name.as_bytes(), name.as_bytes()) {
+            at += 1;
+        }
+        self.timing[at] = Timing { name, is_provider, starts_from, unit, needs, shape };
+        if at == self.timings {
+            self.timings += 1;
+        }
+        at as u8
+    }
+
+    const fn meaning(&mut self, take: &Take) -> u16 {
+        let (op, argument) = match *take {
+            Take::Text(text) => (op::TEXT, text.bits() as u16),
+            Take::AnswerOrIn(shape) => (op::ANSWER_OR_IN, self.shape(shape).0),
+            Take::Thing(text) => (op::THING, text.bits() as u16),
+            Take::In(shape) => (op::IN, self.shape(shape).0),
+            Take::Choice(shape) => (op::CHOICE, self.shape(shape).0),
+            Take::Clock(clock) => (op::CLOCK, self.clock(clock) as u16),
+            Take::Tokens(tokens) => (op::TOKENS, tokens as u16),
+            Take::MoreTokens(tokens) => (op::MORE_TOKENS, tokens as u16),
+            Take::Number(number) => (op::NUMBER, number as u16),
+            Take::Model => (op::MODEL, 0),
+            Take::Id => (op::ID, 0),
+            Take::Kind => (op::KIND, 0),
+            Take::Reason => (op::REASON, 0),
+            Take::If(act) => (op::IF, act.bit()),
+            Take::Says(acts) => (op::SAYS, self.acts(acts).0),
+            Take::Proves(clock) => (op::PROVES, self.clock(clock) as u16),
+        };
+        op << op::ARGUMENT_BITS | argument
+    }
+
+    /// Writes it, unless the same is there. Where it stands.
+    const fn write(&mut self, it: &Bytes<MOST_BYTES>) -> u16 {
+        let mut at = 0;
+        while at < self.written {
+            if self.bytes.has(self.begun[at], it) {
+                return self.begun[at] as u16;
+            }
+            at += 1;
+        }
+        let start = self.bytes.len;
+        self.begun[self.written] = start;
+        self.written += 1;
+        self.bytes.extend(&it.bytes, it.len);
+        start as u16
+    }
+
+    pub(super) const fn each_timing<const N: usize>(&self) -> [Timing; N] {
+        *self.timing.first_chunk().expect("no more than there are")
+    }
+}
+
+const fn same(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
+}
+
+/// Bytes that grow while there is room; beyond that nothing compiles.
+pub(super) struct Bytes<const N: usize> {
+    bytes: [u8; N],
+    pub(super) len: usize,
+}
+
+/// Of one table.
+const MOST_BYTES: usize = 128;
+
+impl<const N: usize> Bytes<N> {
+    const fn new() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+
+    /// With the count that stands first.
+    const fn counted(count: usize) -> Self {
+        let mut bytes = Self::new();
+        bytes.extend(&[count as u8], 1);
+        bytes
+    }
+
+    const fn row(&mut self, word: Word, meaning: u16) {
+        self.extend(&word.to_bytes(), 3);
+        self.extend(&meaning.to_le_bytes(), 2);
+    }
+
+    const fn extend(&mut self, bytes: &[u8], len: usize) {
+        let mut at = 0;
+        while at < len {
+            self.bytes[self.len] = bytes[at];
+            self.len += 1;
+            at += 1;
+        }
+    }
+
+    const fn has<const M: usize>(&self, start: usize, other: &Bytes<M>) -> bool {
+        let mut at = 0;
+        while at < other.len {
+            if self.bytes[start + at] != other.bytes[at] {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+
+    pub(super) const fn each<const M: usize>(&self) -> [u8; M] {
+        *self.bytes.first_chunk().expect("no more than there are")
+    }
+}
