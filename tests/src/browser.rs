@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use fantoccini::wd::TimeoutConfiguration;
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -79,6 +79,20 @@ impl Browser {
         let answer = reqwest::Client::new().post(url).json(&json!({ "type": "browser" })).send().await?;
         let mut answer: Value = answer.json().await?;
         Ok(serde_json::from_value(answer["value"].take())?)
+    }
+
+    /// Sends a command of the DevTools protocol; only Chromium has one.
+    ///
+    /// # Errors
+    /// When the driver or the browser refuses it.
+    pub async fn devtools(&self, command: &str, parameters: Value) -> Result<Value> {
+        let session = self.page.session_id().await?.context("a session")?;
+        let url = format!("{}/session/{session}/goog/cdp/execute", self.driver_url);
+        let body = json!({ "cmd": command, "params": parameters });
+        let answer = reqwest::Client::new().post(url).json(&body).send().await?;
+        ensure!(answer.status().is_success(), "{command} is refused: {}", answer.text().await?);
+        let mut answer: Value = answer.json().await?;
+        Ok(answer["value"].take())
     }
 
     /// Ends the browser in good order.

@@ -3,6 +3,7 @@
 //!
 //! The binaries come from `cargo xtask build`; without them a journey fails and says so.
 
+mod accuracy;
 mod app_page;
 mod browser;
 mod clickhouse;
@@ -11,6 +12,7 @@ mod engine;
 mod process;
 mod world;
 
+pub use accuracy::{Accuracy, Compared, Errors, accuracy};
 pub use app_page::{AppPage, recording};
 pub use browser::Browser;
 pub use clickhouse::ClickHouse;

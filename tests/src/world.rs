@@ -169,6 +169,8 @@ pub struct Write {
     pub t_ms: f64,
     /// How many bytes.
     pub bytes: u64,
+    /// Tokens of generated text in them.
+    pub tokens: u32,
 }
 
 impl LogEntry {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use crate::run::{output, run, show};
-use crate::{artefacts, tools};
+use crate::{artefacts, conformance, tools};
 
 /// Which benchmark, and how to print it.
 #[derive(Args)]
@@ -27,6 +27,10 @@ enum Name {
     Query,
     /// Framing and pipeline beside what one would use instead.
     Core,
+    /// The probe's errors against the demo server's log, in every engine.
+    Accuracy,
+    /// What the probe costs a page in Chromium, beside other SDKs.
+    Browser,
 }
 
 pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
@@ -34,6 +38,11 @@ pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
         Name::Ingest => collector(root, "bench-ingest", options.json),
         Name::Query => collector(root, "bench-query", options.json),
         Name::Core => core(root, options.json),
+        Name::Accuracy => in_browsers(root, "accuracy", options.json),
+        Name::Browser => {
+            conformance::bundle_others(root)?;
+            in_browsers(root, "bench-browser", options.json)
+        }
     }
 }
 
@@ -61,6 +70,18 @@ fn core(root: &Path, json: bool) -> Result<()> {
     let native = native.trim_end().strip_suffix('}').context("the benchmark prints an object")?;
     println!("{native},\"page\":{}}}", output(page.arg("--json"))?.trim_end());
     Ok(())
+}
+
+/// In real browsers, against the release binaries.
+fn in_browsers(root: &Path, bench_name: &str, json: bool) -> Result<()> {
+    tools::browsers(root)?;
+    artefacts::build(root)?;
+    let mut table = Command::new("cargo");
+    table.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", bench_name, "--"]);
+    if json {
+        table.arg("--json");
+    }
+    show(&mut table)
 }
 
 fn collector(root: &Path, bench_name: &str, json: bool) -> Result<()> {

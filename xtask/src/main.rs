@@ -41,7 +41,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run a benchmark: `ingest`, `query` or `core`.
+    /// Run a benchmark: `ingest`, `query`, `core`, `accuracy` or `browser`.
     Bench(bench::Options),
     /// Feed made-up input to what reads foreign bytes; needs nightly Rust, and installs it.
     Fuzz(fuzz::Options),

@@ -14,6 +14,9 @@ export function uninstall() {
   probe.stop();
 }
 
+/** Until what was reported has been sent. */
+export const flush = () => probe.flush();
+
 /** Until a stream has been reported, which takes the compiled part: before that the tap only queues. */
 export async function ready() {
   const reported = new Promise((resolve) => {

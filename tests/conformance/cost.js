@@ -1,0 +1,75 @@
+// What reading costs in this frame, with the SDK in it that the address names, or with none. Answers to
+// `/made` are made here, below the SDK: what is timed is the page's own work, and no network.
+
+const { sdk } = Object.fromEntries(new URLSearchParams(location.search));
+const ASKED = { method: "POST", body: '{"model":"demo","stream":true}' };
+const WORDS = ["The", " river", " runs", " down", " to", " the", " sea", ",", " and", " on"];
+const encoder = new TextEncoder();
+const { fetch: native } = window;
+/** How many events the next answer has. */
+let length = 0;
+
+// Some SDKs make a whole address of it, or a request.
+const isOurs = (input) => new URL(input.url ?? input, location).pathname == "/made";
+window.fetch = (input, init) => (isOurs(input) ? Promise.resolve(made(length)) : native(input, init));
+
+/** The answer of a chat model, one event per read. */
+function made(length) {
+  let at = 0;
+  const pull = (to) => {
+    if (at == length) to.enqueue(encoder.encode("data: [DONE]\n\n"));
+    else if (at > length) return to.close();
+    else to.enqueue(CHUNKS[at % CHUNKS.length]);
+    at++;
+  };
+  const body = new ReadableStream({ pull }, { highWaterMark: 0 });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+const CHUNKS = Array.from({ length: 200 }, (_, at) => {
+  const delta = { content: WORDS[at % WORDS.length] + (at % 7) };
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: null }];
+  const event = { id: "chatcmpl-9", object: "chat.completion.chunk", created: 1790000000, model: "demo", choices };
+  return encoder.encode(`data: ${JSON.stringify(event)}\n\n`);
+});
+
+/** Memory of the modules that the SDK has made. */
+const memories = [];
+WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
+  construct(...call) {
+    const instance = Reflect.construct(...call);
+    memories.push(instance.exports.memory);
+    return instance;
+  },
+});
+
+let imported = {};
+
+window.cost = {
+  ready: (async () => {
+    if (sdk) imported = await import(`/sdks/${sdk}.js`);
+    await imported.ready?.();
+  })(),
+
+  flush: () => imported.flush(),
+
+  wasmBytes: () => memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0),
+
+  /** Microseconds per read of an answer of that many events. */
+  async perRead(events) {
+    length = events;
+    const reader = (await fetch("/made", ASKED)).body.getReader();
+    let reads = 0;
+    const start = performance.now();
+    while (!(await reader.read()).done) reads++;
+    const taken = performance.now() - start;
+    // Exactly one event per read, or it is not the cost of a read.
+    if (reads != events + 1) throw new Error(`${reads} reads of ${events} events`);
+    return (taken * 1000) / reads;
+  },
+
+  /** Reads that many answers of a few events, one after the other. */
+  async streams(count) {
+    for (let at = 0; at < count; at++) await cost.perRead(5);
+  },
+};

@@ -1,0 +1,229 @@
+//! How far from the truth the probe's times are: what the demo's LLM server logged of its writes comes in
+//! beside the probe's reports, errors go out, and beside them those of a page that reads by itself.
+//!
+//! Streams with the probe and without take turns, so that what the machine does else meets both.
+
+use anyhow::{Context, Result, bail, ensure};
+use beacon::StreamReport;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Browser, Collector, DemoSite, Engine, LogEntry};
+
+/// The errors of one engine over as many streams of either kind.
+#[derive(Debug)]
+pub struct Accuracy {
+    /// Which engine.
+    pub engine: Engine,
+    /// How many streams the probe watched, and as many that it did not.
+    pub streams: u64,
+    /// Smallest step of the page's clock, in milliseconds, as the reports say.
+    pub clock_step_ms: f64,
+    /// Time to first token.
+    pub ttft: Compared,
+    /// The gap between the two texts of an answer.
+    pub gap: Compared,
+}
+
+/// Errors of one figure, in milliseconds.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// The probe's, against the server's log.
+    pub probe: Errors,
+    /// Those of a page without the probe, which stamps what it reads: the way through the loopback.
+    pub plain: Errors,
+    /// The probe's, against what its own page saw of the same stream.
+    pub beside: Errors,
+}
+
+/// Differences, in milliseconds.
+#[derive(Debug, Default)]
+pub struct Errors(Vec<f64>);
+
+/// What a page saw of one stream by its own clock.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    probed: bool,
+    ttft_ms: f64,
+    /// `None` where both texts came in one read.
+    gap_ms: Option<f64>,
+}
+
+/// Lets a page in that engine read `streams` answers with the probe and as many without, in turns.
+///
+/// # Errors
+/// When a server or the browser does not start, or what it reports is not the stream that was sent.
+pub async fn accuracy(engine: Engine, streams: u64) -> Result<Accuracy> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let demo = DemoSite::start(&collector.url).await?;
+    let browser = Browser::start_in(engine).await?;
+    browser.page.goto(&demo.url).await?;
+    browser.run(OPEN_BOTH, vec![]).await?;
+    // The first streams of a page compile its scripts and open its connections.
+    browser.run(READ_STREAMS, vec![WARM_UP.into()]).await?;
+    let warm = demo.latest().await?;
+    let answer = browser.run(READ_STREAMS, vec![streams.into()]).await?;
+    let (seen, ids): (Vec<Seen>, Vec<String>) = serde_json::from_value(answer)?;
+    browser.close().await?;
+    let log = demo.log(warm).await?;
+    ensure!(log.len() == seen.len(), "the server logged {} of {} streams", log.len(), seen.len());
+    ensure!(ids.len() as u64 == streams, "the probe told of {} of {streams} streams", ids.len());
+
+    let mut ids = ids.iter();
+    let mut result =
+        Accuracy { engine, streams, clock_step_ms: 0.0, ttft: Compared::default(), gap: Compared::default() };
+    for (seen, entry) in seen.iter().zip(&log) {
+        if seen.probed {
+            let id = ids.next().context("a report of each")?;
+            result.add_probed(seen, entry, &collector.final_report(id).await?)?;
+        } else {
+            result.add_plain(seen, entry)?;
+        }
+    }
+    Ok(result)
+}
+
+impl Accuracy {
+    fn add_plain(&mut self, seen: &Seen, entry: &LogEntry) -> Result<()> {
+        let (sent, sent_gap) = sent(entry)?;
+        self.ttft.plain.0.push(seen.ttft_ms - sent);
+        self.gap.plain.0.extend(seen.gap_ms.map(|gap| gap - sent_gap));
+        Ok(())
+    }
+
+    fn add_probed(&mut self, seen: &Seen, entry: &LogEntry, report: &StreamReport) -> Result<()> {
+        let (sent, sent_gap) = sent(entry)?;
+        // One stream at a time: the order of ends is the order of requests.
+        let same = report.response_id.is_none() || report.response_id.as_deref() == entry.id.as_deref();
+        ensure!(same && report.bytes == entry.bytes(), "{report:#?} is not {entry:?}");
+        let ttft = report.ttft_ms.with_context(|| format!("no TTFT in {report:#?}"))?;
+        self.ttft.probe.0.push(ttft - sent);
+        self.ttft.beside.0.push(ttft - seen.ttft_ms);
+        // Nothing to compare where both texts came in one read, or the first was split between two.
+        if let (Some(probe), Some(page)) = (report.longest_gap_ms, seen.gap_ms) {
+            self.gap.probe.0.push(probe - sent_gap);
+            self.gap.beside.0.push(probe - page);
+        }
+        self.clock_step_ms = f64::max(self.clock_step_ms, report.clock_resolution_ms.unwrap_or(0.0));
+        Ok(())
+    }
+
+    /// Whether the probe's error at p99 is at most two steps of the clock above the plain page's.
+    #[must_use]
+    pub fn meets_goal(&self) -> bool {
+        let allowed = 2.0 * self.clock_step_ms;
+        [&self.ttft, &self.gap]
+            .iter()
+            .all(|figure| figure.probe.size(0.99) <= figure.plain.size(0.99) + allowed)
+    }
+
+    /// All figures, for another program.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let figure = |Compared { probe, plain, beside }: &Compared| json!({ "probe_ms": probe.to_json(), "plain_ms": plain.to_json(), "beside_page_ms": beside.to_json() });
+        json!({
+            "engine": self.engine.to_string(),
+            "streams": self.streams,
+            "clock_step_ms": self.clock_step_ms,
+            "ttft": figure(&self.ttft),
+            "gap": figure(&self.gap),
+            "meets_goal": self.meets_goal(),
+        })
+    }
+}
+
+impl Errors {
+    /// How large the error is at a quantile, whichever its sign. NaN when there is none.
+    #[must_use]
+    pub fn size(&self, quantile: f64) -> f64 {
+        let mut sizes: Vec<_> = self.0.iter().map(|error| error.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let rank = (quantile * sizes.len() as f64).ceil() as usize;
+        sizes.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn to_json(&self) -> Value {
+        let at = |quantile| (self.size(quantile) * 1000.0).round() / 1000.0;
+        json!({ "n": self.count(), "p50": at(0.5), "p95": at(0.95), "p99": at(0.99) })
+    }
+}
+
+/// When the server sent the first text, since the request, and how long after it the second.
+fn sent(entry: &LogEntry) -> Result<(f64, f64)> {
+    let texts: Vec<_> =
+        entry.writes.iter().filter(|write| write.tokens > 0).map(|write| write.t_ms).collect();
+    let [first, second] = texts[..] else { bail!("{} writes with text in {entry:?}", texts.len()) };
+    Ok((first, second - first))
+}
+
+impl std::fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, figure) in [("TTFT", &self.ttft), ("gap", &self.gap)] {
+            write!(f, "{:<9} {name:<5}", self.engine)?;
+            for errors in [&figure.probe, &figure.plain, &figure.beside] {
+                let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|quantile| errors.size(quantile));
+                write!(f, "  {p50:>6.2} {p95:>6.2} {p99:>6.2}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+const WARM_UP: u64 = 4;
+
+/// Waits for the probe, keeps the ids of its reports, and opens the same page without it in a frame.
+const OPEN_BOTH: &str = "
+    while (!window.llmRum?.probe) await new Promise(resolve => setTimeout(resolve, 10));
+    window.ended = [];
+    window.llmRum.probe.onStreamEnd(report => window.ended.push(report.id));
+    window.plain = document.createElement('iframe');
+    window.plain.src = '/?probe=off';
+    const loaded = new Promise(resolve => window.plain.addEventListener('load', resolve));
+    document.body.append(window.plain);
+    await loaded;";
+
+/// Reads short answers of two texts one after the other, as an app would, from each API, in turns by the
+/// watched fetch and by the frame's; looks itself for the texts.
+const READ_STREAMS: &str = r#"
+    const routes = ['v1/chat/completions', 'v1/responses', 'v1/messages', 'api/chat'];
+    const text = /"(content|delta|text)":"[^"]/g;
+    const body = JSON.stringify({ model: 'demo', stream: true, max_tokens: 64, messages: [{ role: 'user', content: 'hi' }], input: 'hi' });
+    const seen = [];
+    window.ended.length = 0;
+    for (let i = 0; i < 2 * args[0]; i++) {
+        const probed = i % 2 == 0;
+        const page = probed ? window : window.plain.contentWindow;
+        const start = performance.now();
+        const response = await page.fetch(`/llm/normal;first=15;gap=15;deltas=2/${routes[(i >> 1) % 4]}`, {
+            method: 'POST', headers: { 'content-type': 'application/json' }, body,
+        });
+        const reader = response.body.getReader();
+        const texts = [];
+        let all = '';
+        for (;;) {
+            const { done, value } = await reader.read();
+            const now = performance.now();
+            if (done) break;
+            // WebKit may split a text between two reads.
+            all += new TextDecoder().decode(value);
+            while (texts.length < (all.match(text) ?? []).length) texts.push(now);
+        }
+        const gap_ms = texts[1] > texts[0] ? texts[1] - texts[0] : null;
+        seen.push({ probed, ttft_ms: texts[0] - start, gap_ms });
+        // Callbacks come a moment after the end.
+        const until = performance.now() + 5000;
+        while (window.ended.length <= i >> 1) {
+            if (performance.now() > until) throw new Error(`no report of stream ${i}`);
+            await new Promise(resolve => setTimeout(resolve));
+        }
+    }
+    await window.llmRum.probe.flush();
+    return [seen, window.ended];"#;

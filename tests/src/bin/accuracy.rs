@@ -1,0 +1,34 @@
+//! The probe's errors against the demo server's log, engine by engine: `accuracy [--json]`.
+
+use anyhow::Result;
+use serde_json::json;
+use tests::{Engine, accuracy};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let as_json = std::env::args().any(|argument| argument == "--json");
+    let mut engines = Vec::new();
+    for engine in Engine::ALL {
+        engines.push(accuracy(engine, STREAMS).await?);
+    }
+    if as_json {
+        let engines: Vec<_> = engines.iter().map(tests::Accuracy::to_json).collect();
+        println!("{}", json!({ "name": "accuracy", "engines": engines }));
+        return Ok(());
+    }
+    println!("error over {STREAMS} streams, ms: p50, p95, p99 of its size");
+    println!("{:<15}  {:^20}  {:^20}  {:^20}", "", "probe", "page without it", "probe beside its page");
+    for engine in &engines {
+        print!("{engine}");
+    }
+    for engine in &engines {
+        let verdict = if engine.meets_goal() { "within" } else { "NOT within" };
+        println!(
+            "{}: p99 {verdict} the page's without it plus two steps of the clock ({} ms)",
+            engine.engine, engine.clock_step_ms
+        );
+    }
+    Ok(())
+}
+
+const STREAMS: u64 = 200;

@@ -1,0 +1,34 @@
+//! What the probe costs a page in Chromium: per read beside other SDKs, of the main thread while a model
+//! streams, of memory after many streams, and at the start. `cargo xtask bench browser` builds what this
+//! loads.
+
+mod contest;
+mod page;
+
+use anyhow::Result;
+use serde_json::json;
+use tests::{Browser, ConformanceServer};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let as_json = std::env::args().any(|argument| argument == "--json");
+    let server = ConformanceServer::start().await?;
+    let browser = Browser::start().await?;
+    let contest = contest::run(&browser, &server.url).await?;
+    let heap = page::heap(&browser, &server.url).await?;
+    let start = page::start(&browser, &server.url).await?;
+    let share = page::share(&browser).await?;
+    browser.close().await?;
+    if as_json {
+        let contenders: Vec<_> = contest.iter().map(contest::Contender::to_json).collect();
+        println!(
+            "{}",
+            json!({ "name": "browser", "reads": contenders, "main_thread": share, "heap": heap, "start": start })
+        );
+        return Ok(());
+    }
+    println!("time per read in Chromium, {} rounds in turns", contest::ROUNDS);
+    contest.iter().for_each(|contender| println!("  {contender}"));
+    println!("{share}\n{heap}\n{start}");
+    Ok(())
+}

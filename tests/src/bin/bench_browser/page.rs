@@ -1,0 +1,153 @@
+//! What the probe costs its page as a whole, by Chromium's own counters: time of the main thread, and memory.
+
+use std::fmt;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tests::{Browser, Collector, DemoSite};
+
+use crate::contest::median;
+
+/// A page with the probe beside the same page without it.
+#[derive(serde::Serialize)]
+pub(crate) struct Compared {
+    what: &'static str,
+    unit: &'static str,
+    with_probe: f64,
+    without: f64,
+    more: f64,
+}
+
+/// Memory after many streams.
+#[derive(serde::Serialize)]
+pub(crate) struct Heap {
+    streams: u32,
+    /// Of JavaScript, in kilobytes, after a tenth of the streams and after all.
+    script_kb: [f64; 2],
+    /// Of the compiled part, in kilobytes, at the same moments.
+    wasm_kb: [f64; 2],
+}
+
+/// Share of the main thread that 1,000 reads per second take, from the network to the app.
+pub(crate) async fn share(browser: &Browser) -> Result<Compared> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let demo = DemoSite::start(&collector.url).await?;
+    let mut shares = [Vec::new(), Vec::new()];
+    for round in 0..SHARE_ROUNDS * 2 {
+        let query = if round % 2 == 0 { "" } else { "?probe=off" };
+        browser.page.goto(&format!("{}/{query}", demo.url)).await?;
+        browser.run(READ, vec![json!(50)]).await?;
+        let before = busy_ms(browser).await?;
+        let reads = browser.run(READ, vec![json!(TEXTS)]).await?.as_f64().context("a number")?;
+        let busy = busy_ms(browser).await? - before;
+        // A busy machine joins writes: per read, and times 1,000, it is the same share.
+        ensure!(reads > f64::from(TEXTS) * 0.3, "{reads} reads of {TEXTS} texts");
+        shares[round % 2].push(busy / reads * 100.0);
+    }
+    Ok(Compared::of("main thread at 1,000 reads per second", "%", shares))
+}
+
+/// Time of the main thread from the script tag until the probe waits for its first stream.
+pub(crate) async fn start(browser: &Browser, server: &str) -> Result<Compared> {
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..START_ROUNDS * 2 {
+        let script = if round % 2 == 0 { "/probe/llm-rum.js" } else { "/known.js" };
+        browser.page.goto(&format!("{server}/blank.html")).await?;
+        let before = busy_ms(browser).await?;
+        browser.run(LOAD, vec![script.into()]).await?;
+        times[round % 2].push(busy_ms(browser).await? - before);
+    }
+    Ok(Compared::of("main thread to start", "ms", times))
+}
+
+/// Memory after a tenth of many streams, and after all of them.
+pub(crate) async fn heap(browser: &Browser, server: &str) -> Result<Heap> {
+    browser.page.goto(&format!("{server}/cost.html?sdk=llm-rum")).await?;
+    browser.run("await cost.ready;", vec![]).await?;
+    browser.run(STREAMS, vec![json!(HEAP_STREAMS / 10)]).await?;
+    let first = (script_kb(browser).await?, wasm_kb(browser).await?);
+    browser.run(STREAMS, vec![json!(HEAP_STREAMS - HEAP_STREAMS / 10)]).await?;
+    let last = (script_kb(browser).await?, wasm_kb(browser).await?);
+    Ok(Heap { streams: HEAP_STREAMS, script_kb: [first.0, last.0], wasm_kb: [first.1, last.1] })
+}
+
+async fn script_kb(browser: &Browser) -> Result<f64> {
+    browser.devtools("HeapProfiler.collectGarbage", json!({})).await?;
+    Ok(metric(browser, "JSHeapUsedSize").await? / 1000.0)
+}
+
+async fn wasm_kb(browser: &Browser) -> Result<f64> {
+    let bytes = browser.run("return cost.wasmBytes();", vec![]).await?;
+    Ok(bytes.as_f64().context("the probe's module has a memory")? / 1000.0)
+}
+
+async fn busy_ms(browser: &Browser) -> Result<f64> {
+    Ok(metric(browser, "TaskDuration").await? * 1000.0)
+}
+
+async fn metric(browser: &Browser, name: &str) -> Result<f64> {
+    browser.devtools("Performance.enable", json!({ "timeDomain": "threadTicks" })).await?;
+    let answer = browser.devtools("Performance.getMetrics", json!({})).await?;
+    let metrics = answer["metrics"].as_array().context("a list of metrics")?;
+    let found = metrics.iter().find(|metric| metric["name"] == name);
+    found.and_then(|metric| metric["value"].as_f64()).with_context(|| format!("no metric {name}"))
+}
+
+impl Compared {
+    fn of(what: &'static str, unit: &'static str, [with_probe, without]: [Vec<f64>; 2]) -> Self {
+        let (with_probe, without) = (median(with_probe), median(without));
+        Self { what, unit, with_probe, without, more: with_probe - without }
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, unit, with_probe, without, more } = self;
+        write!(f, "{what}: {with_probe:.2} {unit}, {without:.2} without the probe, {more:+.2}")
+    }
+}
+
+impl fmt::Display for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { streams, script_kb: [script, scripts], wasm_kb: [wasm, wasms] } = self;
+        write!(
+            f,
+            "memory after {} and {streams} streams: {script:.0} and {scripts:.0} kB of JavaScript, \
+             {wasm:.0} and {wasms:.0} kB of Wasm",
+            streams / 10
+        )
+    }
+}
+
+const SHARE_ROUNDS: usize = 4;
+const TEXTS: u32 = 2000;
+const START_ROUNDS: usize = 9;
+const HEAP_STREAMS: u32 = 10_000;
+
+/// Reads an answer of so many texts, a millisecond apart; gives back how many reads that took.
+const READ: &str = "
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const url = `/llm/normal;first=0;gap=1;deltas=${args[0]}/v1/chat/completions`;
+    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const reader = response.body.getReader();
+    let reads = 0;
+    while (!(await reader.read()).done) reads++;
+    return reads;";
+
+/// Adds a script, and waits for what it loads after itself.
+const LOAD: &str = "
+    const script = document.createElement('script');
+    script.src = args[0];
+    script.dataset.site = 'demo';
+    const loaded = new Promise(resolve => script.addEventListener('load', resolve));
+    document.head.append(script);
+    await loaded;
+    await new Promise(resolve => setTimeout(resolve, 300));";
+
+/// Reads many answers, and lets the probe report them before too many wait.
+const STREAMS: &str = "
+    for (let left = args[0]; left > 0; left -= 100) {
+        await cost.streams(Math.min(left, 100));
+        await cost.flush();
+    }";
