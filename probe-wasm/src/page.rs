@@ -86,8 +86,7 @@ fn has(agent: &[u8], word: &str) -> bool {
     agent.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
-/// Words, and the family that each is of. As pairs of pointers they would be three times as much to
-/// load.
+/// Words, and the family that each is of: in one text, as pointers to each would have to be loaded too.
 const BROWSERS: &str = "
     Edg edge
     OPR/ opera
