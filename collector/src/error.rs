@@ -168,8 +168,9 @@ impl IntoResponse for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         tracing::error!(error = &error as &dyn std::error::Error, "A query failed in the store");
-        if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_))) {
-            return Self::new(Reason::StorageUnavailable, "ClickHouse does not answer");
+        if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_) | ClickHouseError::Refused { .. }))
+        {
+            return Self::new(Reason::StorageUnavailable, "ClickHouse cannot answer at the moment");
         }
         Self::new(Reason::Internal, "the store could not be read")
     }

@@ -122,15 +122,15 @@ struct Publishing {
     dropped_up_to: u64,
 }
 
+/// What a count is about, beside its kind.
 type SiteAndWord = (String, String);
 
 impl Publishing {
+    /// The first round comes at once: until then there may be no tables to query.
     fn run(&mut self, woken: &Receiver<()>, every: Duration) {
-        let mut failures = 0_u32;
+        let (mut failures, mut wait) = (0_u32, Duration::ZERO);
         loop {
-            let wait = every * (1 << failures.min(MOST_DOUBLINGS));
-            let last =
-                woken.recv_timeout(wait.min(LONGEST_WAIT.max(every))) != Err(RecvTimeoutError::Timeout);
+            let last = woken.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
             match self.publish() {
                 Ok(()) if failures > 0 => {
                     failures = 0;
@@ -150,6 +150,7 @@ impl Publishing {
             if last {
                 return;
             }
+            wait = (every * (1 << failures.min(MOST_DOUBLINGS))).min(LONGEST_WAIT.max(every));
         }
     }
 

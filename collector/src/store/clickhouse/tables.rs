@@ -24,11 +24,13 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     Ok(())
 }
 
-fn statements(client: &Client, store: &config::Store) -> [String; 5] {
+fn statements(client: &Client, store: &config::Store) -> [String; 6] {
     let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
     let labels = labels.collect::<Vec<_>>().join(", ");
     let tally =
         tally_columns().map(|(name, _, kind)| format!("{name} {kind}")).collect::<Vec<_>>().join(", ");
+    let newer = tally_columns().map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+    let newer = newer.collect::<Vec<_>>().join(", ");
     let (short, long) = (store.windows_hours + SPARE_HOURS, store.history_days);
     // What is short goes by when it was written: what comes late is there as long as what came in time.
     let expiry = format!(
@@ -45,6 +47,8 @@ fn statements(client: &Client, store: &config::Store) -> [String; 5] {
             {expiry} COMMENT 'llm-rum layout {LAYOUT}'",
             client.table("windows")
         ),
+        // What an earlier version made lacks the columns of newer metrics: there, nothing was recorded.
+        format!("ALTER TABLE {} {newer}", client.table("windows")),
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, start UInt32, collector LowCardinality(String), stands UInt8,
