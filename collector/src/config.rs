@@ -108,7 +108,7 @@ pub struct Ingest {
     pub bodies_bytes: usize,
     /// Most batches that wait for the journal; more are answered 503. Default 4096.
     pub queue_batches: usize,
-    /// Most bytes that wait for the journal; more are answered 503. Default 33554432.
+    /// Most bytes that wait for the journal; more are answered 503. Default 16777216.
     pub queue_bytes: usize,
 }
 
@@ -276,7 +276,7 @@ impl Default for Ingest {
             client_header: None,
             bodies_bytes: 64 * 1024 * 1024,
             queue_batches: 4096,
-            queue_bytes: 32 * 1024 * 1024,
+            queue_bytes: 16 * 1024 * 1024,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beacon::{Outcome, StreamReport};
 use collector::{Collector, Config};
@@ -18,6 +18,9 @@ use crate::harness::stream;
 use crate::running::Process;
 
 const KILLS: u64 = 200;
+
+/// Requests get 8 s to end; all that they brought is counted after them.
+const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 /// Ids of streams whose last report was answered with 204, and of those that got no answer.
 #[derive(Default)]
@@ -148,7 +151,7 @@ fn sigterm_under_load_answers_counts_and_exits_well() {
     let folder = TempDir::new().unwrap();
     let mut process = start(folder.path(), "full");
     let (sent, count) = (Mutex::new(Sent::default()), AtomicUsize::new(0));
-    thread::scope(|scope| {
+    let told = thread::scope(|scope| {
         for worker in 0..8_u128 {
             let (mut client, sent, count) = (process.connect(), &sent, &count);
             scope.spawn(move || {
@@ -167,8 +170,10 @@ fn sigterm_under_load_answers_counts_and_exits_well() {
             thread::yield_now();
         }
         process.signal("TERM");
+        Instant::now()
     });
     assert!(process.child.wait().unwrap().success());
+    assert!(told.elapsed() < STOPS_WITHIN, "it took {:?}", told.elapsed());
     let sent = sent.into_inner().unwrap();
     let counted = start(folder.path(), "full").json("/v1/summary")["streams"].as_u64().unwrap() as usize;
     let all = sent.answered.len() + sent.unanswered.len();
