@@ -12,6 +12,7 @@ use serde_json::error::Category;
 
 use crate::config::Config;
 use crate::error::{ApiError, Reason};
+use crate::ignored::counting;
 use crate::journal;
 use crate::state::OpenSite;
 use crate::streams::{StreamId, spread};
@@ -29,13 +30,15 @@ pub(crate) struct Admitted {
     pub(crate) reports: Vec<Accepted>,
     /// Good ones that lie outside the site's `sample`.
     pub(crate) sampled_out: u64,
+    /// Fields that this version does not know.
+    pub(crate) ignored_fields: u64,
 }
 
 /// Takes a body apart, and judges every report in it.
 pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
-    let Reports { kept, sent } =
-        serde_json::from_str::<Body>(text).map_err(|error| explain(text, &error))?.reports;
+    let (Body { reports: Reports { kept, sent } }, ignored_fields) =
+        parse(text).map_err(|error| explain(text, &error))?;
     if !(1..=MOST_REPORTS).contains(&sent) {
         let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {sent}");
         return Err(ApiError::new(Reason::BadBatch, message));
@@ -48,7 +51,7 @@ pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> 
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
     let sampled_out = (sent - reports.len()) as u64;
-    Ok(Admitted { reports, sampled_out })
+    Ok(Admitted { reports, sampled_out, ignored_fields })
 }
 
 /// What the front door says of any body, for a site without rules of its own: how many reports it
@@ -71,6 +74,13 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
         assert_eq!((id, &report), (accepted.id, &accepted.report), "what is replayed is what was counted");
     }
     Ok(reports.len())
+}
+
+fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {
+    let mut from = serde_json::Deserializer::from_str(text);
+    let parsed = counting(&mut from)?;
+    from.end()?;
+    Ok(parsed)
 }
 
 /// A [`beacon::Batch`] of which no more is built than may be in it.

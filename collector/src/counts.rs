@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use beacon::Dropped;
 
@@ -68,13 +69,15 @@ pub(crate) enum Kind {
     Moved,
     /// Streams in the totals, as collectors tell each other.
     Counted,
+    /// Fields that this version does not know, by site.
+    Ignored,
 }
 
 /// As collectors tell each other how many streams are in their totals.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -83,6 +86,7 @@ impl Kind {
         Self::Repair,
         Self::Moved,
         Self::Counted,
+        Self::Ignored,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -95,6 +99,7 @@ impl Kind {
             Self::Repair => "repair",
             Self::Moved => "moved",
             Self::Counted => "counted",
+            Self::Ignored => "ignored",
         }
     }
 }
@@ -153,6 +158,9 @@ impl Counts {
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
         let sampled_out = door.sampled_out_reports.swap(0, Ordering::Relaxed);
         self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
+        for (site, count) in door.take_ignored_fields() {
+            self.add(Kind::Ignored, &site, "fields", count);
+        }
         // After the results: what arrives meanwhile is under way, not missing.
         self.add(Kind::Received, "", BEACONS, door.received.swap(0, Ordering::Relaxed));
     }
@@ -270,7 +278,8 @@ impl DoorResult {
     }
 }
 
-/// Counts of the front door, where no lock is taken; collected by the thread that owns [`Counts`].
+/// Counts of the front door, collected by the thread that owns [`Counts`]. What every request counts in takes
+/// no lock.
 #[derive(Default)]
 pub(crate) struct Door {
     received: AtomicU64,
@@ -279,6 +288,8 @@ pub(crate) struct Door {
     sampled_out_reports: AtomicU64,
     refused_connections: AtomicU64,
     refused: Refused,
+    /// By site.
+    ignored_fields: Mutex<BTreeMap<String, u64>>,
 }
 
 struct Refused([AtomicU64; Reason::ALL.len()]);
@@ -307,9 +318,22 @@ impl Door {
         }
     }
 
+    /// Fields in good reports that this version does not know.
+    pub(crate) fn fields_ignored(&self, site: &str, count: u64) {
+        if count > 0 {
+            let mut by_site = self.ignored_fields.lock().unwrap_or_else(PoisonError::into_inner);
+            *by_site.entry(site.to_owned()).or_default() += count;
+        }
+    }
+
     /// Its network has its share: it was closed before anything was read.
     pub(crate) fn connection_refused(&self) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those since the last call, by site.
+    fn take_ignored_fields(&self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.ignored_fields.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Those since the last call.

@@ -176,7 +176,7 @@ impl Scrape {
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 5] {
+    fn own_counts(&self) -> [MetricFamily; 6] {
         let counts = &self.snapshot.counts;
         let of = |kind, label: &'static str| {
             counts.iter(kind).map(move |(key, count)| {
@@ -193,6 +193,8 @@ impl Scrape {
         // A counter that starts at its first increment hides that increment from `rate()`.
         let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         let beacons = of(Kind::Beacon, "result").chain(unseen).collect();
+        let ignored = counts.iter(Kind::Ignored);
+        let ignored = ignored.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect();
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
         [
             counter("llm_rum_beacons_total", "Requests to the front door, by result.", beacons),
@@ -215,6 +217,11 @@ impl Scrape {
                 "llm_rum_journal_repairs_total",
                 "Ends and stretches of the journal that were not whole at a start, by kind.",
                 of(Kind::Repair, "kind").collect(),
+            ),
+            counter(
+                "llm_rum_ignored_fields_total",
+                "Fields of reports that this version does not know.",
+                ignored,
             ),
         ]
     }

@@ -68,8 +68,9 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
-        let Admitted { reports, sampled_out } = admit(&bytes, open)?;
+        let Admitted { reports, sampled_out, ignored_fields } = admit(&bytes, open)?;
         state.door().sampled_out(sampled_out);
+        state.door().fields_ignored(&open.site.name, ignored_fields);
         if reports.is_empty() {
             return Ok(None);
         }

@@ -22,6 +22,7 @@ mod error;
 mod exposition;
 mod filter;
 mod health;
+mod ignored;
 mod ingest;
 mod journal;
 mod native;

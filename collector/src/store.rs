@@ -6,6 +6,7 @@ mod checkpoint;
 mod clickhouse;
 mod layout;
 mod listing;
+mod patience;
 mod pieces;
 mod read;
 mod remembered;

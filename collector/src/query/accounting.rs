@@ -21,6 +21,8 @@ pub(crate) struct Accounting {
     streams: Streams,
     /// What probes say they had to drop, by reason: it never came in.
     probe_dropped: BTreeMap<String, u64>,
+    /// Fields in good reports that this version does not know, by site: they were skipped.
+    ignored_fields: BTreeMap<String, u64>,
     /// Connections closed before anything was read.
     refused_connections: u64,
 }
@@ -93,6 +95,7 @@ fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {
         },
         streams: Streams { new, counted, open: difference(new, counted) },
         probe_dropped: by_word(&counts, Kind::Dropped),
+        ignored_fields: counts.iter(Kind::Ignored).map(|(key, count)| (key.site.clone(), count)).collect(),
         refused_connections: received(REFUSED_CONNECTIONS),
     })
 }

@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::patience::Patience;
 use super::read::Filter;
 use super::{StoreError, samples};
-use crate::config;
 use crate::series::Series;
 use crate::tally::Tally;
+use crate::{clock, config};
 
 /// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
 pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
@@ -83,9 +84,11 @@ impl Summer {
         connection.busy_timeout(Duration::from_secs(5))?;
         let (wake, woken) = mpsc::sync_channel(1);
         let ended = Arc::new(AtomicBool::new(false));
+        let newest = connection.query_row("SELECT max(minute) FROM windows", [], |row| row.get(0))?;
+        let mut patience = Patience::new(newest, clock::steady());
         let run = {
             let ended = ended.clone();
-            move || run(&mut connection, &woken, &limits, &ended)
+            move || run(&mut connection, &woken, &mut patience, &limits, &ended)
         };
         let thread = thread::Builder::new().name("sums".into()).spawn(run).map_err(StoreError::Thread)?;
         Ok(Self { wake: Some(wake), ended, thread: Some(thread) })
@@ -111,33 +114,37 @@ impl Drop for Summer {
     }
 }
 
-fn run(connection: &mut Connection, woken: &Receiver<i64>, limits: &config::Store, ended: &AtomicBool) {
+fn run(
+    connection: &mut Connection,
+    woken: &Receiver<i64>,
+    patience: &mut Patience,
+    limits: &config::Store,
+    ended: &AtomicBool,
+) {
     while let Ok(minute) = woken.recv() {
-        if let Err(error) = sum_up_to(connection, minute, limits, ended) {
+        let may_drop = patience.may_drop(minute, clock::steady());
+        let summed = sum_up_to(connection, minute, ended);
+        let done =
+            summed.and_then(|all| if all && may_drop { trim(connection, minute, limits) } else { Ok(()) });
+        if let Err(error) = done {
             tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
         }
     }
 }
 
-/// Sums everything that is over and has changed, then drops what is too old; stops between two sums when
-/// told to.
-pub(super) fn sum_up_to(
-    connection: &mut Connection,
-    minute: i64,
-    limits: &config::Store,
-    ended: &AtomicBool,
-) -> Result<(), StoreError> {
+/// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
+fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
     for length in LENGTHS {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             if ended.load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(false);
             }
             let sums = sums(connection, length, due.start)?;
             write(connection, length, due, &sums)?;
         }
     }
-    trim(connection, minute, limits)
+    Ok(true)
 }
 
 /// A window to be summed.
@@ -394,7 +401,8 @@ mod tests {
     }
 
     fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
-        sum_up_to(connection, minute, limits, &AtomicBool::new(false)).unwrap();
+        assert!(sum_up_to(connection, minute, &AtomicBool::new(false)).unwrap());
+        trim(connection, minute, limits).unwrap();
     }
 
     fn filters() -> [Filter; 4] {

@@ -12,6 +12,7 @@ mod hostile;
 mod migrations;
 mod process;
 mod queries;
+mod ranges;
 mod refusals;
 mod running;
 mod samples;

@@ -1,0 +1,122 @@
+//! The table of docs/api.md that says what each field may be, held against the front door: both ends are
+//! taken, and what lies beyond is refused by name.
+
+use beacon::StreamReport;
+use serde_json::{Map, Value, json};
+
+use crate::harness::TestCollector;
+
+const DOCS: &str = include_str!("../../../docs/api.md");
+const FULL: &str = include_str!("../../../beacon/tests/golden/v1-full.json");
+
+/// Fields and what they may be, from the table.
+fn table() -> Vec<(Vec<&'static str>, &'static str)> {
+    let (_, rest) = DOCS.split_once("### What a report may say").unwrap();
+    let rows = rest.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let mut cells = row.trim_matches('|').split('|');
+        let fields = cells.next().unwrap().split('`').skip(1).step_by(2).collect();
+        (fields, cells.next().unwrap().trim())
+    })
+    .collect()
+}
+
+/// An open report with nothing in it but this.
+fn with(id: u128, field: &str, value: &Value) -> Value {
+    let mut report = serde_json::to_value(StreamReport::new(format!("{id:032x}"))).unwrap();
+    match field.split_once('.') {
+        None => report[field] = value.clone(),
+        Some((outer, inner)) => {
+            report[outer] = if outer == "server" { json!({ "source": "comment" }) } else { json!({}) };
+            report[outer][inner] = value.clone();
+        }
+    }
+    json!({ "reports": [report] })
+}
+
+struct Door {
+    collector: TestCollector,
+    sent: u128,
+}
+
+impl Door {
+    async fn takes(&mut self, field: &str, value: &Value) {
+        self.sent += 1;
+        let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
+        assert_eq!(answer.status, 204, "{field} = {value}: {}", answer.body);
+    }
+
+    async fn refuses(&mut self, field: &str, value: &Value) {
+        self.sent += 1;
+        let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
+        let message = answer.refused(400, "bad_field");
+        let named = format!("reports[0].{field}");
+        // What is no number of the field's type is found before its object is left.
+        let outer = named.split('.').take(2).collect::<Vec<_>>().join(".");
+        assert!(message.starts_with(&named) || message.starts_with(&outer), "{field} = {value}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn every_field_may_be_what_the_table_says_and_nothing_beyond() {
+    let mut door = Door { collector: TestCollector::new(), sent: 0 };
+    let mut checked = 0;
+    for (fields, may_be) in table() {
+        for field in fields.iter().filter(|field| **field != "defects") {
+            if let Some(longest) = may_be.strip_prefix("up to ") {
+                let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
+                door.takes(field, &json!("x".repeat(longest))).await;
+                door.refuses(field, &json!("x".repeat(longest + 1))).await;
+                door.refuses(field, &json!("two\nlines")).await;
+            } else if let Some((from, to)) = may_be.split_once(" to ") {
+                let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
+                door.takes(field, &json!(from)).await;
+                door.takes(field, &json!(to)).await;
+                door.refuses(field, &json!(from - 1)).await;
+                door.refuses(field, &json!(to + 1)).await;
+            } else {
+                continue;
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "only {checked} fields of the table were understood");
+}
+
+#[test]
+fn the_table_has_every_field() {
+    let full: Map<String, Value> = serde_json::from_str(FULL).unwrap();
+    let mut missing: Vec<String> = Vec::new();
+    let listed: Vec<_> = table().into_iter().flat_map(|(fields, _)| fields).collect();
+    for (field, value) in &full {
+        match value.as_object().filter(|_| !["gaps", "defects"].contains(&field.as_str())) {
+            None => missing.extend((!listed.contains(&field.as_str())).then(|| field.clone())),
+            Some(inner) => {
+                let names = inner.keys().map(|inner| format!("{field}.{inner}"));
+                missing.extend(names.filter(|name| !listed.contains(&name.as_str())));
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
+#[tokio::test]
+async fn fields_that_nobody_knows_are_counted_by_site_over_a_restart() {
+    let mut collector = TestCollector::new();
+    let unknown = with(1, "later", &json!({ "deep": [1, 2] }));
+    assert_eq!(collector.post(unknown.to_string()).await.status, 204);
+    let mut two = with(2, "page.later", &json!("secret"));
+    two["more"] = json!(true);
+    assert_eq!(collector.post(two.to_string()).await.status, 204);
+    let mut refused = with(3, "later", &json!(1));
+    refused["reports"][0]["ttft_ms"] = json!(-1);
+    collector.post(refused.to_string()).await.refused(400, "bad_field");
+    for _ in 0..2 {
+        let books =
+            collector.until("/v1/accounting", |books| books["ignored_fields"] == json!({ "demo": 3 })).await;
+        assert!(!books.to_string().contains("secret"));
+        collector.until_metric("llm_rum_ignored_fields_total{site=\"demo\"}", 3.0).await;
+        collector.restart();
+    }
+}
