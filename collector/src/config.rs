@@ -58,6 +58,16 @@ pub struct Config {
     pub models: BTreeMap<String, String>,
     /// Targets by use case; what a table here leaves out keeps its default. See `docs/api.md`.
     pub targets: BTreeMap<String, Targets>,
+    /// Over how long promises are kept or broken.
+    pub slo: Slo,
+}
+
+/// The period of error budgets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Slo {
+    /// The newest so many days, at most `store.history_days`. Default 30.
+    pub days: u32,
 }
 
 /// How beacons are kept before they are answered.
@@ -198,6 +208,9 @@ pub struct Site {
     /// What is of no user. Default bots and prerendered pages.
     #[serde(default)]
     pub filters: Filters,
+    /// Targets by use case that go over the common ones.
+    #[serde(default)]
+    pub targets: BTreeMap<String, Targets>,
 }
 
 /// A configured secret: it prints as nothing.
@@ -226,11 +239,19 @@ impl fmt::Debug for Secret {
 }
 
 impl Config {
-    /// Targets of a use case: the configured ones over the default profile.
+    /// Days of an error budget that are known.
     #[must_use]
-    pub fn targets(&self, use_case: &str) -> Targets {
-        let base = Targets::of(use_case);
-        self.targets.get(use_case).map_or(base, |own| own.or(base))
+    pub fn budget_days(&self) -> u32 {
+        self.slo.days.min(self.store.history_days)
+    }
+
+    /// Targets of a use case: the site's over the common ones over the default profile.
+    #[must_use]
+    pub fn targets(&self, site: Option<&str>, use_case: &str) -> Targets {
+        let profile = Targets::of(use_case);
+        let common = self.targets.get(use_case).map_or(profile, |own| own.or(profile));
+        let site = self.sites.iter().find(|known| Some(known.name.as_str()) == site);
+        site.and_then(|site| site.targets.get(use_case)).map_or(common, |own| own.or(common))
     }
 }
 
@@ -255,9 +276,11 @@ impl Default for Config {
                 rate: None,
                 sample: all(),
                 filters: Filters::none(),
+                targets: BTreeMap::new(),
             }],
             models: BTreeMap::new(),
             targets: BTreeMap::new(),
+            slo: Slo::default(),
         }
     }
 }
@@ -290,6 +313,12 @@ impl Default for Limits {
 impl Default for Dedupe {
     fn default() -> Self {
         Self { ids: 200_000, minutes: 30 }
+    }
+}
+
+impl Default for Slo {
+    fn default() -> Self {
+        Self { days: 30 }
     }
 }
 

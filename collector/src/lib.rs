@@ -12,6 +12,7 @@ mod admit;
 mod assets;
 mod backup;
 mod body;
+mod budget;
 mod clock;
 mod codec;
 mod config;
@@ -33,6 +34,7 @@ mod pace;
 mod probe;
 mod query;
 mod rollup;
+mod rules;
 mod samples;
 mod series;
 mod server;
@@ -66,6 +68,7 @@ pub use filter::Filters;
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
 pub use pace::Rate;
+pub use rules::{NoRule, rules};
 pub use server::serve;
 pub use slo::Targets;
 pub use state::{AppState, Collector};
@@ -83,6 +86,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/heatmap", get(query::heatmap))
         .route("/v1/breakdown", get(query::breakdown))
         .route("/v1/compare", get(query::compare))
+        .route("/v1/slo", get(query::slo))
         .route("/v1/streams", get(query::streams))
         .route("/v1/streams/{id}", get(query::stream))
         .route("/v1/accounting", get(query::accounting))

@@ -56,6 +56,12 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
+    /// Prints alerts for Prometheus on what use cases promise.
+    Rules {
+        /// The collector's TOML file.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
     /// Exits with 0 when a running collector is ready.
     Healthcheck {
         /// Address of the collector.
@@ -82,6 +88,10 @@ fn main() -> anyhow::Result<()> {
             let config = Draft::read(config.as_deref(), environment())?.finish()?;
             collector::backup(&data.unwrap_or(config.data), &target)?;
             println!("{} is a backup", target.display());
+            Ok(())
+        }
+        Command::Rules { config } => {
+            print!("{}", collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?)?);
             Ok(())
         }
         Command::Healthcheck { url } => healthcheck::check(&url),

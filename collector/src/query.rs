@@ -11,6 +11,7 @@ mod openapi;
 mod parameter;
 mod params;
 mod quantiles;
+mod slo;
 mod streams;
 mod summary;
 mod timeseries;
@@ -26,6 +27,7 @@ pub(crate) use histogram::histogram;
 pub(crate) use openapi::openapi;
 use params::{Params, Range};
 use quantiles::Quantiles;
+pub(crate) use slo::slo;
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
@@ -66,7 +68,10 @@ impl TargetsOf {
         let site = sites.iter().find(|site| filter.site.as_ref() == Some(&site.name)).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
         let use_case = filter.use_case.clone().unwrap_or_else(default);
-        let targets = state.config().targets(&use_case);
+        // Without a filter, and with one site alone, all streams are that site's.
+        let own =
+            filter.site.as_deref().or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
+        let targets = state.config().targets(own, &use_case);
         Self { use_case, targets }
     }
 }

@@ -38,8 +38,8 @@ pub(crate) struct WindowKey {
 /// The state behind everything that is counted. One thread owns it.
 pub(crate) struct Rollup {
     settle_after_ms: i64,
-    /// By use case, looked up in the configuration once.
-    targets: HashMap<String, Targets>,
+    /// By site and use case, looked up in the configuration once.
+    targets: HashMap<String, HashMap<String, Targets>>,
     config: Config,
     /// Queries list from it.
     streams: Arc<RwLock<Streams>>,
@@ -306,15 +306,20 @@ impl Rollup {
     }
 
     fn targets_of(&mut self, report: &StreamReport) -> &Targets {
+        let site = report.site.as_deref().unwrap_or_default();
         let use_case = report.use_case.as_deref().unwrap_or_default();
-        if !self.targets.contains_key(use_case) {
-            // Pages choose use cases: a map of all that ever came must not grow.
-            if self.targets.len() >= MOST_TARGETS {
-                self.targets.clear();
-            }
-            self.targets.insert(use_case.to_owned(), self.config.targets(use_case));
+        if !self.targets.contains_key(site) {
+            self.targets.insert(site.to_owned(), HashMap::new());
         }
-        &self.targets[use_case]
+        let known = self.targets.get_mut(site).expect("it is there by now");
+        if !known.contains_key(use_case) {
+            // Pages choose use cases: a map of all that ever came must not grow.
+            if known.len() >= MOST_TARGETS {
+                known.clear();
+            }
+            known.insert(use_case.to_owned(), self.config.targets(Some(site), use_case));
+        }
+        &known[use_case]
     }
 
     fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {

@@ -27,12 +27,21 @@ pub struct Targets {
     /// 99 of 100 streams end within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_p99_ms: Option<f64>,
+    /// Longest time between two reads with generated text: a stream is good within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_gap_ms: Option<f64>,
     /// Time per output token after the first: a stream is good within it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
     /// Share of judged streams that end without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability: Option<f64>,
+    /// Share of judged streams that are whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<f64>,
+    /// Share of streams that are within the p95 target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
 }
 
 impl Targets {
@@ -57,8 +66,11 @@ impl Targets {
             e2e_p50_ms: self.e2e_p50_ms.or(base.e2e_p50_ms),
             e2e_p95_ms: self.e2e_p95_ms.or(base.e2e_p95_ms),
             e2e_p99_ms: self.e2e_p99_ms.or(base.e2e_p99_ms),
+            longest_gap_ms: self.longest_gap_ms.or(base.longest_gap_ms),
             tpot_ms: self.tpot_ms.or(base.tpot_ms),
             availability: self.availability.or(base.availability),
+            integrity: self.integrity.or(base.integrity),
+            speed: self.speed.or(base.speed),
         }
     }
 
@@ -73,6 +85,7 @@ impl Targets {
         report.is_whole()
             && within(report.ttfv_ms, self.ttft_p95_ms)
             && within(report.e2e_ms, self.e2e_p95_ms)
+            && within(report.longest_gap_ms, self.longest_gap_ms)
             && within(report.tpot_ms, self.tpot_ms)
     }
 
@@ -86,13 +99,17 @@ impl Targets {
             ("e2e_p50_ms", self.e2e_p50_ms),
             ("e2e_p95_ms", self.e2e_p95_ms),
             ("e2e_p99_ms", self.e2e_p99_ms),
+            ("longest_gap_ms", self.longest_gap_ms),
             ("tpot_ms", self.tpot_ms),
         ];
         let impossible = |value: f64| !value.is_finite() || value <= 0.0;
         if let Some((name, _)) = durations.iter().find(|(_, value)| value.is_some_and(impossible)) {
             return Some(name);
         }
-        self.availability.filter(|share| !(0.0..1.0).contains(share)).map(|_| "availability")
+        let shares =
+            [("availability", self.availability), ("integrity", self.integrity), ("speed", self.speed)];
+        let impossible = |share: f64| !(0.0..1.0).contains(&share);
+        shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
     }
 }
 
@@ -103,12 +120,15 @@ const NONE: Targets = Targets {
     e2e_p50_ms: None,
     e2e_p95_ms: None,
     e2e_p99_ms: None,
+    longest_gap_ms: None,
     tpot_ms: None,
     availability: None,
+    integrity: None,
+    speed: None,
 };
 
 /// Names and figures of the four default profiles. A rate in tokens per second is its reciprocal.
-const PROFILES: [(&str, Targets); 4] = [
+pub(crate) const PROFILES: [(&str, Targets); 4] = [
     (
         "chat",
         Targets {
@@ -117,6 +137,7 @@ const PROFILES: [(&str, Targets); 4] = [
             ttft_p99_ms: Some(5_000.0),
             tpot_ms: Some(80.0),
             availability: Some(0.995),
+            speed: Some(0.99),
             ..NONE
         },
     ),
@@ -128,6 +149,7 @@ const PROFILES: [(&str, Targets); 4] = [
             ttft_p99_ms: Some(10_000.0),
             tpot_ms: Some(60.0),
             availability: Some(0.999),
+            speed: Some(0.99),
             ..NONE
         },
     ),
@@ -139,6 +161,7 @@ const PROFILES: [(&str, Targets); 4] = [
             e2e_p99_ms: Some(60_000.0),
             tpot_ms: Some(1_000.0 / 50.0),
             availability: Some(0.99),
+            speed: Some(0.99),
             ..NONE
         },
     ),
@@ -149,6 +172,7 @@ const PROFILES: [(&str, Targets); 4] = [
             ttft_p95_ms: Some(1_500.0),
             tpot_ms: Some(1_000.0 / 30.0),
             availability: Some(0.999),
+            speed: Some(0.99),
             ..NONE
         },
     ),
@@ -181,6 +205,14 @@ mod tests {
     fn a_stream_that_is_not_whole_is_never_good() {
         let cut = StreamReport { outcome: Outcome::Truncated, ..report(Some(1.0), None) };
         assert!(!Targets::of("chat").met_by(&cut));
+    }
+
+    #[test]
+    fn a_pause_longer_than_its_target_spoils_a_stream() {
+        let targets = Targets { longest_gap_ms: Some(3_000.0), ..NONE };
+        let paused = |longest_gap_ms| StreamReport { longest_gap_ms, ..report(None, None) };
+        assert!(targets.met_by(&paused(Some(3_000.0))) && targets.met_by(&paused(None)));
+        assert!(!targets.met_by(&paused(Some(3_000.1))));
     }
 
     #[test]

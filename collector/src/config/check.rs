@@ -6,6 +6,7 @@ use axum::http::Uri;
 
 use super::{ClickHouse, Config, Mistake, Site};
 use crate::pace::Rate;
+use crate::slo::Targets;
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.
@@ -36,10 +37,7 @@ impl Config {
             }
         }
         for (use_case, targets) in &self.targets {
-            if let Some(field) = targets.mistake() {
-                let field = format!("targets.{use_case}.{field}");
-                found.add(field, "cannot be a target", "write milliseconds above 0, or a share from 0 to 1");
-            }
+            found.targets(&format!("targets.{use_case}"), targets);
         }
         found.0
     }
@@ -89,6 +87,7 @@ impl Config {
             ("store.streams_kept", self.store.streams_kept as usize),
             ("store.windows_hours", self.store.windows_hours as usize),
             ("store.history_days", self.store.history_days as usize),
+            ("slo.days", self.slo.days as usize),
         ] {
             if value == 0 {
                 found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
@@ -171,6 +170,9 @@ fn check_site<'a>(
         let problem = "has an empty text, which every user agent contains";
         found.add(format!("{at}.filters.own_tests"), problem, "write a part of your tests' user agent");
     }
+    for (use_case, targets) in &site.targets {
+        found.targets(&format!("{at}.targets.{use_case}"), targets);
+    }
     if let Some(rate) = site.rate {
         found.rate(&format!("{at}.rate"), rate);
     }
@@ -183,6 +185,13 @@ impl Found {
     fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
         let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
         self.0.push(Mistake { place: None, field, problem, remedy });
+    }
+
+    fn targets(&mut self, at: &str, targets: &Targets) {
+        if let Some(field) = targets.mistake() {
+            let remedy = "write milliseconds above 0, or a share from 0 to 1";
+            self.add(format!("{at}.{field}"), "cannot be a target", remedy);
+        }
     }
 
     fn rate(&mut self, field: &str, rate: Rate) {

@@ -12,8 +12,9 @@ use super::compare::Comparison;
 use super::heatmap::Heatmap;
 use super::histogram::Spread;
 use super::parameter::{
-    AGAINST, BY, COMMON, CURSOR, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
+    AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
 };
+use super::slo::Slo;
 use super::summary::Summary;
 use super::timeseries::Timeseries;
 use crate::health::Ready;
@@ -88,6 +89,7 @@ fn document() -> Value {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream());
+    paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
     paths.insert("/v1/accounting".to_owned(), books(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
@@ -129,6 +131,15 @@ fn one_stream() -> Value {
     json!({ "get": {
         "summary": "One stream.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
         "security": [{}, { "token": [] }],
+    } })
+}
+
+fn budgets(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Slo>(generator) } });
+    json!({ "get": {
+        "summary": "What a use case promises, and how much of the failures that it allows are used up.",
+        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
     } })
 }
 

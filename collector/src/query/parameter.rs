@@ -47,11 +47,19 @@ const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'s
     Parameter { name, about, accepts: Accepts::Whole { min, max, multiple_of } }
 }
 
-/// What every query has.
+/// What every query over a range has.
 pub(crate) const COMMON: [Parameter; 7] = [
     word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
     whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
     whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; needs `from`, excludes `range`."),
+    FILTERS[0],
+    FILTERS[1],
+    FILTERS[2],
+    FILTERS[3],
+];
+
+/// Which streams a query is about.
+pub(crate) const FILTERS: [Parameter; 4] = [
     text("site", "Only this site."),
     text("use_case", "Only this use case."),
     text("provider", "Only this provider."),

@@ -71,7 +71,12 @@ impl Params {
 
     /// For a question that is about everything.
     pub(super) fn none(&self) -> Result<(), ApiError> {
-        match self.0.keys().next() {
+        self.among(&[])
+    }
+
+    /// Refuses every name that is not among these.
+    pub(super) fn among(&self, known: &[Parameter]) -> Result<(), ApiError> {
+        match self.0.keys().find(|name| known.iter().all(|parameter| parameter.name != name.as_str())) {
             Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
             None => Ok(()),
         }
@@ -149,6 +154,14 @@ impl Params {
 }
 
 impl Range {
+    /// The newest so many minutes, the running one included.
+    pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
+        let now_ms = clock::now_ms();
+        let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let minutes_from_ms = now_ms - i64::from(state.config().store.windows_hours) * HOUR_MS;
+        Self { from_ms: to_ms - minutes * MINUTE_MS, to_ms, now_ms, minutes_from_ms }.in_known_windows()
+    }
+
     /// The period to compare with, of the same length.
     pub(super) const fn earlier(self, against: Against) -> Self {
         let ms = match against {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use beacon::{Dropped, StreamReport};
-use collector::{ClickHouse, Draft};
+use collector::{ClickHouse, Config, Draft};
 
 use crate::harness::{TestCollector, stream};
 
@@ -17,6 +17,12 @@ fn the_example_configuration_is_good() {
     let draft = Draft::read(Some(&file("llm-rum.toml")), std::iter::empty()).unwrap();
     let config = draft.finish().unwrap();
     assert!(config.listen.ip().is_loopback(), "a proxy stands before it");
+}
+
+#[test]
+fn the_rules_are_those_of_the_default_targets() {
+    let rules = collector::rules(&Config::default()).unwrap();
+    assert_eq!(fs::read_to_string(file("slo.yml")).unwrap(), rules, "`llm-rum rules > deploy/slo.yml`");
 }
 
 #[test]
@@ -52,12 +58,13 @@ async fn alerts_ask_for_metrics_that_there_are() {
     collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
     let mut metrics = collector.get("/metrics").await.body;
     metrics += &member_of_a_cluster().get("/metrics").await.body;
-    let rules = fs::read_to_string(file("alerts.yml")).unwrap();
+    let rules = ["alerts.yml", "slo.yml"].map(|name| fs::read_to_string(file(name)).unwrap()).join("\n");
     let expressions = rules.lines().filter(|line| !line.contains("summary:"));
     let words = expressions.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     let asked: Vec<_> = words.filter(|word| word.starts_with("llm_r")).collect();
     assert!(asked.len() > 6, "{asked:?}");
     for name in asked {
+        let name = name.trim_end_matches("_bucket").trim_end_matches("_count");
         assert!(metrics.contains(&format!("# TYPE {name} ")), "{name}");
     }
 }

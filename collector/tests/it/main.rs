@@ -17,4 +17,5 @@ mod refusals;
 mod running;
 mod samples;
 mod seeds;
+mod slo;
 mod snippet;

@@ -1,0 +1,200 @@
+//! `llm-rum rules`: a configuration comes in, goes out a file of Prometheus alerts, two looks at each budget
+//! for each alarm of `budget.rs`.
+//!
+//! They compare shares at an edge of a histogram, which are exact, not percentiles between two edges. A
+//! target that is no edge therefore has no rule.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use crate::budget::{Alarm, FEWEST, Promise};
+use crate::config::Config;
+use crate::slo::{self, Targets};
+use crate::tally::Metric;
+use crate::totals::Classic;
+
+/// Why there are no rules.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a target of {target_ms} ms for `{use_case}` lies between two of Prometheus' buckets: take one of {edges}"
+)]
+pub struct NoRule {
+    use_case: String,
+    target_ms: f64,
+    edges: String,
+}
+
+/// Rules for every use case that has targets.
+///
+/// # Errors
+/// When a target has no bucket that ends with it.
+pub fn rules(config: &Config) -> Result<String, NoRule> {
+    let mut file = HEAD.to_owned();
+    for profile in profiles(config) {
+        for promise in Promise::ALL {
+            let Some(objective) = promise.objective(&profile.targets) else { continue };
+            let Some(shares) = profile.shares(promise)? else { continue };
+            for alarm in Alarm::ALL {
+                profile.write(&mut file, promise, objective, &shares, (alarm, config.budget_days()));
+            }
+        }
+    }
+    Ok(file)
+}
+
+/// Streams that share their targets.
+struct Profile {
+    use_case: String,
+    /// As a selector's labels.
+    labels: String,
+    targets: Targets,
+}
+
+/// What a share of broken promises is made of, but for its length.
+struct Shares {
+    bad: String,
+    all: String,
+}
+
+/// Use cases with targets, those of single sites apart.
+fn profiles(config: &Config) -> Vec<Profile> {
+    let own = config.sites.iter().flat_map(|site| site.targets.keys());
+    let use_cases: BTreeSet<_> = slo::PROFILES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(config.targets.keys().chain(own).map(String::as_str))
+        .collect();
+    let mut profiles = Vec::new();
+    for use_case in use_cases {
+        let apart: Vec<_> = config.sites.iter().filter(|site| site.targets.contains_key(use_case)).collect();
+        for site in &apart {
+            let labels = format!("site=\"{}\",use_case=\"{use_case}\"", site.name);
+            profiles.push((use_case, labels, config.targets(Some(&site.name), use_case)));
+        }
+        let not_those = match apart.is_empty() {
+            true => String::new(),
+            false => {
+                let names: Vec<_> = apart.iter().map(|site| site.name.replace('.', "\\\\.")).collect();
+                format!("site!~\"{}\",", names.join("|"))
+            }
+        };
+        let labels = format!("{not_those}use_case=\"{use_case}\"");
+        profiles.push((use_case, labels, config.targets(None, use_case)));
+    }
+    let profile = |(use_case, labels, targets): (&str, String, Targets)| Profile {
+        use_case: use_case.to_owned(),
+        labels,
+        targets,
+    };
+    profiles.into_iter().map(profile).collect()
+}
+
+impl Profile {
+    /// `None` where Prometheus is not told enough.
+    fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
+        let labels = &self.labels;
+        Ok(match (promise, self.targets.wait()) {
+            (Promise::Availability, _) => Some(Shares {
+                bad: format!("llm_generation_errors_total{{{labels}}}"),
+                all: format!("llm_rum_streams_total{{{labels},outcome!~\"aborted|abandoned|unobserved\"}}"),
+            }),
+            (Promise::Speed, Some((metric, target_ms))) => {
+                let classic = if metric == Metric::E2e { Classic::Request } else { Classic::FirstVisible };
+                let edge = self.edge(classic, target_ms)?;
+                let name = classic.name();
+                Some(Shares {
+                    bad: format!("{name}_bucket{{{labels},le=~\"{edge}\"}}"),
+                    all: format!("{name}_count{{{labels}}}"),
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// As a pattern: Prometheus 3 writes `2.0` for what was `2`.
+    fn edge(&self, classic: Classic, target_ms: f64) -> Result<String, NoRule> {
+        let seconds = target_ms / 1_000.0;
+        if !classic.edges().contains(&seconds) {
+            let edges: Vec<_> = classic.edges().iter().map(|edge| (edge * 1_000.0).to_string()).collect();
+            return Err(NoRule { use_case: self.use_case.clone(), target_ms, edges: edges.join(", ") });
+        }
+        let text = seconds.to_string();
+        Ok(if text.contains('.') { text.replace('.', "\\\\.") } else { format!("{text}(\\\\.0)?") })
+    }
+
+    fn write(
+        &self,
+        file: &mut String,
+        promise: Promise,
+        objective: f64,
+        shares: &Shares,
+        (alarm, days): (Alarm, u32),
+    ) {
+        let (long, short) = (length(alarm.long_minutes), length(alarm.short_minutes));
+        let share = |over: &str| {
+            let Shares { bad, all } = shares;
+            let part = format!("sum by (site) (rate({bad}[{over}])) / sum by (site) (rate({all}[{over}]))");
+            if promise == Promise::Speed { format!("1 - {part}") } else { part }
+        };
+        let bound = rounded(alarm.rate(days) * (1.0 - objective));
+        let (use_case, word, severity) = (&self.use_case, promise.as_str(), alarm.severity.as_str());
+        let name = match promise {
+            Promise::Availability => "LlmRumAvailabilityBudget",
+            Promise::Integrity => "LlmRumIntegrityBudget",
+            Promise::Speed => "LlmRumSpeedBudget",
+        };
+        let (over_long, over_short, all) = (share(&long), share(&short), &shares.all);
+        // Writing to a text does not fail.
+        let _written = write!(
+            file,
+            "      - alert: {name}
+        expr: |
+          ({over_long}) > {bound}
+          and ({over_short}) > {bound}
+          and sum by (site) (increase({all}[{long}])) >= {FEWEST}
+        labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long} }}
+        annotations:
+          summary: \"`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast\"
+",
+            rate = rounded(alarm.rate(days)),
+        );
+    }
+}
+
+fn length(minutes: i64) -> String {
+    if minutes % 60 == 0 { format!("{}h", minutes / 60) } else { format!("{minutes}m") }
+}
+
+fn rounded(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
+}
+
+const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/metrics.md.
+groups:
+  - name: llm-rum-budgets
+    rules:
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_between_two_buckets_is_named_with_those_that_can_be() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let told = rules(&config).unwrap_err().to_string();
+        assert!(told.contains("1700 ms for `chat`") && told.contains("1500, 2000, 2250"), "{told}");
+    }
+
+    #[test]
+    fn a_site_with_targets_of_its_own_is_judged_by_them_alone() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(500.0), ..Targets::default() };
+        config.sites[0].targets.insert("chat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
+        assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
+    }
+}
