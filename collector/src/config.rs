@@ -60,6 +60,36 @@ pub struct Config {
     pub targets: BTreeMap<String, Targets>,
     /// Over how long promises are kept or broken.
     pub slo: Slo,
+    /// Where metrics are pushed to. Default nowhere.
+    pub otlp: Otlp,
+}
+
+/// Pushing what Prometheus would be told, by OTLP/HTTP.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Otlp {
+    /// `http://` or `https://`; `/v1/metrics` is appended. Default none: nothing is pushed.
+    pub endpoint: Option<String>,
+    /// Sent with every push, such as `authorization`. Default none.
+    pub headers: BTreeMap<String, Secret>,
+    /// Default 60.
+    pub every_seconds: u32,
+    /// What a number counts. Default `cumulative`.
+    pub temporality: Temporality,
+    /// `service.instance.id`, by which counters of several collectors are told apart: it has to stay the same
+    /// over restarts. Default the host's name.
+    pub instance: String,
+}
+
+/// What a pushed number counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temporality {
+    /// Everything since ever.
+    #[default]
+    Cumulative,
+    /// What has come since the push before.
+    Delta,
 }
 
 /// The period of error budgets.
@@ -281,6 +311,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             targets: BTreeMap::new(),
             slo: Slo::default(),
+            otlp: Otlp::default(),
         }
     }
 }
@@ -313,6 +344,19 @@ impl Default for Limits {
 impl Default for Dedupe {
     fn default() -> Self {
         Self { ids: 200_000, minutes: 30 }
+    }
+}
+
+impl Default for Otlp {
+    fn default() -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            endpoint: None,
+            headers: BTreeMap::new(),
+            every_seconds: 60,
+            temporality: Temporality::default(),
+            instance: host.trim().to_owned(),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod native;
 mod network;
 mod normal;
 mod origin;
+mod otlp;
 mod pace;
 mod probe;
 mod query;
@@ -62,7 +63,7 @@ pub use admit::judge;
 pub use backup::{BackupError, backup};
 pub use config::{
     ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
-    Store, Sync,
+    Store, Sync, Temporality,
 };
 pub use filter::Filters;
 pub use network::{Proxy, ProxyError};

@@ -8,7 +8,7 @@ use beacon::StreamReport;
 use crate::config::Limits;
 
 /// The labels of everything that is counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Series {
     pub(crate) site: String,
     pub(crate) use_case: String,

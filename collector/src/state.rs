@@ -12,6 +12,7 @@ use crate::counter::{self, Started, Threads};
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
+use crate::otlp::Exporter;
 use crate::pace::{NetworkPaces, SitePace};
 use crate::probe::Probes;
 use crate::store::{Published, Reader, StoreError, Tables};
@@ -47,6 +48,8 @@ pub(crate) struct OpenSite {
 pub struct Collector {
     state: AppState,
     threads: Threads,
+    /// Ends after the threads: it pushes what they counted last.
+    exporter: Option<Exporter>,
     failed: oneshot::Receiver<()>,
 }
 
@@ -63,6 +66,7 @@ impl Collector {
             counter::start(&config, door.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
+        let exporter = Exporter::start(&config)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),
@@ -78,7 +82,7 @@ impl Collector {
             health,
         };
         let state = AppState(Arc::new(shared));
-        Ok(Self { state, threads, failed })
+        Ok(Self { state, threads, exporter, failed })
     }
 
     /// What [`app`](crate::app) needs.
@@ -98,7 +102,9 @@ impl Collector {
     /// # Errors
     /// Why the store failed, when it had.
     pub fn close(self) -> Result<(), StoreError> {
-        self.threads.stop()
+        let stopped = self.threads.stop();
+        drop(self.exporter);
+        stopped
     }
 }
 

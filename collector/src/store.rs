@@ -31,7 +31,8 @@ pub use clickhouse::ClickHouseError;
 pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};
 pub(crate) use listing::Listing;
 pub(crate) use read::{
-    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked, snapshot,
+    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
+    open as open_to_read, snapshot,
 };
 pub(crate) use samples::SamplesAsked;
 pub(crate) use source::{Books, Source};

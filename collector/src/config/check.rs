@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use axum::http::Uri;
+use axum::http::{HeaderName, Uri};
 
 use super::{ClickHouse, Config, Mistake, Site};
 use crate::pace::Rate;
@@ -39,7 +39,27 @@ impl Config {
         for (use_case, targets) in &self.targets {
             found.targets(&format!("targets.{use_case}"), targets);
         }
+        self.check_otlp(&mut found);
         found.0
+    }
+
+    fn check_otlp(&self, found: &mut Found) {
+        let schemes = ["http://", "https://"];
+        if self
+            .otlp
+            .endpoint
+            .as_ref()
+            .is_some_and(|url| !schemes.iter().any(|scheme| url.starts_with(scheme)))
+        {
+            let remedy = "write it as `http://127.0.0.1:4318`, without `/v1/metrics`";
+            found.add("otlp.endpoint", "is no address", remedy);
+        }
+        for name in self.otlp.headers.keys() {
+            if HeaderName::try_from(name).is_err() {
+                let remedy = "write the name of a header, such as `authorization`";
+                found.add(format!("otlp.headers.{name}"), "is no name of a header", remedy);
+            }
+        }
     }
 
     fn check_exposure(&self, found: &mut Found) {
@@ -88,6 +108,7 @@ impl Config {
             ("store.windows_hours", self.store.windows_hours as usize),
             ("store.history_days", self.store.history_days as usize),
             ("slo.days", self.slo.days as usize),
+            ("otlp.every_seconds", self.otlp.every_seconds as usize),
         ] {
             if value == 0 {
                 found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");

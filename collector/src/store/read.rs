@@ -153,7 +153,8 @@ impl Reader {
     }
 }
 
-fn open(file: &Path) -> Result<Connection, StoreError> {
+/// A connection that reads.
+pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(Duration::from_secs(1))?;
     connection.pragma_update(None, "cache_size", -8_192)?;

@@ -10,6 +10,7 @@ mod door;
 mod harness;
 mod hostile;
 mod migrations;
+mod otlp;
 mod process;
 mod queries;
 mod ranges;
