@@ -450,12 +450,18 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
+/// A page has to load whatever makes code fast; where it is compiled for, that is worth it.
+pub(crate) const IN_PAGE: bool = cfg!(target_arch = "wasm32");
+
 /// Whether both are the same bytes. The library's comparison goes byte by byte in WebAssembly, and
 /// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
+    if !IN_PAGE {
+        steps::add(1 + left.len() / 8);
+        return left.len() == right.len() && (left.is_empty() || left == right);
+    }
     let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    steps::add(1 + words.len());
     left.len() == right.len()
         && words.iter().zip(right_words).all(|(left, right)| word(left) == word(right))
         && rest.iter().zip(right_rest).all(|(left, right)| left == right)
