@@ -176,21 +176,20 @@ impl Facts {
 
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
-        let data = event.data.trim_ascii();
-        let valid = event.is_utf8();
-        if valid && let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, data) {
+        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
             self.sequence.observe(sequence, &mut self.report.defects);
             return text;
         }
+        let valid = event.is_utf8();
         self.layout.begin();
         if !valid {
             self.report.defects.add(Defect::InvalidUtf8);
         }
-        let text = self.read_anew(event, data);
+        let text = self.read_anew(event);
         self.said = self.said.and(text);
         let over = self.finished || self.ended || self.failed;
         if valid && text.any() && !over && self.message.is_settled() {
-            self.layout.learn(event.name, data, text);
+            self.layout.learn(event.name, event.data, text);
         }
         text
     }
@@ -208,8 +207,9 @@ impl Facts {
     }
 
     /// Takes in an event that is not like the one before.
-    fn read_anew(&mut self, event: &Event<'_>, data: &[u8]) -> Text {
+    fn read_anew(&mut self, event: &Event<'_>) -> Text {
         self.failed |= event.name == b"error";
+        let data = event.data.trim_ascii();
         if data.is_empty() {
             return Text::NONE;
         }
@@ -225,7 +225,7 @@ impl Facts {
             reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
             reading.whole = reading.act.has(Act::WHOLE);
         }
-        let mut json = Json::new(data);
+        let mut json = Json::new(event.data);
         reading.root(self, &mut json, dialect.shape);
         if !json.finish() {
             self.report.defects.add(Defect::Malformed);

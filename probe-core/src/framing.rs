@@ -57,7 +57,7 @@ impl Event<'_> {
     /// Whether the data is UTF-8; a browser shows U+FFFD where it is not.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
-        self.data.is_ascii() || is_utf8(self.data)
+        is_utf8(self.data)
     }
 }
 

@@ -9,6 +9,7 @@
 //! Keys and tags are compared as [`Word`]s, numbers made of their bytes: code that compares bytes
 //! with each of the words that the dialects know takes the page kilobytes to load.
 
+use crate::IN_PAGE;
 use crate::steps;
 use crate::utf8::{self, First};
 
@@ -449,9 +450,6 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
-
-/// A page has to load whatever makes code fast; where it is compiled for, that is worth it.
-pub(crate) const IN_PAGE: bool = cfg!(target_arch = "wasm32");
 
 /// Whether both are the same bytes. The library's comparison goes byte by byte in WebAssembly, and
 /// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.

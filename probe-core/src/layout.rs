@@ -3,8 +3,10 @@
 //!
 //! Then most of it is only compared, which takes less than half the time that reading it anew does.
 
+use crate::IN_PAGE;
 use crate::dialect::{Text, written_bytes};
-use crate::json::{IN_PAGE, Json, same};
+use crate::json::{Json, same};
+use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +51,7 @@ pub(crate) struct Repeated {
 }
 
 impl Layout {
-    /// What the event means, if it is like the last one. `None` says nothing about it. `data` is UTF-8.
+    /// What the event means, if it is like the last one and UTF-8 as that was. `None` says nothing about it.
     pub(crate) fn repeated(&self, name: &[u8], data: &[u8]) -> Option<Repeated> {
         let (last, last_name) = self.held.split_at_checked(self.data_bytes)?;
         if last.is_empty() || !same(last_name, name) {
@@ -73,7 +75,7 @@ impl Layout {
                 repeated.sequence = Some(json.count()?);
                 continue;
             }
-            let text = json.string()?;
+            let text = json.string().filter(|text| is_utf8(text))?;
             let said = |text| written_bytes(text) > 0;
             if matches!(free, Free::Text) && said(text) != said(&last[start + 1..end - 1]) {
                 return None;

@@ -26,3 +26,7 @@ mod utf8;
 
 pub use meter::{End, Meter, Seen};
 pub use time::Timestamp;
+
+/// Whether this is compiled for a page, which has to load whatever makes code fast: what is worth its bytes
+/// elsewhere is left out there, and does the same.
+pub(crate) const IN_PAGE: bool = cfg!(target_arch = "wasm32");

@@ -194,10 +194,10 @@ impl Meter {
         let facts = &mut self.facts;
         let (mut input, mut events, mut deltas, mut text) = (bytes, 0, 0, Text::NONE);
         while let Some(frame) = framing.next(&mut input) {
-            match frame {
+            match &frame {
                 Frame::Event(event) => {
                     events += 1;
-                    let brought = facts.read(&event);
+                    let brought = facts.read(event);
                     // Another answer has begun, and may end in the same read.
                     if !facts.ended {
                         self.end_marker_ms = None;

@@ -1,5 +1,7 @@
 //! A moment on the page's clock comes in, a duration in whole microseconds goes out.
 
+use crate::IN_PAGE;
+
 /// A moment on the page's monotonic clock, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Timestamp(f64);
@@ -30,8 +32,18 @@ impl Timestamp {
 
 /// Rounds milliseconds to a microsecond: no browser's clock is finer, and the report is shorter.
 pub(crate) fn whole_micros(ms: f64) -> f64 {
-    let micros = (ms * 1000.0).round_ties_even();
+    let micros = nearest(ms * 1000.0);
     if micros.is_finite() { micros / 1000.0 } else { ms }
+}
+
+/// The nearest whole number, of two the even one: an instruction in WebAssembly, a call on many CPUs. Beside
+/// the large number there is no room for a fraction.
+fn nearest(value: f64) -> f64 {
+    const NO_FRACTIONS: f64 = 1.5 * (1u64 << 52) as f64;
+    if IN_PAGE || value.abs() >= (1u64 << 51) as f64 {
+        return value.round_ties_even();
+    }
+    value + NO_FRACTIONS - NO_FRACTIONS
 }
 
 #[cfg(test)]
@@ -46,6 +58,16 @@ mod tests {
     fn a_duration_is_whole_microseconds() {
         assert_eq!(at(0.3).since(at(0.1)), 0.2);
         assert_eq!(at(1_000.000_4).since(at(0.0)), 1_000.0);
+    }
+
+    #[test]
+    fn halves_go_to_the_even_neighbour() {
+        let halves = (-9..9).map(|half| f64::from(half) / 2.0);
+        let others = [0.49, -0.51, 1e9 + 0.5, 2f64.powi(50) + 0.5, 2f64.powi(51) - 0.5, -1e300, 1e300, 0.0];
+        for value in halves.chain(others) {
+            assert_eq!(nearest(value), value.round_ties_even(), "{value}");
+        }
+        assert!(nearest(f64::NAN).is_nan());
     }
 
     #[test]

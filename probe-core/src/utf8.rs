@@ -13,6 +13,9 @@ pub(crate) enum First {
 
 /// Whether all of it is characters.
 pub(crate) fn is_utf8(bytes: &[u8]) -> bool {
+    if bytes.is_ascii() {
+        return true;
+    }
     let mut rest = bytes;
     loop {
         // Between two characters of an alphabet beyond ASCII much of an event is ASCII.
