@@ -21,8 +21,8 @@ export function createSender(collector, site, fetch) {
     },
     lastPost(body) {
       // The answer comes to a page that is gone. Where the budget is used up, one that is only hidden can
-      // still send without it.
-      if (!navigator.sendBeacon(url, body)) request(body, false).catch(() => {});
+      // still send without it. Workers have no beacons.
+      if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(() => {});
     },
   };
 

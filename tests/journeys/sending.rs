@@ -32,7 +32,8 @@ async fn left(engine: Engine) -> Result<()> {
 }
 
 async fn busy(engine: Engine) -> Result<()> {
-    let site = "[[sites]]\nname = 'demo'\nkeys = ['demo']\norigins = ['loopback']\nrate = { per_second = 1, burst = 1 }";
+    let site = "[[sites]]\nname = 'demo'\nkeys = ['demo']\norigins = ['loopback']\nrate = { per_second = 1, burst = 1 }\n\
+                filters = { bots = false }";
     let stage = Stage::set_with(engine, site).await?;
     let _page = open(&stage, "").await?;
     stage.browser.run(READ_AND_FLUSH, vec![short(&stage), 6.into()]).await?;
