@@ -32,7 +32,7 @@ async fn read_in_workers(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
-/// Two workers read to the end; one closes itself after three chunks.
+/// Two workers read to the end; one closes itself after eight chunks, which have text in them in every engine.
 const READ_IN_WORKERS: &str = "
     const source = useCase => URL.createObjectURL(new Blob([`
         import { start } from '${args[0]}/llm-rum-worker.mjs';
@@ -43,7 +43,7 @@ const READ_IN_WORKERS: &str = "
             const address = '${location.origin}/llm/normal;gap=30/v1/chat/completions';
             const reader = (await fetch(address, { method: 'POST', headers, body })).body.getReader();
             for (let chunks = 1; !(await reader.read()).done; chunks++)
-                if (chunks == 3 && '${useCase}' == 'closing') {
+                if (chunks == 8 && '${useCase}' == 'closing') {
                     port.postMessage('closing');
                     return self.close();
                 }
