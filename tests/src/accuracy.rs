@@ -8,7 +8,7 @@ use beacon::StreamReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Browser, Collector, DemoSite, Engine, LogEntry};
+use crate::{Browser, Collector, DemoSite, Engine, Errors, LogEntry};
 
 /// The errors of one engine over as many streams of either kind.
 #[derive(Debug)]
@@ -32,18 +32,15 @@ pub struct Compared {
     pub probe: Errors,
     /// Those of a page without the probe, which stamps what it reads: the way through the loopback.
     pub plain: Errors,
-    /// The probe's, against what its own page saw of the same stream.
+    /// The probe's, against what its own page stamped at the very read, before the probe had it.
     pub beside: Errors,
 }
-
-/// Differences, in milliseconds.
-#[derive(Debug, Default)]
-pub struct Errors(Vec<f64>);
 
 /// What a page saw of one stream by its own clock.
 #[derive(Debug, Deserialize)]
 struct Seen {
     probed: bool,
+    chunks: u32,
     ttft_ms: f64,
     /// `None` where both texts came in one read.
     gap_ms: Option<f64>,
@@ -87,8 +84,8 @@ pub async fn accuracy(engine: Engine, streams: u64) -> Result<Accuracy> {
 impl Accuracy {
     fn add_plain(&mut self, seen: &Seen, entry: &LogEntry) -> Result<()> {
         let (sent, sent_gap) = sent(entry)?;
-        self.ttft.plain.0.push(seen.ttft_ms - sent);
-        self.gap.plain.0.extend(seen.gap_ms.map(|gap| gap - sent_gap));
+        self.ttft.plain.push(seen.ttft_ms - sent);
+        self.gap.plain.extend(seen.gap_ms.map(|gap| gap - sent_gap));
         Ok(())
     }
 
@@ -97,13 +94,14 @@ impl Accuracy {
         // One stream at a time: the order of ends is the order of requests.
         let same = report.response_id.is_none() || report.response_id.as_deref() == entry.id.as_deref();
         ensure!(same && report.bytes == entry.bytes(), "{report:#?} is not {entry:?}");
+        ensure!(report.chunks == seen.chunks, "the page read {} chunks: {report:#?}", seen.chunks);
         let ttft = report.ttft_ms.with_context(|| format!("no TTFT in {report:#?}"))?;
-        self.ttft.probe.0.push(ttft - sent);
-        self.ttft.beside.0.push(ttft - seen.ttft_ms);
+        self.ttft.probe.push(ttft - sent);
+        self.ttft.beside.push(ttft - seen.ttft_ms);
         // Nothing to compare where both texts came in one read, or the first was split between two.
         if let (Some(probe), Some(page)) = (report.longest_gap_ms, seen.gap_ms) {
-            self.gap.probe.0.push(probe - sent_gap);
-            self.gap.beside.0.push(probe - page);
+            self.gap.probe.push(probe - sent_gap);
+            self.gap.beside.push(probe - page);
         }
         self.clock_step_ms = f64::max(self.clock_step_ms, report.clock_resolution_ms.unwrap_or(0.0));
         Ok(())
@@ -133,28 +131,6 @@ impl Accuracy {
     }
 }
 
-impl Errors {
-    /// How large the error is at a quantile, whichever its sign. NaN when there is none.
-    #[must_use]
-    pub fn size(&self, quantile: f64) -> f64 {
-        let mut sizes: Vec<_> = self.0.iter().map(|error| error.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
-        let rank = (quantile * sizes.len() as f64).ceil() as usize;
-        sizes.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-    }
-
-    /// How many.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn to_json(&self) -> Value {
-        let at = |quantile| (self.size(quantile) * 1000.0).round() / 1000.0;
-        json!({ "n": self.count(), "p50": at(0.5), "p95": at(0.95), "p99": at(0.99) })
-    }
-}
-
 /// When the server sent the first text, since the request, and how long after it the second.
 fn sent(entry: &LogEntry) -> Result<(f64, f64)> {
     let texts: Vec<_> =
@@ -168,8 +144,7 @@ impl std::fmt::Display for Accuracy {
         for (name, figure) in [("TTFT", &self.ttft), ("gap", &self.gap)] {
             write!(f, "{:<9} {name:<5}", self.engine)?;
             for errors in [&figure.probe, &figure.plain, &figure.beside] {
-                let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|quantile| errors.size(quantile));
-                write!(f, "  {p50:>6.2} {p95:>6.2} {p99:>6.2}")?;
+                write!(f, "  {errors}")?;
             }
             writeln!(f)?;
         }
@@ -188,7 +163,17 @@ const OPEN_BOTH: &str = "
     window.plain.src = '/?probe=off';
     const loaded = new Promise(resolve => window.plain.addEventListener('load', resolve));
     document.body.append(window.plain);
-    await loaded;";
+    await loaded;
+    // In either page each read is stamped when the browser has it, and before a probe sees it.
+    for (const { ReadableStreamDefaultReader: { prototype } } of [window, window.plain.contentWindow]) {
+        const { read } = prototype;
+        prototype.read = function () {
+            return read.call(this).then(result => {
+                window.readAt = performance.now();
+                return result;
+            });
+        };
+    }";
 
 /// Reads short answers of two texts one after the other, as an app would, from each API, in turns by the
 /// watched fetch and by the frame's; looks itself for the texts.
@@ -207,17 +192,17 @@ const READ_STREAMS: &str = r#"
         });
         const reader = response.body.getReader();
         const texts = [];
-        let all = '';
+        let all = '', chunks = 0;
         for (;;) {
             const { done, value } = await reader.read();
-            const now = performance.now();
             if (done) break;
+            chunks++;
             // WebKit may split a text between two reads.
             all += new TextDecoder().decode(value);
-            while (texts.length < (all.match(text) ?? []).length) texts.push(now);
+            while (texts.length < (all.match(text) ?? []).length) texts.push(window.readAt);
         }
         const gap_ms = texts[1] > texts[0] ? texts[1] - texts[0] : null;
-        seen.push({ probed, ttft_ms: texts[0] - start, gap_ms });
+        seen.push({ probed, chunks, ttft_ms: texts[0] - start, gap_ms });
         // Callbacks come a moment after the end.
         const until = performance.now() + 5000;
         while (window.ended.length <= i >> 1) {

@@ -27,7 +27,7 @@ enum Name {
     Query,
     /// Framing and pipeline beside what one would use instead.
     Core,
-    /// The probe's errors against the demo server's log, in every engine.
+    /// The probe's errors against the demo server's log and Chromium's frames, in every engine.
     Accuracy,
     /// What the probe costs a page in Chromium, beside other SDKs.
     Browser,
