@@ -1,10 +1,11 @@
 //! `cargo xtask check` and `cargo xtask test`: every stage runs, failures are counted, and the last
 //! line is the sum.
 
+use std::cmp::Reverse;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -20,10 +21,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Everything, from a fresh clone.
 pub(crate) fn test(root: &Path) -> Result<()> {
+    let mut checks = Checks::default();
+    let start = Instant::now();
     tools::programs(&[tools::PROMETHEUS, tools::NGINX])?;
     tools::browsers(root)?;
     tools::python_packages(root)?;
-    let mut checks = Checks::default();
+    checks.took("tools", start.elapsed());
     fast(root, &mut checks);
     checks.stage("documentation", || {
         run(cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
@@ -92,6 +95,10 @@ struct Checks {
     passed: u64,
     failed: u64,
     failures: Vec<String>,
+    /// How long each stage took.
+    stages: Vec<(String, Duration)>,
+    /// How long each test took that ran alone.
+    tests: Vec<(String, Duration)>,
 }
 
 impl Checks {
@@ -99,7 +106,7 @@ impl Checks {
     fn stage(&mut self, name: &str, stage: impl FnOnce() -> Result<()>) -> bool {
         let start = Instant::now();
         let result = stage();
-        let seconds = start.elapsed().as_secs();
+        let seconds = self.took(name, start.elapsed());
         match &result {
             Ok(()) => {
                 self.passed += 1;
@@ -116,7 +123,9 @@ impl Checks {
     /// Runs a cargo test command and adds up what its runners say.
     fn tests(&mut self, name: &str, command: Command) {
         let start = Instant::now();
-        match counted(command) {
+        let counted = counted(command, &mut self.tests);
+        let seconds = self.took(name, start.elapsed());
+        match counted {
             Ok((passed, failed, success)) => {
                 self.passed += passed;
                 self.failed += failed;
@@ -127,10 +136,15 @@ impl Checks {
                 } else if !success {
                     self.fail(name, "did not end well");
                 }
-                println!("stage {name}: {passed} passed, {failed} failed in {} s", start.elapsed().as_secs());
+                println!("stage {name}: {passed} passed, {failed} failed in {seconds} s");
             }
             Err(error) => self.fail(name, &format!("{error:#}")),
         }
+    }
+
+    fn took(&mut self, name: &str, time: Duration) -> u64 {
+        self.stages.push((name.to_owned(), time));
+        time.as_secs()
     }
 
     fn fail(&mut self, name: &str, why: &str) {
@@ -139,6 +153,8 @@ impl Checks {
     }
 
     fn close(self) -> Result<()> {
+        print_longest("stage", self.stages);
+        print_longest("test", self.tests);
         for failure in &self.failures {
             println!("FAILED {failure}");
         }
@@ -150,14 +166,34 @@ impl Checks {
     }
 }
 
-/// Passes the runners' output through, and sums their `test result:` lines.
-fn counted(mut command: Command) -> Result<(u64, u64, bool)> {
+/// The longest first, and what all took together.
+fn print_longest(what: &str, mut times: Vec<(String, Duration)>) {
+    times.sort_by_key(|(_, time)| Reverse(*time));
+    let all: Duration = times.iter().map(|(_, time)| time).sum();
+    for (name, time) in times.iter().take(MOST_TIMES) {
+        println!("{:>7.1} s  {what} {name}", time.as_secs_f64());
+    }
+    if !times.is_empty() {
+        println!("{:>7.1} s  all {}", all.as_secs_f64(), times.len());
+    }
+}
+
+/// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
+/// time and name each, adds how long it took.
+fn counted(mut command: Command, tests: &mut Vec<(String, Duration)>) -> Result<(u64, u64, bool)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("stdout is piped")?;
     let (mut passed, mut failed) = (0, 0);
+    let mut begun = Instant::now();
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
+        if line.starts_with("running ") {
+            begun = Instant::now();
+        } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+            tests.push((name.to_owned(), begun.elapsed()));
+            begun = Instant::now();
+        }
         if let Some(result) = line.strip_prefix("test result: ") {
             passed += number_before(result, " passed");
             failed += number_before(result, " failed");
@@ -177,6 +213,8 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
+/// Lines of a table of times.
+const MOST_TIMES: usize = 30;
 /// What the parser of server-sent events is tested against.
 const ORACLE: &str = "probe-core/tests/oracle";
 const PAGES: [&str; 3] = ["probe-wasm", "www", "demo-site/web"];
