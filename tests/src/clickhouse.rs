@@ -45,6 +45,12 @@ impl ClickHouse {
         Ok(text.lines().next().unwrap_or_default().to_owned())
     }
 
+    /// Process id, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.server.pid()
+    }
+
     async fn start_at(folder: &Path, port: &str) -> Result<Self> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut command = Command::new(here.join("../target/python/bin/python"));

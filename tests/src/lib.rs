@@ -13,6 +13,8 @@ mod errors;
 mod paint;
 mod process;
 mod trace;
+mod usage;
+mod wire;
 mod world;
 
 pub use accuracy::{Accuracy, Compared, accuracy};
@@ -24,4 +26,6 @@ pub use engine::Engine;
 pub use errors::Errors;
 pub use paint::{Paint, paint};
 pub use process::{Server, binary, free_port};
+pub use usage::Usage;
+pub use wire::Wire;
 pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -25,6 +25,10 @@ enum Name {
     Ingest,
     /// Answers over 30 days of 2,000 series, with and without the files in memory.
     Query,
+    /// The same answers from ClickHouse's engine.
+    Cluster,
+    /// Processor time, memory and bytes on disk per million streams.
+    Capacity,
     /// Framing and pipeline beside what one would use instead.
     Core,
     /// The probe's errors against the demo server's log and Chromium's frames, in every engine.
@@ -35,8 +39,16 @@ enum Name {
 
 pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
     match options.name.unwrap_or(Name::Ingest) {
-        Name::Ingest => collector(root, "bench-ingest", options.json),
-        Name::Query => collector(root, "bench-query", options.json),
+        Name::Ingest => collector(root, "bench-ingest", &[], options.json),
+        Name::Query => collector(root, "bench-query", &[], options.json),
+        Name::Cluster => {
+            tools::python_packages(root)?;
+            collector(root, "bench-query", &["--cluster"], options.json)
+        }
+        Name::Capacity => {
+            tools::python_packages(root)?;
+            collector(root, "bench-capacity", &[], options.json)
+        }
         Name::Core => core(root, options.json),
         Name::Accuracy => in_browsers(root, "accuracy", options.json),
         Name::Browser => {
@@ -84,10 +96,13 @@ fn in_browsers(root: &Path, bench_name: &str, json: bool) -> Result<()> {
     show(&mut table)
 }
 
-fn collector(root: &Path, bench_name: &str, json: bool) -> Result<()> {
+fn collector(root: &Path, bench_name: &str, arguments: &[&str], json: bool) -> Result<()> {
     run(Command::new("cargo").current_dir(root).args(["build", "--release", "-q", "-p", "collector"]))?;
     let mut bench = Command::new("cargo");
-    bench.current_dir(root).args(["run", "--release", "-q", "-p", "tests", "--bin", bench_name, "--"]);
+    bench
+        .current_dir(root)
+        .args(["run", "--release", "-q", "-p", "tests", "--bin", bench_name, "--"])
+        .args(arguments);
     // Each start and stop of a collector would say so.
     bench.env("RUST_LOG", "warn");
     if json {

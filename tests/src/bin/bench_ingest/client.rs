@@ -1,13 +1,10 @@
-//! The client: speaks HTTP/1.1 over raw sockets with prepared requests, so that it takes as little as
-//! possible of the processors that it shares with the server.
+//! The client: prepared requests over many connections, and how long each took.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, Histogram, Page, StreamReport};
-use tests::report;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tests::{Wire, report};
 use tokio::task::JoinSet;
 
 /// What every request carries.
@@ -56,10 +53,8 @@ pub(crate) async fn send_all(
 }
 
 async fn send(address: String, beacons: Beacons, first_id: u64, until: Instant) -> Result<Vec<Duration>> {
-    let mut socket = TcpStream::connect(&address).await?;
-    socket.set_nodelay(true)?;
+    let mut wire = Wire::connect(&address).await?;
     let mut request = Request::prepare(&address, beacons)?;
-    let mut answer = [0; 4096];
     let mut latencies = Vec::new();
     let mut id = first_id;
     loop {
@@ -68,14 +63,7 @@ async fn send(address: String, beacons: Beacons, first_id: u64, until: Instant) 
             return Ok(latencies);
         }
         request.number(&mut id);
-        socket.write_all(&request.bytes).await?;
-        let mut filled = 0;
-        while !answer[..filled].ends_with(b"\r\n\r\n") {
-            let read = socket.read(&mut answer[filled..]).await?;
-            ensure!(read > 0, "the server closed the connection");
-            filled += read;
-        }
-        ensure!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(&answer[..filled]));
+        wire.post(&request.bytes).await?;
         latencies.push(now.elapsed());
     }
 }

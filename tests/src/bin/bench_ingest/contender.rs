@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use tests::{Server, binary};
+use anyhow::Result;
+use tests::{Server, Usage, binary};
 use tokio::process::Command;
 
 use crate::client::{Beacons, SERIES, send_all};
@@ -50,14 +50,14 @@ impl Contender {
 
     /// Every connection sends for the length of a turn.
     pub(crate) async fn turn(&mut self, beacons: Beacons, length: Duration) -> Result<()> {
-        let cpu = self.cpu()?;
+        let cpu = self.usage()?.cpu;
         let start = Instant::now();
         let mut latencies = send_all(&self.address, beacons, self.next_id, length).await?;
         let took = start.elapsed();
         self.next_id += 1 << 32;
         latencies.sort_unstable();
         let reports = latencies.len() * beacons.reports();
-        self.turns.push(Turn { reports, took, cpu: self.cpu()? - cpu, latencies });
+        self.turns.push(Turn { reports, took, cpu: self.usage()?.cpu - cpu, latencies });
         Ok(())
     }
 
@@ -82,30 +82,14 @@ impl Contender {
             p50_ms: middle(&|turn| quantile_ms(turn, 50)),
             p99_ms: middle(&|turn| quantile_ms(turn, 99)),
             cpu_us_per_request: middle(&|turn| turn.cpu.as_secs_f64() * 1e6 / turn.latencies.len() as f64),
-            peak_rss_mb: self.peak_rss_mb()?,
+            peak_rss_mb: self.usage()?.peak_rss_mb,
         };
         self.turns.clear();
         Ok(figures)
     }
 
-    /// Processor time that the process has taken, all threads, in steps of 10 ms.
-    fn cpu(&self) -> Result<Duration> {
-        let stat = self.proc("stat")?;
-        // The name may hold anything, and ends with the last bracket.
-        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse().unwrap_or(0)).sum();
-        Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
-    }
-
-    fn peak_rss_mb(&self) -> Result<f64> {
-        let status = self.proc("status")?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next());
-        Ok(kib.context("VmHWM is there")?.parse::<f64>()? * 1_024.0 / 1e6)
-    }
-
-    fn proc(&self, file: &str) -> Result<String> {
-        let pid = self.server.pid().context("the server still runs")?;
-        Ok(fs::read_to_string(format!("/proc/{pid}/{file}"))?)
+    fn usage(&self) -> Result<Usage> {
+        Usage::of(self.server.pid())
     }
 }
 
@@ -128,6 +112,3 @@ pub(crate) fn collector(folder: &Path, name: &str, sync: &str) -> Result<Command
     command.arg("--data").arg(folder.join(name)).stderr(Stdio::null());
     Ok(command)
 }
-
-/// `CLK_TCK`, which Linux has fixed for what `/proc` shows.
-const TICKS_PER_SECOND: u64 = 100;
