@@ -69,9 +69,13 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let Admitted { reports, .. } = admit(body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
-        journal::write_report(accepted.id, &accepted.report, &mut bytes);
-        let (id, report) = journal::read_report(&bytes).expect("what was written can be read");
-        assert_eq!((id, &report), (accepted.id, &accepted.report), "what is replayed is what was counted");
+        journal::write_report(accepted.id, None, &accepted.report, &mut bytes);
+        let read = journal::read_report(&bytes).expect("what was written can be read");
+        assert_eq!(
+            (read.id, &read.report),
+            (accepted.id, &accepted.report),
+            "what is replayed is what was counted"
+        );
     }
     Ok(reports.len())
 }

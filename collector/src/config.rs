@@ -62,6 +62,21 @@ pub struct Config {
     pub slo: Slo,
     /// Where metrics are pushed to. Default nowhere.
     pub otlp: Otlp,
+    /// What says which country a beacon comes from. Default nothing: then all are of none.
+    pub country: CountryFrom,
+}
+
+/// What says which country a beacon comes from: one of these.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CountryFrom {
+    /// Header in which `ingest.proxies` write the code, such as `CF-IPCountry`. Default none. From anyone
+    /// else it means nothing.
+    #[serde(deserialize_with = "header_name")]
+    pub header: Option<HeaderName>,
+    /// File of the MaxMind DB format with countries, such as GeoLite2-Country. Default none. Read at the
+    /// start and held in memory; asked for the client's network, not for its address.
+    pub mmdb: Option<PathBuf>,
 }
 
 /// Pushing what Prometheus would be told, by OTLP/HTTP.
@@ -164,6 +179,8 @@ pub struct Limits {
     pub use_cases: usize,
     /// Combinations of the three per site. Default 2000.
     pub series: usize,
+    /// Combinations of the three with a country, per site. Default 2000.
+    pub country_series: usize,
 }
 
 /// How long a stream's id is remembered, so that a report sent twice is counted once.
@@ -312,6 +329,7 @@ impl Default for Config {
             targets: BTreeMap::new(),
             slo: Slo::default(),
             otlp: Otlp::default(),
+            country: CountryFrom::default(),
         }
     }
 }
@@ -337,7 +355,7 @@ impl Default for Ingest {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { models: 100, providers: 20, use_cases: 20, series: 2000 }
+        Self { models: 100, providers: 20, use_cases: 20, series: 2000, country_series: 2000 }
     }
 }
 

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::config::Config;
 use crate::counts::Door;
-use crate::journal::{Damage, Health, Journal, Kept, KeptReport, Written};
+use crate::journal::{Damage, Health, Journal, Kept, Written};
 use crate::rollup::Rollup;
 use crate::store::{Listing, Published, Publisher, StoreError, Writer};
 
@@ -208,8 +208,8 @@ impl Default for Pace {
 
 fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
     rollup.counts.accepted_beacons(1, kept.reports.len() as u64);
-    for KeptReport { id, report, at } in kept.reports {
-        rollup.apply(id, &report, at, kept.received_ms, store)?;
+    for report in kept.reports {
+        rollup.apply(&report, kept.received_ms, store)?;
     }
     rollup.applied_up_to(kept.end);
     Ok(())

@@ -14,6 +14,7 @@ use crate::body::{self, Incoming, Packing};
 use crate::clock;
 use crate::config::Site;
 use crate::connection::Timer;
+use crate::country::Country;
 use crate::counts::Ticket;
 use crate::error::{ApiError, Reason};
 use crate::journal::Batch;
@@ -74,7 +75,8 @@ async fn post(
         if reports.is_empty() {
             return Ok(None);
         }
-        state.journal().keep(&Batch { received_ms, reports }).map(Some)
+        let country = country(state, head);
+        state.journal().keep(&Batch { received_ms, country, reports }).map(Some)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
@@ -120,6 +122,11 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError
         }
         _ => Ok(()),
     }
+}
+
+fn country(state: &AppState, head: &request::Parts) -> Option<Country> {
+    let peer = head.extensions.get::<Peer>()?;
+    state.countries().of(*peer, &head.headers, &state.config().ingest)
 }
 
 fn refuse<T>(ticket: Ticket<'_>, refused: ApiError) -> Result<T, ApiError> {

@@ -27,11 +27,13 @@ use tracing::{error, info, warn};
 
 use crate::admit::Accepted;
 use crate::config::{Config, Sync};
+use crate::country::Country;
 use crate::counts::Door;
 use crate::error::{ApiError, Reason};
 use crate::streams::StreamId;
 use frame::{Frame, Span};
 use queue::{Entered, Group, Queue};
+use record::Record;
 use segments::Log;
 
 pub(crate) use record::{read as read_report, write as write_report};
@@ -49,6 +51,8 @@ pub(crate) struct Journal {
 /// Reports that are to be kept or refused together.
 pub(crate) struct Batch {
     pub(crate) received_ms: i64,
+    /// `None` where nobody says.
+    pub(crate) country: Option<Country>,
     pub(crate) reports: Vec<Accepted>,
 }
 
@@ -69,6 +73,8 @@ pub(crate) struct Kept {
 /// A report that stands in the journal.
 pub(crate) struct KeptReport {
     pub(crate) id: StreamId,
+    /// Of the client that sent it. `None` where nobody said.
+    pub(crate) country: Option<Country>,
     pub(crate) report: StreamReport,
     pub(crate) at: At,
 }
@@ -134,7 +140,7 @@ impl Journal {
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<>, ApiError> {
         let frame = Frame::pack(batch.received_ms, &batch.reports, |report, into| {
-            record::write(report.id, &report.report, into);
+            record::write(report.id, batch.country, &report.report, into);
         });
         let may_write = self.sync == Sync::Normal;
         let (written, waits) = match self.queue.enter(frame, may_write) {
@@ -281,8 +287,8 @@ impl Written {
 fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Kept> {
     let (received_ms, spans) = frame::unpack(payload)?;
     let read = |span: Span| {
-        let (id, report) = record::read(span.of(payload))?;
-        Some(KeptReport { id, report, at: span.at(position) })
+        let Record { id, country, report } = record::read(span.of(payload))?;
+        Some(KeptReport { id, country, report, at: span.at(position) })
     };
     Some(Kept { received_ms, reports: spans.into_iter().map(read).collect::<Option<_>>()?, end })
 }

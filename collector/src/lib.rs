@@ -18,6 +18,7 @@ mod codec;
 mod config;
 mod connection;
 mod counter;
+mod country;
 mod counts;
 mod error;
 mod exposition;

@@ -1,7 +1,7 @@
 //! Where a request comes from: a peer's address and its headers come in, goes out the network that
 //! its share is counted for. Addresses are truncated at once; none is stored or logged.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use axum::http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
@@ -40,6 +40,14 @@ impl Network {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(u64::from(address.to_bits() >> 8) | V4),
             IpAddr::V6(address) => Self((address.to_bits() >> 80) as u64),
+        }
+    }
+
+    /// What is left of an address: all its other bits are zero.
+    pub(crate) fn first_address(self) -> IpAddr {
+        match self.0 & V4 {
+            0 => IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.0) << 80)),
+            _ => IpAddr::V4(Ipv4Addr::from_bits((self.0 as u32) << 8)),
         }
     }
 }
@@ -157,6 +165,17 @@ mod tests {
             ("::c000:201", "192.0.2.1", false),
         ] {
             assert_eq!(network(one) == network(other), same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn of_an_address_its_first_bits_are_left() {
+        for (address, first) in [
+            ("192.0.2.77", "192.0.2.0"),
+            ("255.255.255.255", "255.255.255.0"),
+            ("2001:db8:1:2::3", "2001:db8:1::"),
+        ] {
+            assert_eq!(network(address).first_address(), first.parse::<IpAddr>().unwrap());
         }
     }
 

@@ -8,12 +8,12 @@ use beacon::StreamReport;
 
 use crate::config::Config;
 use crate::counts::{Counts, Handled};
-use crate::journal::At;
+use crate::journal::{At, KeptReport};
 use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
 use crate::store::{Changes, Heard, Loaded, StoreError};
-use crate::streams::{Counted, Memory, Place, Stream, StreamId, Streams};
+use crate::streams::{Counted, Memory, Place, Stream, Streams};
 use crate::tally::Tally;
 use crate::totals::Total;
 
@@ -95,13 +95,10 @@ impl Rollup {
         self.streams.clone()
     }
 
-    /// Counts one report that arrived at `received_ms`, or finds that it is known. The journal holds it
-    /// at `at`.
+    /// Counts one report that arrived at `received_ms`, or finds that it is known.
     pub(crate) fn apply(
         &mut self,
-        id: StreamId,
-        report: &StreamReport,
-        at: At,
+        &KeptReport { id, country, ref report, at }: &KeptReport,
         received_ms: i64,
         earlier: &impl Earlier,
     ) -> Result<(), StoreError> {
@@ -118,7 +115,7 @@ impl Rollup {
             return Ok(());
         }
         self.counts.dropped(report.dropped.as_ref());
-        let series = self.series.of(report, {
+        let series = self.series.of(report, country, {
             let site = report.site.as_deref().unwrap_or_default();
             let counts = &mut self.counts;
             move |kind| counts.overflow(site, kind)
@@ -278,7 +275,7 @@ impl Rollup {
         self.window(at, earlier)?.add(report, good);
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.totalled {
-            let total = self.total(stream.series);
+            let total = self.total(self.series.over_countries(stream.series));
             total.changed = true;
             total.value.add(report);
         }
@@ -386,7 +383,8 @@ mod tests {
         let apply = |rollup: &mut Rollup, past: &mut Past, position: u64, rev: u32| {
             let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
             past.reports.insert(position, report.clone());
-            rollup.apply(7, &report, At { position, len: 1 }, 60_000, past).unwrap();
+            let at = At { position, len: 1 };
+            rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
             flush(rollup, past, 60_000);
         };
         for (position, rev) in revisions.iter().enumerate() {
@@ -441,7 +439,7 @@ mod tests {
                 let at = At { position: position as u64, len: 1 };
                 let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
                 past.reports.insert(at.position, report.clone());
-                rollup.apply(id, &report, at, now_ms, &past).unwrap();
+                rollup.apply(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
                 let known = latest.entry(id).or_insert((rev, open));
                 if known.0 < rev {
                     *known = (rev, open);

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use beacon::StreamReport;
 
 use crate::config::Limits;
+use crate::country::Country;
 
 /// The labels of everything that is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +15,8 @@ pub(crate) struct Series {
     pub(crate) use_case: String,
     pub(crate) provider: String,
     pub(crate) model: String,
+    /// Only windows tell countries apart: totals are with the series whose country is unknown.
+    pub(crate) country: String,
 }
 
 /// Number of a series, in memory and in the store.
@@ -26,6 +29,7 @@ pub(crate) enum Overflow {
     Provider,
     Model,
     Series,
+    Country,
 }
 
 impl Overflow {
@@ -35,6 +39,7 @@ impl Overflow {
             Self::Provider => "provider",
             Self::Model => "model",
             Self::Series => "series",
+            Self::Country => "country",
         }
     }
 }
@@ -43,7 +48,9 @@ impl Overflow {
 pub(crate) struct Book {
     limits: Limits,
     all: Vec<Series>,
-    /// By the four labels with a zero byte between; no label holds one.
+    /// Of each, the one over all countries.
+    over_countries: Vec<SeriesId>,
+    /// By all labels with a zero byte between; no label holds one.
     by_labels: HashMap<String, SeriesId>,
     sites: HashMap<String, SiteLabels>,
     /// How many of `all` the store has.
@@ -56,7 +63,10 @@ struct SiteLabels {
     use_cases: HashSet<String>,
     providers: HashSet<String>,
     models: HashSet<String>,
+    /// Over all countries.
     series: usize,
+    /// With a country.
+    country_series: usize,
 }
 
 impl Book {
@@ -65,6 +75,7 @@ impl Book {
         let mut book = Self {
             limits,
             all: Vec::new(),
+            over_countries: Vec::new(),
             by_labels: HashMap::new(),
             sites: HashMap::new(),
             stored: 0,
@@ -78,9 +89,15 @@ impl Book {
     }
 
     /// The series of a report, and the bounds that its labels ran into.
-    pub(crate) fn of(&mut self, report: &StreamReport, mut overflow: impl FnMut(Overflow)) -> SeriesId {
-        let labels = labels_of(report);
-        let [site, use_case, provider, model] = labels;
+    pub(crate) fn of(
+        &mut self,
+        report: &StreamReport,
+        country: Option<Country>,
+        mut overflow: impl FnMut(Overflow),
+    ) -> SeriesId {
+        let country = country.as_ref().map_or(UNKNOWN, Country::as_str);
+        let [site, use_case, provider, model] = labels_of(report);
+        let labels = [site, use_case, provider, model, country];
         join(&mut self.scratch, labels);
         if let Some(id) = self.by_labels.get(&self.scratch) {
             return *id;
@@ -99,6 +116,7 @@ impl Book {
             use_case: bound(&known.use_cases, use_case, limits.use_cases, Overflow::UseCase),
             provider: bound(&known.providers, provider, limits.providers, Overflow::Provider),
             model: bound(&known.models, model, limits.models, Overflow::Model),
+            country: UNKNOWN.to_owned(),
         };
         if !self.has(&series) && self.sites.get(site).is_some_and(|known| known.series >= self.limits.series)
         {
@@ -110,7 +128,20 @@ impl Book {
                 ..series
             };
         }
+        series.country = country.to_owned();
+        if country != UNKNOWN
+            && !self.has(&series)
+            && self.sites.get(site).is_some_and(|known| known.country_series >= self.limits.country_series)
+        {
+            overflow(Overflow::Country);
+            series.country = OTHER.to_owned();
+        }
         self.insert(series)
+    }
+
+    /// The series of the same labels over all countries.
+    pub(crate) fn over_countries(&self, series: SeriesId) -> SeriesId {
+        self.over_countries[series as usize]
     }
 
     /// Series that the store does not have yet.
@@ -133,6 +164,10 @@ impl Book {
         if let Some(id) = self.by_labels.get(&self.scratch) {
             return *id;
         }
+        let over_countries = match series.country.as_str() {
+            UNKNOWN => self.all.len() as SeriesId,
+            _ => self.insert(Series { country: UNKNOWN.to_owned(), ..series.clone() }),
+        };
         let known = self.sites.entry(series.site.clone()).or_default();
         for (set, value) in [
             (&mut known.use_cases, &series.use_case),
@@ -143,23 +178,28 @@ impl Book {
                 set.insert(value.clone());
             }
         }
-        known.series += 1;
         let id = self.all.len() as SeriesId;
+        match over_countries == id {
+            true => known.series += 1,
+            false => known.country_series += 1,
+        }
+        join(&mut self.scratch, series.labels());
         self.by_labels.insert(self.scratch.clone(), id);
+        self.over_countries.push(over_countries);
         self.all.push(series);
         id
     }
 }
 
 impl Series {
-    /// As the report names it, whatever the bounds.
+    /// As the report names it, whatever the bounds, over all countries.
     pub(crate) fn named_by(report: &StreamReport) -> Self {
         let [site, use_case, provider, model] = labels_of(report).map(str::to_owned);
-        Self { site, use_case, provider, model }
+        Self { site, use_case, provider, model, country: UNKNOWN.to_owned() }
     }
 
-    fn labels(&self) -> [&str; 4] {
-        [&self.site, &self.use_case, &self.provider, &self.model]
+    fn labels(&self) -> [&str; 5] {
+        [&self.site, &self.use_case, &self.provider, &self.model, &self.country]
     }
 }
 
@@ -170,12 +210,12 @@ fn labels_of(report: &StreamReport) -> [&str; 4] {
 }
 
 /// Label of what a report does not say.
-const UNKNOWN: &str = "unknown";
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Label of what is beyond a bound.
 pub(crate) const OTHER: &str = "other";
 
-fn join(scratch: &mut String, labels: [&str; 4]) {
+fn join(scratch: &mut String, labels: [&str; 5]) {
     scratch.clear();
     for label in labels {
         scratch.push_str(label);
@@ -204,9 +244,9 @@ mod tests {
     #[test]
     fn the_same_labels_are_the_same_series() {
         let mut book = Book::new(Limits::default(), Vec::new());
-        let first = book.of(&report("a", "p"), |_| unreachable!());
-        assert_eq!(book.of(&report("a", "p"), |_| unreachable!()), first);
-        assert_ne!(book.of(&report("b", "p"), |_| unreachable!()), first);
+        let first = book.of(&report("a", "p"), None, |_| unreachable!());
+        assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), first);
+        assert_ne!(book.of(&report("b", "p"), None, |_| unreachable!()), first);
     }
 
     #[test]
@@ -214,7 +254,7 @@ mod tests {
         let mut book = Book::new(limits(100, 2000), Vec::new());
         let mut overflowed = 0;
         for n in 0..1_000 {
-            book.of(&report(&format!("made-up-{n}"), "p"), |kind| {
+            book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
                 assert_eq!(kind, Overflow::Model);
                 overflowed += 1;
             });
@@ -228,7 +268,7 @@ mod tests {
         let mut book = Book::new(limits(100, 10), Vec::new());
         let mut kinds = Vec::new();
         for n in 0..20 {
-            book.of(&report(&format!("m{n}"), &format!("p{n}")), |kind| kinds.push(kind));
+            book.of(&report(&format!("m{n}"), &format!("p{n}")), None, |kind| kinds.push(kind));
         }
         assert_eq!(book.all.len(), 11);
         assert_eq!(kinds, [Overflow::Series; 10]);
@@ -237,10 +277,38 @@ mod tests {
     #[test]
     fn what_the_store_has_counts_towards_the_bound() {
         let mut book = Book::new(limits(1, 2000), Vec::new());
-        book.of(&report("a", "p"), |_| {});
+        book.of(&report("a", "p"), None, |_| {});
         let mut book = Book::new(limits(1, 2000), book.all);
         assert_eq!(book.unstored().count(), 0);
-        let other = book.of(&report("b", "p"), |_| {});
+        let other = book.of(&report("b", "p"), None, |_| {});
         assert_eq!(book.all[other as usize].model, OTHER);
+    }
+
+    #[test]
+    fn countries_are_bounded_on_their_own_and_no_model_gives_way_to_them() {
+        let mut book = Book::new(Limits { country_series: 3, ..limits(100, 4) }, Vec::new());
+        let mut kinds = Vec::new();
+        for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
+            book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
+        }
+        let countries: Vec<_> = book.all.iter().map(|series| series.country.as_str()).collect();
+        assert_eq!(countries, [UNKNOWN, "DE", "FR", "IT", OTHER]);
+        assert_eq!(kinds, [Overflow::Country; 2]);
+        for model in ["b", "c", "d"] {
+            book.of(&report(model, "p"), Country::of_code("DE"), |kind| assert_eq!(kind, Overflow::Country));
+        }
+        assert!(book.all.iter().any(|series| series.model == "d"));
+    }
+
+    #[test]
+    fn every_country_is_of_one_series_over_all_of_them_also_after_a_restart() {
+        let mut book = Book::new(Limits::default(), Vec::new());
+        let of = |book: &mut Book, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
+        let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
+        let over_all = over_all.map(|series| book.over_countries(series));
+        assert_eq!(over_all, [over_all[1]; 3]);
+        assert_eq!(book.all[over_all[0] as usize].country, UNKNOWN);
+        let again = Book::new(Limits::default(), book.all.clone());
+        assert_eq!((again.all, again.over_countries), (book.all, book.over_countries));
     }
 }

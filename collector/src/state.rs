@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::body::Room;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
+use crate::country::Countries;
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
@@ -27,6 +28,7 @@ struct Shared {
     keys: HashMap<String, usize>,
     sites: Vec<OpenSite>,
     networks: NetworkPaces,
+    countries: Countries,
     room: Room,
     journal: Arc<Journal>,
     reader: Reader,
@@ -61,6 +63,8 @@ impl Collector {
     pub fn open(config: Config) -> Result<Self, StoreError> {
         let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
+        // Before the journal is touched: without its file a collector does not start.
+        let countries = Countries::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
         let Started { journal, listing, published, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
@@ -72,6 +76,7 @@ impl Collector {
             keys: by_key(&config.sites),
             sites: config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect(),
             networks: NetworkPaces::new(config.ingest.network_rate),
+            countries,
             room: Room::new(config.ingest.bodies_bytes),
             published,
             reader: Reader::new(&config.data, listing, cluster),
@@ -128,6 +133,10 @@ impl AppState {
 
     pub(crate) fn networks(&self) -> &NetworkPaces {
         &self.0.networks
+    }
+
+    pub(crate) fn countries(&self) -> &Countries {
+        &self.0.countries
     }
 
     pub(crate) fn room(&self) -> &Room {

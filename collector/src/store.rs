@@ -20,6 +20,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::codec::UnreadableBlob;
+use crate::country::CountryError;
 use crate::counts::{CountKey, Counts};
 use crate::rollup::WindowKey;
 use crate::samples::SampleChanges;
@@ -90,6 +91,9 @@ pub enum StoreError {
     /// The journal's files cannot be read or made.
     #[error("cannot use the journal")]
     Journal(#[from] io::Error),
+    /// The file that says which country a beacon comes from.
+    #[error(transparent)]
+    Countries(#[from] CountryError),
     /// A version before the first release wrote it.
     #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
     Older {

@@ -49,6 +49,49 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
     both.agree_on_history(&clickhouse).await
 }
 
+/// The table that sums are in has got a label more, which became part of its key.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    configure(folder.path(), &clickhouse.url)?;
+    clickhouse.query("CREATE DATABASE llm_rum").await?;
+    clickhouse
+        .query(
+            "CREATE TABLE llm_rum.llm_rum_windows (
+                length UInt16, kept UInt8, start UInt32, site LowCardinality(String),
+                use_case LowCardinality(String), provider LowCardinality(String),
+                model LowCardinality(String), collector LowCardinality(String), version UInt64,
+                written DateTime DEFAULT now(), outcomes Map(LowCardinality(String), UInt64))
+            ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(toDateTime(start * 60))
+            ORDER BY (length, kept, site, start, use_case, provider, model, collector)
+            COMMENT 'llm-rum layout 1'",
+        )
+        .await?;
+    let minute = now_ms() / 60_000 - 5;
+    let row = format!("(1, 7, {minute}, 'demo', 'chat', 'p', 'm', 'before', 1, {{'complete': 3}})");
+    let columns = "length, kept, start, site, use_case, provider, model, collector, version, outcomes";
+    clickhouse.query(&format!("INSERT INTO llm_rum.llm_rum_windows ({columns}) VALUES {row}")).await?;
+
+    let collector = start_one(folder.path(), 0).await?;
+    post(&collector, &serde_json::to_string(&Batch { reports: vec![ended(1)] })?).await?;
+    eventually("its own stream", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == 1).then_some(())
+    })
+    .await?;
+    let day = minute / 1_440 * 1_440;
+    let span = format!("(1440, {day}, 'before', 0, 1)");
+    let columns = "length, start, collector, stands, version";
+    clickhouse.query(&format!("INSERT INTO llm_rum.llm_rum_spans ({columns}) VALUES {span}")).await?;
+    for (filter, streams) in [("country=unknown&model=m", 3), ("country=DE&model=m", 0), ("model=m", 3)] {
+        let summary = collector.get(&format!("/v1/summary?{filter}")).await?;
+        ensure!(summary["streams"] == streams, "{filter}: {summary}");
+    }
+    let groups = collector.get("/v1/breakdown?by=country").await?["groups"].clone();
+    ensure!(groups[0]["value"] == "unknown" && groups[0]["streams"].as_u64() >= Some(3), "{groups}");
+    Ok(())
+}
+
 /// Three collectors in a cluster, and one that is alone.
 struct Both {
     cluster: Vec<Collector>,
@@ -95,10 +138,9 @@ impl Both {
         let mut unanswered = under_way.to_vec();
         let mut answers = JoinSet::new();
         for body in under_way {
-            let (url, body) = (format!("{}/v1/beacons?site=demo", victim.url), body.clone());
+            let (request, body) = (request(&victim.url, body), body.clone());
             answers.spawn(async move {
-                let request = reqwest::Client::new().post(url).header("content-type", "text/plain");
-                let answered = request.body(body.clone()).send().await.is_ok_and(|said| said.status() == 204);
+                let answered = request.send().await.is_ok_and(|said| said.status() == 204);
                 answered.then_some(body)
             });
         }
@@ -235,6 +277,10 @@ impl Both {
             format!("breakdown?{month}&by=provider&model=m4"),
             format!("breakdown?{month}&by=site&against=previous"),
             format!("breakdown?{month}&by=use_case&metric=overhead"),
+            format!("breakdown?{month}&by=country"),
+            format!("breakdown?{month}&by=country&model=m1"),
+            format!("breakdown?{since_yesterday}&by=model&country=unknown"),
+            format!("timeseries?{month}&metric=ttft&step=3600&country=FR"),
         ] {
             let path = format!("/v1/{question}");
             let mut alone = self.alone.get(&path).await?;
@@ -267,7 +313,8 @@ fn has_values(answer: &Value) -> bool {
 }
 
 fn configure(folder: &Path, clickhouse: &str) -> Result<()> {
-    let alone = "settle_after_seconds = 3\n";
+    let alone = "settle_after_seconds = 3\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n\
+                 [country]\nheader = \"cf-ipcountry\"\n";
     std::fs::write(folder.join("alone.toml"), alone)?;
     let cluster = format!("{alone}[store.clickhouse]\nurl = \"{clickhouse}\"\npublish_seconds = 1\n");
     Ok(std::fs::write(folder.join("cluster.toml"), cluster)?)
@@ -284,9 +331,16 @@ async fn start(folder: &Path, config: &str, data: &str) -> Result<Collector> {
 }
 
 async fn post(collector: &Collector, body: &str) -> Result<()> {
-    let (status, said) = collector.post(body.to_owned()).await?;
-    ensure!(status == 204, "{status} {said}");
+    let said = request(&collector.url, body).send().await?.error_for_status()?;
+    ensure!(said.status() == 204, "{}", said.status());
     Ok(())
+}
+
+/// As a proxy passes it on, from one of three countries or from nowhere.
+fn request(url: &str, body: &str) -> reqwest::RequestBuilder {
+    let country = ["DE", "FR", "IT", "XX"][body.len() % 4];
+    let request = reqwest::Client::new().post(format!("{url}/v1/beacons?site=demo"));
+    request.header("content-type", "text/plain").header("cf-ipcountry", country).body(body.to_owned())
 }
 
 /// Of a load, in the order of revisions: every stream begins, most end, some are heard of after that.

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use axum::http::{HeaderName, Uri};
 
-use super::{ClickHouse, Config, Mistake, Site};
+use super::{ClickHouse, Config, CountryFrom, Mistake, Site};
+use crate::country::Countries;
 use crate::pace::Rate;
 use crate::slo::Targets;
 
@@ -40,6 +41,7 @@ impl Config {
             found.targets(&format!("targets.{use_case}"), targets);
         }
         self.check_otlp(&mut found);
+        self.check_country(&mut found);
         found.0
     }
 
@@ -59,6 +61,21 @@ impl Config {
                 let remedy = "write the name of a header, such as `authorization`";
                 found.add(format!("otlp.headers.{name}"), "is no name of a header", remedy);
             }
+        }
+    }
+
+    fn check_country(&self, found: &mut Found) {
+        let CountryFrom { header, mmdb } = &self.country;
+        if header.is_some() && mmdb.is_some() {
+            found.add("country.mmdb", "says what `country.header` says too", "remove one of the two");
+        }
+        if header.is_some() && self.ingest.proxies.is_empty() {
+            let problem = "means nothing without `ingest.proxies`";
+            found.add("country.header", problem, "name the proxies that write it, or remove it");
+        }
+        if let Err(error) = Countries::open(&self.country) {
+            let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
+            found.add("country.mmdb", format!("gives no countries: {error}"), remedy);
         }
     }
 
@@ -102,6 +119,7 @@ impl Config {
             ("limits.providers", self.limits.providers),
             ("limits.use_cases", self.limits.use_cases),
             ("limits.series", self.limits.series),
+            ("limits.country_series", self.limits.country_series),
             ("dedupe.ids", self.dedupe.ids),
             ("dedupe.minutes", self.dedupe.minutes as usize),
             ("store.streams_kept", self.store.streams_kept as usize),

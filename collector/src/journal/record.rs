@@ -2,9 +2,10 @@
 //! what its JSON takes; and the same report back.
 //!
 //! ```text
-//! 0  layout  1   1. The JSON of earlier versions begins with `{` instead, and is read as well
-//! 1  id      16  big-endian
-//! 17         …   the fields that are there, then a zero
+//! 0  layout  1   1, or 2 with a country. The JSON of earlier versions begins with `{`, and is read as well
+//! 1  country 2   its code, in layout 2 alone
+//! …  id      16  big-endian
+//! …          …   the fields that are there, then a zero
 //! ```
 //!
 //! A field is a byte, its number above and in the lowest bit whether it is written short, then its value:
@@ -19,31 +20,53 @@ use beacon::{
     ServerTiming, StreamReport,
 };
 
+use crate::country::Country;
 use crate::streams::StreamId;
 
+/// What the journal holds of a report.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) id: StreamId,
+    /// Of the client that sent it. `None` where nobody said.
+    pub(crate) country: Option<Country>,
+    pub(crate) report: StreamReport,
+}
+
 /// Writes a report whose id is `id`.
-pub(crate) fn write(id: StreamId, report: &StreamReport, into: &mut Vec<u8>) {
-    into.push(LAYOUT);
+pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamReport, into: &mut Vec<u8>) {
+    match country {
+        None => into.push(LAYOUT),
+        Some(country) => {
+            into.push(WITH_COUNTRY);
+            into.extend_from_slice(&country.bytes());
+        }
+    }
     into.extend_from_slice(&id.to_be_bytes());
     report.write_fields(into);
 }
 
-/// The report that the bytes are of. `None` when no known layout explains them.
-pub(crate) fn read(bytes: &[u8]) -> Option<(StreamId, StreamReport)> {
+/// The record that the bytes are. `None` when no known layout explains them.
+pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     match bytes.split_first()? {
-        (&LAYOUT, rest) => {
-            let (id, mut fields) = rest.split_first_chunk()?;
-            let id = StreamId::from_be_bytes(*id);
-            let mut report = StreamReport::new(hexadecimal(id));
-            report.read_fields(&mut fields)?;
-            fields.is_empty().then_some((id, report))
+        (&LAYOUT, rest) => read_layout(None, rest),
+        (&WITH_COUNTRY, rest) => {
+            let (code, rest) = rest.split_first_chunk::<2>()?;
+            read_layout(Some(Country::of_code(str::from_utf8(code).ok()?)?), rest)
         }
         (b'{', _) => {
             let report: StreamReport = serde_json::from_slice(bytes).ok()?;
-            Some((u128::from_str_radix(&report.id, 16).ok()?, report))
+            Some(Record { id: u128::from_str_radix(&report.id, 16).ok()?, country: None, report })
         }
         _ => None,
     }
+}
+
+fn read_layout(country: Option<Country>, from: &[u8]) -> Option<Record> {
+    let (id, mut fields) = from.split_first_chunk()?;
+    let id = StreamId::from_be_bytes(*id);
+    let mut report = StreamReport::new(hexadecimal(id));
+    report.read_fields(&mut fields)?;
+    fields.is_empty().then_some(Record { id, country, report })
 }
 
 fn hexadecimal(id: StreamId) -> String {
@@ -301,6 +324,7 @@ fn chunk<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
 }
 
 const LAYOUT: u8 = 1;
+const WITH_COUNTRY: u8 = 2;
 const SHORT: u8 = 1;
 const END: u8 = 0;
 
@@ -336,23 +360,36 @@ mod tests {
 
     fn written(report: &StreamReport) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write(u128::from_str_radix(&report.id, 16).unwrap(), report, &mut bytes);
+        write(u128::from_str_radix(&report.id, 16).unwrap(), None, report, &mut bytes);
         bytes
+    }
+
+    fn check(bytes: &[u8], country: Option<Country>, report: StreamReport) {
+        let id = u128::from_str_radix(&report.id, 16).unwrap();
+        assert_eq!(read(bytes), Some(Record { id, country, report }));
     }
 
     #[test]
     fn a_report_with_every_field_and_one_with_none_come_back() {
         for report in [full(), StreamReport::new("0".repeat(32))] {
-            let (id, back) = read(&written(&report)).unwrap();
-            assert_eq!((format!("{id:032x}"), back), (report.id.clone(), report));
+            check(&written(&report), None, report);
         }
+    }
+
+    #[test]
+    fn a_country_comes_back_and_one_that_there_is_not_is_no_report() {
+        let (mut bytes, report) = (Vec::new(), full());
+        let country = Country::of_code("DE");
+        write(u128::from_str_radix(&report.id, 16).unwrap(), country, &report, &mut bytes);
+        check(&bytes, country, report);
+        bytes[1] = b'X';
+        assert_eq!(read(&bytes), None);
     }
 
     #[test]
     fn the_json_of_earlier_versions_is_read_as_well() {
         let report = full();
-        let (id, back) = read(serde_json::to_string(&report).unwrap().as_bytes()).unwrap();
-        assert_eq!((format!("{id:032x}"), back), (report.id.clone(), report));
+        check(serde_json::to_string(&report).unwrap().as_bytes(), None, report);
     }
 
     #[test]
@@ -369,7 +406,7 @@ mod tests {
         }
         bytes.push(0);
         assert_eq!(read(&bytes), None);
-        for layout in [0, 2, 255] {
+        for layout in [0, 2, 3, 255] {
             bytes[0] = layout;
             assert_eq!(read(&bytes), None);
         }
@@ -379,7 +416,7 @@ mod tests {
         #[test]
         fn any_duration_comes_back_to_the_last_bit(duration in any::<f64>()) {
             let report = StreamReport { ttft_ms: Some(duration), ..full() };
-            let (_, back) = read(&written(&report)).unwrap();
+            let back = read(&written(&report)).unwrap().report;
             prop_assert_eq!(back.ttft_ms.map(f64::to_bits), Some(duration.to_bits()));
         }
 
@@ -388,7 +425,7 @@ mod tests {
             let mut bytes = written(&full());
             let at = at.index(bytes.len() - with.len());
             bytes[at..at + with.len()].copy_from_slice(&with);
-            if let Some((_, report)) = read(&bytes) {
+            if let Some(Record { report, .. }) = read(&bytes) {
                 prop_assert!(read(&written(&report)).is_some());
             }
         }

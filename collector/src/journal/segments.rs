@@ -61,7 +61,7 @@ impl Segments {
 
     /// The report at `at`. `None` when it is no longer kept.
     pub(crate) fn report(&self, at: At) -> io::Result<Option<StreamReport>> {
-        Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)).map(|(_, report)| report))
+        Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)).map(|record| record.report))
     }
 
     fn read(&self, at: At) -> io::Result<Option<Vec<u8>>> {

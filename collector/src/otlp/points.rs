@@ -185,7 +185,7 @@ const fn name(classic: Classic) -> &'static str {
     }
 }
 
-fn attributes(Series { site, use_case, provider, model }: &Series) -> Vec<KeyValue> {
+fn attributes(Series { site, use_case, provider, model, country: _ }: &Series) -> Vec<KeyValue> {
     vec![
         attribute("gen_ai.operation.name", "chat"),
         attribute("gen_ai.provider.name", provider),

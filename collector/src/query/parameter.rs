@@ -48,7 +48,7 @@ const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'s
 }
 
 /// What every query over a range has.
-pub(crate) const COMMON: [Parameter; 7] = [
+pub(crate) const COMMON: [Parameter; 8] = [
     word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
     whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
     whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; needs `from`, excludes `range`."),
@@ -56,14 +56,16 @@ pub(crate) const COMMON: [Parameter; 7] = [
     FILTERS[1],
     FILTERS[2],
     FILTERS[3],
+    FILTERS[4],
 ];
 
 /// Which streams a query is about.
-pub(crate) const FILTERS: [Parameter; 4] = [
+pub(crate) const FILTERS: [Parameter; 5] = [
     text("site", "Only this site."),
     text("use_case", "Only this use case."),
     text("provider", "Only this provider."),
     text("model", "Only this model."),
+    text("country", "Only this country: its two letters, `other` or `unknown`."),
 ];
 
 pub(crate) const METRIC: Parameter = word(
@@ -74,7 +76,7 @@ pub(crate) const METRIC: Parameter = word(
 pub(crate) const STEP: Parameter =
     whole("step", [60, 34_560_000, 60], "Seconds per point. Default: what makes at most 120 points.");
 pub(crate) const BY: Parameter =
-    word("by", &["site", "use_case", "provider", "model"], "What to group by. Default model.");
+    word("by", &["site", "use_case", "provider", "model", "country"], "What to group by. Default model.");
 pub(crate) const AGAINST: Parameter = word(
     "against",
     &["previous", "day", "week"],

@@ -93,7 +93,13 @@ impl Params {
 
     pub(super) fn filter(&self) -> Filter {
         let of = |name: &str| self.get(name).map(str::to_owned);
-        Filter { site: of("site"), use_case: of("use_case"), provider: of("provider"), model: of("model") }
+        Filter {
+            site: of("site"),
+            use_case: of("use_case"),
+            provider: of("provider"),
+            model: of("model"),
+            country: of("country"),
+        }
     }
 
     /// How many are asked for, 50 by default.

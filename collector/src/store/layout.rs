@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 5] = [
+const LAYOUTS: [&str; 6] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -83,4 +83,93 @@ const LAYOUTS: [&str; 5] = [
         day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
     ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
+    // What was counted before is of unknown countries. Number 7 of `kept` tells countries apart too now, and
+    // number 8 tells nothing else apart: see `Kept`.
+    "
+    ALTER TABLE series RENAME TO series_before;
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
+        model TEXT NOT NULL, country TEXT NOT NULL, UNIQUE (site, use_case, provider, model, country));
+    INSERT INTO series SELECT id, site, use_case, provider, model, 'unknown' FROM series_before;
+    DROP TABLE series_before;
+    ALTER TABLE labels RENAME TO labels_before;
+    CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, country TEXT NOT NULL,
+        UNIQUE (kept, site, use_case, provider, model, country));
+    INSERT INTO labels
+        SELECT id, kept, site, use_case, provider, model, CASE kept WHEN 7 THEN 'unknown' ELSE '' END
+        FROM labels_before;
+    DROP TABLE labels_before;
+    INSERT INTO labels (kept, site, use_case, provider, model, country)
+        SELECT 8, site, '', '', '', 'unknown' FROM labels WHERE kept = 0;
+    INSERT INTO sums
+        SELECT countries.id, length, start, tally
+        FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
+        JOIN sums ON labels = site.id WHERE site.kept = 0;
+",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use beacon::StreamReport;
+    use rusqlite::params;
+
+    use super::super::read::{Dimension, Filter, WindowsAsked, windows_by};
+    use super::*;
+    use crate::tally::Tally;
+
+    /// As the layout before countries had it: an hour whose minutes are gone, of two models.
+    fn hour_without_countries(connection: &Connection) {
+        for layout in &LAYOUTS[..5] {
+            connection.execute_batch(layout).unwrap();
+        }
+        connection.pragma_update(None, "user_version", FIRST + 4).unwrap();
+        connection.execute("INSERT INTO spans VALUES (60, 0, 1, 1, 1, 0)", []).unwrap();
+        let mut tally = Tally::default();
+        for (streams, model) in ["m1", "m2"].into_iter().enumerate() {
+            (0..=streams).for_each(|_| tally.add(&StreamReport::new("0"), true));
+            let mut of_model = Tally::default();
+            (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), true));
+            put(connection, 4, ["shop", "", "", model], &of_model);
+            put(connection, 7, ["shop", "chat", "a", model], &of_model);
+        }
+        put(connection, 0, ["shop", "", "", ""], &tally);
+    }
+
+    fn put(connection: &Connection, kept: u8, [site, use_case, provider, model]: [&str; 4], tally: &Tally) {
+        let label = "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)";
+        connection.execute(label, params![kept, site, use_case, provider, model]).unwrap();
+        let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 60, 0, ?1)";
+        connection.execute(sum, [tally.encode()]).unwrap();
+    }
+
+    #[test]
+    fn what_was_summed_before_there_were_countries_is_of_unknown_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.sqlite");
+        let mut connection = Connection::open(&file).unwrap();
+        hour_without_countries(&connection);
+        migrate(&mut connection, &file).unwrap();
+        let ask = |filter: &Filter, dimension| {
+            let mut groups = BTreeMap::new();
+            let asked = WindowsAsked { filter, minutes: (0, 60), longest: 60 };
+            windows_by(&connection, &asked, dimension, |value, tally| {
+                *groups.entry(value.to_owned()).or_default() += tally.streams();
+            })
+            .unwrap();
+            groups.into_iter().collect::<Vec<(String, u64)>>()
+        };
+        let (all, of) = (Filter::default(), |country: &str| Filter {
+            country: Some(country.to_owned()),
+            ..Filter::default()
+        });
+        let models = [("m1".to_owned(), 1), ("m2".to_owned(), 2)];
+        assert_eq!(ask(&all, Dimension::Country), [("unknown".to_owned(), 3)]);
+        assert_eq!(ask(&all, Dimension::Model), models);
+        assert_eq!(ask(&of("unknown"), Dimension::Model), models);
+        assert_eq!(ask(&of("DE"), Dimension::Model), []);
+    }
+}

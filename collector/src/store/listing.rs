@@ -110,13 +110,14 @@ impl SeriesIn {
 }
 
 fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
-    let Filter { site, use_case, provider, model } = filter;
-    if [site, use_case, provider, model].iter().all(|label| label.is_none()) {
+    let Filter { site, use_case, provider, model, country } = filter;
+    if filter.labels().all(|(_, label)| label.is_none()) {
         return Ok(SeriesIn::All);
     }
     let mut statement = connection.prepare_cached(&format!("SELECT id FROM series WHERE {IN_FILTER}"))?;
     let labels = named_params! {
         ":site": site, ":use_case": use_case, ":provider": provider, ":model": model,
+        ":country": country,
     };
     let ids = statement.query_map(labels, |row| row.get(0))?;
     Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))

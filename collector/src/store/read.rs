@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use beacon::Outcome;
-use rusqlite::{Connection, OpenFlags, named_params};
+use rusqlite::{Connection, OpenFlags, named_params, params};
 use tokio::sync::Semaphore;
 
 use super::StoreError;
@@ -18,7 +18,7 @@ use super::source::{Books, Source};
 use super::sqlite::{FILE, load_counts};
 use super::sums::Kept;
 use crate::counts::Counts;
-use crate::series::{Series, SeriesId};
+use crate::series::{Series, SeriesId, UNKNOWN};
 use crate::streams::Place;
 use crate::tally::{Metric, Tally};
 use crate::totals::Total;
@@ -40,13 +40,20 @@ pub(crate) struct Filter {
     pub(crate) use_case: Option<String>,
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
+    pub(crate) country: Option<String>,
 }
 
 impl Filter {
-    /// The four labels in the order of their columns.
+    /// All labels in the order of their columns.
     pub(super) fn labels(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        let Self { site, use_case, provider, model } = self;
-        let all = [("site", site), ("use_case", use_case), ("provider", provider), ("model", model)];
+        let Self { site, use_case, provider, model, country } = self;
+        let all = [
+            ("site", site),
+            ("use_case", use_case),
+            ("provider", provider),
+            ("model", model),
+            ("country", country),
+        ];
         all.into_iter().map(|(name, value)| (name, value.as_deref()))
     }
 }
@@ -58,10 +65,11 @@ pub(crate) enum Dimension {
     UseCase,
     Provider,
     Model,
+    Country,
 }
 
 impl Dimension {
-    pub(crate) const ALL: [Self; 4] = [Self::Site, Self::UseCase, Self::Provider, Self::Model];
+    pub(crate) const ALL: [Self; 5] = [Self::Site, Self::UseCase, Self::Provider, Self::Model, Self::Country];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -69,6 +77,7 @@ impl Dimension {
             Self::UseCase => "use_case",
             Self::Provider => "provider",
             Self::Model => "model",
+            Self::Country => "country",
         }
     }
 }
@@ -213,7 +222,7 @@ fn each_window(
             ":kept": Kept::of(filter, column).bits(), ":length": piece.length,
             ":from": piece.from, ":to": piece.to,
             ":site": filter.site, ":use_case": filter.use_case,
-            ":provider": filter.provider, ":model": filter.model,
+            ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
         })?;
         while let Some(row) = rows.next()? {
             let tally = Tally::decode(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?)?;
@@ -239,7 +248,7 @@ pub(super) fn books(connection: &Connection) -> Result<Books, StoreError> {
 pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
     let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, id, total
+        "SELECT site, use_case, provider, model, country, id, total
          FROM totals JOIN series ON series.id = totals.series ORDER BY site, use_case, provider, model",
     )?;
     let mut rows = statement.query([])?;
@@ -247,16 +256,21 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, S
     while let Some(row) = rows.next()? {
         series.push(SeriesSnapshot {
             series: self::series(row, 0)?,
-            mean_tpot_ms: means.get(&row.get(4)?).copied(),
-            total: Total::decode(row.get_ref(5)?.as_blob().map_err(rusqlite::Error::from)?)?,
+            mean_tpot_ms: means.get(&row.get(5)?).copied(),
+            total: Total::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
     }
     Ok(Snapshot { series, counts: counts(connection)? })
 }
 
+/// By the series over all countries.
 fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT series, tally FROM windows WHERE minute >= ?1")?;
-    let mut rows = statement.query([from])?;
+    let mut statement = connection.prepare_cached(
+        "SELECT whole.id, tally FROM windows JOIN series AS part ON part.id = windows.series
+         JOIN series AS whole USING (site, use_case, provider, model)
+         WHERE minute >= ?1 AND whole.country = ?2",
+    )?;
+    let mut rows = statement.query(params![from, UNKNOWN])?;
     let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
         let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
@@ -276,12 +290,14 @@ pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<
         use_case: row.get(first + 1)?,
         provider: row.get(first + 2)?,
         model: row.get(first + 3)?,
+        country: row.get(first + 4)?,
     })
 }
 
 /// The condition on a row of `series` that a [`Filter`] stands for.
 pub(super) const IN_FILTER: &str =
     "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
-    AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)";
+    AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)
+    AND (:country IS NULL OR country = :country)";
 
 const MOST_CONNECTIONS: usize = 4;

@@ -34,13 +34,13 @@ impl SamplesAsked {
                AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
              ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
         ))?;
-        let Filter { site, use_case, provider, model } = &self.filter;
+        let Filter { site, use_case, provider, model, country } = &self.filter;
         let (from, to) = self.received_ms;
         let asked = named_params! {
             ":first": day_of(from), ":last": day_of(to), ":kind": self.sample.bit(), ":from": from, ":to": to,
             ":outcome": self.outcome.map(Outcome::as_str), ":limit": self.limit as i64 + 1,
             ":skip": self.skip, ":site": site, ":use_case": use_case, ":provider": provider,
-            ":model": model,
+            ":model": model, ":country": country,
         };
         let mut streams = statement.query_map(asked, stored)?.collect::<Result<Vec<_>, _>>()?;
         let more = streams.len() > self.limit;
@@ -121,7 +121,7 @@ mod tests {
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
         layout::migrate(&mut connection, &file).unwrap();
-        connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm')", []).unwrap();
+        connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
         let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();

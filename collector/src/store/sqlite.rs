@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::checkpoint::Checkpointer;
 use super::sums::{Summer, touch};
-use super::{Changes, Loaded, StoreError, layout, remembered, samples};
+use super::{Changes, Loaded, StoreError, layout, read, remembered, samples};
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
 use crate::journal::{At, Segments};
@@ -115,11 +115,10 @@ impl Writer {
     }
 
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
-        let mut statement =
-            self.connection.prepare("SELECT site, use_case, provider, model FROM series ORDER BY id")?;
-        let rows = statement.query_map([], |row| {
-            Ok(Series { site: row.get(0)?, use_case: row.get(1)?, provider: row.get(2)?, model: row.get(3)? })
-        })?;
+        let mut statement = self
+            .connection
+            .prepare("SELECT site, use_case, provider, model, country FROM series ORDER BY id")?;
+        let rows = statement.query_map([], |row| read::series(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -207,10 +206,10 @@ pub(super) fn load_counts(connection: &Connection) -> Result<Counts, StoreError>
 
 fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
-        "INSERT INTO series (id, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO series (id, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    for (id, series) in series {
-        insert.execute(params![id, series.site, series.use_case, series.provider, series.model])?;
+    for (id, Series { site, use_case, provider, model, country }) in series {
+        insert.execute(params![id, site, use_case, provider, model, country])?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::patience::Patience;
-use super::read::Filter;
+use super::read::{self, Filter};
 use super::{StoreError, samples};
 use crate::series::Series;
 use crate::tally::Tally;
@@ -28,7 +28,9 @@ const FIVE: i64 = 5;
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
-/// Which labels a sum tells apart beside the site, one bit each; it is over all values of the others.
+/// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
+/// case, provider and model; with all three countries are told apart too, and one more tells only countries
+/// apart. Further sums with countries would be as many as the series or can be had from those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept(u8);
 
@@ -37,8 +39,12 @@ impl Kept {
     const PROVIDER: u8 = 2;
     const MODEL: u8 = 4;
 
-    fn all() -> impl Iterator<Item = Self> {
-        (0..8).map(Self)
+    /// Everything, as minutes do.
+    pub(super) const ALL: Self = Self(7);
+    const COUNTRY: Self = Self(8);
+
+    fn each() -> impl Iterator<Item = Self> {
+        (0..=Self::COUNTRY.0).map(Self)
     }
 
     /// What a filter asks for, and a column that is grouped by.
@@ -46,11 +52,19 @@ impl Kept {
         let bit = |name, asked: &Option<String>, bit| {
             if asked.is_some() || column == Some(name) { bit } else { 0 }
         };
-        Self(
-            bit("use_case", &filter.use_case, Self::USE_CASE)
-                | bit("provider", &filter.provider, Self::PROVIDER)
-                | bit("model", &filter.model, Self::MODEL),
-        )
+        let bits = bit("use_case", &filter.use_case, Self::USE_CASE)
+            | bit("provider", &filter.provider, Self::PROVIDER)
+            | bit("model", &filter.model, Self::MODEL);
+        match bit("country", &filter.country, Self::COUNTRY.0) {
+            0 => Self(bits),
+            _ if bits == 0 => Self::COUNTRY,
+            _ => Self::ALL,
+        }
+    }
+
+    /// Of those that are published: rows of before there were countries know nothing of them alone.
+    pub(super) fn in_cluster(self) -> Self {
+        if self == Self::COUNTRY { Self::ALL } else { self }
     }
 
     pub(super) const fn bits(self) -> u8 {
@@ -59,11 +73,13 @@ impl Kept {
 
     fn labels(self, series: &Series) -> Series {
         let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
+        let countries = self == Self::ALL || self == Self::COUNTRY;
         Series {
             site: series.site.clone(),
             use_case: keep(Self::USE_CASE, &series.use_case),
             provider: keep(Self::PROVIDER, &series.provider),
             model: keep(Self::MODEL, &series.model),
+            country: if countries { series.country.clone() } else { String::new() },
         }
     }
 }
@@ -174,21 +190,19 @@ fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreE
     let mut sums = Sums::new();
     let Some(shorter) = LENGTHS.into_iter().rfind(|shorter| *shorter < length) else {
         for (series, tally) in minutes(connection, start, length)? {
-            for kept in Kept::all() {
+            for kept in Kept::each() {
                 merge(&mut sums, (kept.0, kept.labels(&series)), &tally);
             }
         }
         return Ok(sums);
     };
     let mut statement = connection.prepare_cached(
-        "SELECT kept, site, use_case, provider, model, tally FROM labels CROSS JOIN sums ON sums.labels = id
-         WHERE length = ?1 AND start >= ?2 AND start < ?3",
+        "SELECT kept, site, use_case, provider, model, country, tally
+         FROM labels CROSS JOIN sums ON sums.labels = id WHERE length = ?1 AND start >= ?2 AND start < ?3",
     )?;
     let mut rows = statement.query([shorter, start, start + length])?;
     while let Some(row) = rows.next()? {
-        let series =
-            Series { site: row.get(1)?, use_case: row.get(2)?, provider: row.get(3)?, model: row.get(4)? };
-        merge(&mut sums, (row.get(0)?, series), &decode(row, 5)?);
+        merge(&mut sums, (row.get(0)?, read::series(row, 1)?), &decode(row, 6)?);
     }
     Ok(sums)
 }
@@ -196,15 +210,13 @@ fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreE
 /// So many minutes, summed by series.
 fn minutes(connection: &Connection, start: i64, length: i64) -> Result<HashMap<Series, Tally>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, tally FROM windows JOIN series ON id = series
+        "SELECT site, use_case, provider, model, country, tally FROM windows JOIN series ON id = series
          WHERE minute >= ?1 AND minute < ?2",
     )?;
     let mut rows = statement.query([start, start + length])?;
     let mut sums: HashMap<Series, Tally> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let series =
-            Series { site: row.get(0)?, use_case: row.get(1)?, provider: row.get(2)?, model: row.get(3)? };
-        sums.entry(series).or_default().merge(&decode(row, 4)?);
+        sums.entry(read::series(row, 0)?).or_default().merge(&decode(row, 5)?);
     }
     Ok(sums)
 }
@@ -220,14 +232,15 @@ fn write(connection: &mut Connection, length: i64, due: Due, sums: &Sums) -> Res
     for some in all.chunks(ROWS_AT_A_TIME) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut label = transaction.prepare_cached(
-            "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
         )?;
         let mut sum = transaction.prepare_cached(
             "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
         )?;
         for ((kept, series), tally) in some {
-            let labels = params![kept, series.site, series.use_case, series.provider, series.model];
+            let Series { site, use_case, provider, model, country } = series;
+            let labels = params![kept, site, use_case, provider, model, country];
             let id: i64 = label.query_row(labels, |row| row.get(0))?;
             sum.execute(params![id, length, due.start, tally.encode()])?;
         }
@@ -352,15 +365,19 @@ mod tests {
         let mut connection = Connection::open(&file).unwrap();
         connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
         layout::migrate(&mut connection, &file).unwrap();
-        for (id, (use_case, provider, model)) in SERIES.into_iter().enumerate() {
-            let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4)";
-            connection.execute(insert, params![id as i64, use_case, provider, model]).unwrap();
+        for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
+            let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
+            connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();
         }
         (folder, connection)
     }
 
-    const SERIES: [(&str, &str, &str); 4] =
-        [("chat", "a", "m1"), ("chat", "a", "m2"), ("coding", "a", "m1"), ("coding", "b", "m3")];
+    const SERIES: [(&str, &str, &str, &str); 4] = [
+        ("chat", "a", "m1", "unknown"),
+        ("chat", "a", "m2", "DE"),
+        ("coding", "a", "m1", "DE"),
+        ("coding", "b", "m3", "FR"),
+    ];
 
     fn tally(ttft_ms: i64) -> Tally {
         let mut tally = Tally::default();
@@ -405,13 +422,16 @@ mod tests {
         trim(connection, minute, limits).unwrap();
     }
 
-    fn filters() -> [Filter; 4] {
+    fn filters() -> [Filter; 7] {
         let some = |text: &str| Some(text.to_owned());
         [
             Filter::default(),
             Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
             Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
             Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
+            Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
+            Filter { country: some("DE"), ..Filter::default() },
+            Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
         ]
     }
 

@@ -4,6 +4,7 @@
 mod access;
 mod backup;
 mod counting;
+mod countries;
 mod crash;
 mod deploy;
 mod door;

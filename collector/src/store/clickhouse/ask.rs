@@ -61,8 +61,9 @@ impl Tables {
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = Kept::of(asked.filter, column).bits();
+        let kept = Kept::of(asked.filter, column).in_cluster().bits();
         let (start, value) = match column {
+            Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
             None => ("start", "''"),
         };
@@ -275,14 +276,19 @@ fn of_piece(collector: &str, piece: &Piece, kept: u8) -> String {
 }
 
 fn in_filter(filter: &Filter) -> String {
-    let asked = filter.labels().filter_map(|(name, value)| Some((name, value?)));
+    let asked = filter.labels().filter_map(|(name, value)| Some((name, as_written(name, value?))));
     asked.map(|(name, value)| format!(" AND {name} = {}", quote(value))).collect()
 }
 
-/// The same over a tuple that holds the four labels from a position on.
+/// The same over a tuple that holds all labels from a position on.
 fn in_latest(filter: &Filter, first: usize) -> String {
-    let asked = filter.labels().enumerate().filter_map(|(at, (_, value))| Some((at + first, value?)));
+    let asked = filter.labels().enumerate();
+    let asked = asked.filter_map(|(at, (name, value))| Some((at + first, as_written(name, value?))));
     asked.fold("1".to_owned(), |all, (at, value)| format!("{all} AND latest.{at} = {}", quote(value)))
+}
+
+fn as_written<'a>(label: &str, value: &'a str) -> &'a str {
+    if label == "country" { rows::written(value) } else { value }
 }
 
 const DAY: i64 = 24 * 60;

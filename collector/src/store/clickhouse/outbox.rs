@@ -10,6 +10,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use crate::series::{Series, SeriesId};
 use crate::store::read::{self, books};
 use crate::store::source::Books;
+use crate::store::sums::Kept;
 use crate::store::{STORE, StoreError};
 use crate::streams::{Place, StreamId};
 use crate::tally::Tally;
@@ -103,7 +104,7 @@ impl Outbox {
     pub(super) fn windows(&mut self) -> Result<Vec<Window>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut statement = snapshot.prepare_cached(
-            "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model
+            "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model, country
              FROM outbox JOIN windows USING (minute, series) JOIN series ON id = outbox.series LIMIT ?1",
         )?;
         let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
@@ -173,7 +174,7 @@ impl Outbox {
     pub(super) fn samples(&self) -> Result<Vec<SampleChange>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT day, stream, mark, kinds, waited_ms, outcome, received_ms, report,
-                 site, use_case, provider, model
+                 site, use_case, provider, model, country
              FROM outbox_samples LEFT JOIN (samples JOIN series ON id = series) USING (day, stream) LIMIT ?1",
         )?;
         let changes = statement.query_map([SAMPLES_AT_A_TIME], |row| {
@@ -233,7 +234,7 @@ impl Outbox {
     /// The labels of a series.
     pub(super) fn series(&mut self, id: SeriesId) -> Result<&Series, StoreError> {
         if !self.series.contains_key(&id) {
-            let query = "SELECT site, use_case, provider, model FROM series WHERE id = ?1";
+            let query = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
             let mut statement = self.connection.prepare_cached(query)?;
             let series = statement.query_row([id], |row| read::series(row, 0))?;
             self.series.insert(id, series);
@@ -244,13 +245,14 @@ impl Outbox {
 
 fn sums(connection: &Connection, span: &Span) -> Result<Vec<Sum>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT kept, site, use_case, provider, model, tally FROM labels CROSS JOIN sums ON sums.labels = id
-         WHERE length = ?1 AND start = ?2",
+        "SELECT kept, site, use_case, provider, model, country, tally
+         FROM labels CROSS JOIN sums ON sums.labels = id
+         WHERE length = ?1 AND start = ?2 AND kept <= ?3",
     )?;
-    let mut rows = statement.query([span.length, span.start])?;
+    let mut rows = statement.query(params![span.length, span.start, Kept::ALL.bits()])?;
     let mut sums = Vec::new();
     while let Some(row) = rows.next()? {
-        let tally = Tally::decode(row.get_ref(5)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let tally = Tally::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?;
         sums.push(Sum { kept: row.get(0)?, series: read::series(row, 1)?, tally });
     }
     Ok(sums)

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::client::ClickHouseError;
-use crate::series::Series;
+use crate::series::{Series, UNKNOWN};
 use crate::store::StoreError;
 use crate::tally::{Metric, Parts, Tally};
 
@@ -130,12 +130,18 @@ impl From<u64> for Value<'_> {
     }
 }
 
-/// The four labels, in the order of [`LABELS`].
-pub(super) fn labels(series: &Series) -> [Value<'_>; 4] {
-    [&series.site, &series.use_case, &series.provider, &series.model].map(|label| Value::Text(label))
+/// All labels, in the order of [`LABELS`].
+pub(super) fn labels(series: &Series) -> [Value<'_>; 5] {
+    let Series { site, use_case, provider, model, country } = series;
+    [site, use_case, provider, model, written(country)].map(Value::Text)
 }
 
-pub(super) const LABELS: &str = "site, use_case, provider, model";
+/// A country as it is written there: rows of before there were countries have none.
+pub(super) fn written(country: &str) -> &str {
+    if country == UNKNOWN { "" } else { country }
+}
+
+pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
 /// A tally's columns: name, how rows are summed in it, and its type.
 pub(super) fn tally_columns() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {

@@ -24,7 +24,7 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     Ok(())
 }
 
-fn statements(client: &Client, store: &config::Store) -> [String; 6] {
+fn statements(client: &Client, store: &config::Store) -> [String; 8] {
     let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
     let labels = labels.collect::<Vec<_>>().join(", ");
     let tally =
@@ -43,12 +43,12 @@ fn statements(client: &Client, store: &config::Store) -> [String; 6] {
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
                 version UInt64, written DateTime DEFAULT now(), {tally})
             ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(toDateTime(start * 60))
-            ORDER BY (length, kept, site, start, use_case, provider, model, collector)
+            ORDER BY ({KEY})
             {expiry} COMMENT 'llm-rum layout {LAYOUT}'",
             client.table("windows")
         ),
         // What an earlier version made lacks the columns of newer metrics: there, nothing was recorded.
-        format!("ALTER TABLE {} {newer}", client.table("windows")),
+        format!("ALTER TABLE {} {newer}, {COUNTRY}, MODIFY ORDER BY ({KEY})", client.table("windows")),
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, start UInt32, collector LowCardinality(String), stands UInt8,
@@ -83,8 +83,16 @@ fn statements(client: &Client, store: &config::Store) -> [String; 6] {
             TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
             client.table("samples")
         ),
+        format!("ALTER TABLE {} {COUNTRY}", client.table("streams")),
+        format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
     ]
 }
+
+/// What tells two windows apart.
+const KEY: &str = "length, kept, site, start, use_case, provider, model, collector, country";
+
+/// Empty where it is unknown, as in the rows of before there were countries.
+const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
 
 /// Of this version's tables.
 const LAYOUT: u32 = 1;

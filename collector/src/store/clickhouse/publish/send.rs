@@ -67,8 +67,8 @@ impl Publishing {
     }
 
     fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &Tally) {
-        let [site, use_case, provider, model] = labels(sum.series);
-        let key: [Value<'_>; 9] = [
+        let [site, use_case, provider, model, country] = labels(sum.series);
+        let key: [Value<'_>; 10] = [
             sum.length.into(),
             sum.kept.into(),
             sum.start.into(),
@@ -76,6 +76,7 @@ impl Publishing {
             use_case,
             provider,
             model,
+            country,
             self.collector.as_str().into(),
             self.version.into(),
         ];
@@ -125,7 +126,7 @@ impl Publishing {
                 let (id_text, lot) = (format!("{id:032x}"), spread(*id));
                 let gone = SampleRow::default();
                 let row = row.as_ref().unwrap_or(&gone);
-                let [site, use_case, provider, model] = labels(&row.series);
+                let [site, use_case, provider, model, country] = labels(&row.series);
                 rows.push(&[
                     (*day).into(),
                     id_text.as_str().into(),
@@ -139,6 +140,7 @@ impl Publishing {
                     use_case,
                     provider,
                     model,
+                    country,
                     row.report.as_str().into(),
                     self.version.into(),
                 ]);
@@ -161,7 +163,7 @@ impl Publishing {
             for (place, stream, json) in self.listing.reports(from, to)? {
                 let id = format!("{:032x}", stream.id);
                 let is_open = u64::from(stream.counted.is_none());
-                let [site, use_case, provider, model] = labels(self.outbox.series(stream.series)?);
+                let [site, use_case, provider, model, country] = labels(self.outbox.series(stream.series)?);
                 rows.push(&[
                     self.collector.as_str().into(),
                     place.into(),
@@ -174,6 +176,7 @@ impl Publishing {
                     use_case,
                     provider,
                     model,
+                    country,
                     json.as_str().into(),
                     self.version.into(),
                 ]);

@@ -1,0 +1,231 @@
+//! Countries: from a proxy's header or a file of networks into windows, filters and groups, and nowhere else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::stream;
+use crate::running::{Process, post};
+
+const BEHIND_A_PROXY: &str = "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\n";
+
+fn start(folder: &Path, config: &str) -> Process {
+    let file = folder.join("llm-rum.toml");
+    fs::write(&file, config).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    Process::spawn(command.arg("--data").arg(folder.join("data")))
+}
+
+/// Sends one stream each with these header lines.
+fn send(process: &Process, first: u128, lines: &[&str]) {
+    let mut client = process.connect();
+    for (id, line) in (first..).zip(lines) {
+        let request = post(&json!({ "reports": [stream(id, 100.0)] }).to_string());
+        let request = request.replacen("\r\n", &format!("\r\n{line}\r\n"), 1);
+        assert_eq!(client.ask(&request).unwrap(), (204, String::new()), "{line}");
+    }
+}
+
+/// Streams by country, once so many are counted.
+fn by_country(process: &Process, streams: u64) -> BTreeMap<String, u64> {
+    process.until("/v1/summary", |summary| summary["streams"] == streams);
+    let groups = process.json("/v1/breakdown?by=country")["groups"].clone();
+    let count =
+        |group: &Value| (group["value"].as_str().unwrap().to_owned(), group["streams"].as_u64().unwrap());
+    groups.as_array().unwrap().iter().map(count).collect()
+}
+
+fn expected(groups: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    groups.iter().map(|(country, streams)| ((*country).to_owned(), *streams)).collect()
+}
+
+#[test]
+fn a_proxys_header_says_the_country_and_what_is_none_is_unknown() {
+    let folder = TempDir::new().unwrap();
+    let config = format!("{BEHIND_A_PROXY}[country]\nheader = 'CF-IPCountry'\n");
+    let mut process = start(folder.path(), &config);
+    let lines = ["DE", "de", "FR", "XX", "T1", "Germany", "", "\u{1f1e9}\u{1f1ea}"];
+    send(&process, 1, &lines.map(|code| format!("cf-ipcountry: {code}")).each_ref().map(String::as_str));
+    let all = expected(&[("DE", 2), ("FR", 1), ("unknown", 5)]);
+    assert_eq!(by_country(&process, 8), all);
+    for (filter, streams) in [
+        ("country=DE", 2),
+        ("country=unknown", 5),
+        ("country=IT", 0),
+        ("country=FR&model=gpt-5", 1),
+        ("model=gpt-5", 8),
+    ] {
+        assert_eq!(process.json(&format!("/v1/summary?{filter}"))["streams"], streams, "{filter}");
+    }
+    let listed = process.json("/v1/streams?country=FR")["streams"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["id"], format!("{:032x}", 3));
+    let metrics = process.get("/metrics").1;
+    assert!(
+        !metrics.contains("country=") && !metrics.contains("\"DE\""),
+        "Prometheus is not told of countries"
+    );
+    let total = |name: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok())
+    };
+    assert_eq!(total("llm_requests_total{"), Some(8.0), "all countries are one series: {metrics}");
+    assert_eq!(total("llm_tpot_seconds{"), Some(0.04), "{metrics}");
+
+    // What the journal alone holds is counted again as it was.
+    send(&process, 9, &["cf-ipcountry: FR", "cf-ipcountry: IT"]);
+    process.signal("KILL");
+    process.child.wait().unwrap();
+    let process = start(folder.path(), &config);
+    assert_eq!(by_country(&process, 10), expected(&[("DE", 2), ("FR", 2), ("IT", 1), ("unknown", 5)]));
+}
+
+#[test]
+fn from_anyone_else_the_header_means_nothing() {
+    let folder = TempDir::new().unwrap();
+    let config = "[ingest]\nproxies = ['10.0.0.0/8']\n[country]\nheader = 'CF-IPCountry'\n";
+    let process = start(folder.path(), config);
+    send(&process, 1, &["cf-ipcountry: DE"]);
+    assert_eq!(by_country(&process, 1), expected(&[("unknown", 1)]));
+}
+
+#[test]
+fn a_file_says_the_country_of_the_clients_network() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("countries.mmdb");
+    let networks = [
+        ("192.0.2.0", 24, "NL"),
+        ("198.51.100.0", 23, "BR"),
+        ("2001:db8::", 32, "JP"),
+        ("203.0.113.0", 24, "XX"),
+    ];
+    fs::write(&file, database(&networks)).unwrap();
+    let config = format!("{BEHIND_A_PROXY}[country]\nmmdb = '{}'\n", file.display());
+    let process = start(folder.path(), &config);
+    let lines = [
+        "192.0.2.7",
+        "::ffff:192.0.2.99",
+        "198.51.101.1",
+        "2001:db8:77::1",
+        "2001:db9::1",
+        "203.0.113.1",
+        "8.8.8.8",
+        "nobody",
+    ];
+    send(&process, 1, &lines.map(|from| format!("x-forwarded-for: {from}")).each_ref().map(String::as_str));
+    assert_eq!(by_country(&process, 8), expected(&[("NL", 2), ("BR", 1), ("JP", 1), ("unknown", 4)]));
+    for kept in files_in(&folder.path().join("data")) {
+        let bytes = fs::read(&kept).unwrap();
+        for address in ["192.0.2", "2001:db8"] {
+            assert!(!holds(&bytes, address.as_bytes()), "{address} in {}", kept.display());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_gives_none_is_said_before_anything_starts() {
+    let folder = TempDir::new().unwrap();
+    let broken = folder.path().join("broken.mmdb");
+    let whole = database(&[("192.0.2.0", 24, "NL")]);
+    fs::write(&broken, &whole[..whole.len() - 40]).unwrap();
+    let file = folder.path().join("llm-rum.toml");
+    for (mmdb, problem) in
+        [(broken.display().to_string(), "is no MaxMind DB file"), ("/nowhere.mmdb".into(), "cannot be read")]
+    {
+        fs::write(&file, format!("\n[country]\nmmdb = '{mmdb}'\n")).unwrap();
+        for command in [&["check-config"][..], &["serve", "--listen", "127.0.0.1:0", "--config"]] {
+            let mut run = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+            let run = run.args(command).arg(&file).current_dir(folder.path()).output().unwrap();
+            let said = String::from_utf8_lossy(&run.stderr);
+            assert!(!run.status.success(), "{said}");
+            let expected = format!("llm-rum.toml:3: `country.mmdb` gives no countries: {mmdb} {problem}");
+            assert!(said.contains(&expected), "{said}");
+        }
+    }
+}
+
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+fn files_in(folder: &Path) -> Vec<std::path::PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}
+
+/// A file of the MaxMind DB format, version 2.0, over IPv6: networks, their lengths and their codes.
+fn database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
+    let mut tree = vec![[None; 2]];
+    let mut data = Vec::new();
+    for (address, length, code) in networks {
+        let (bits, length) = match address.parse::<IpAddr>().unwrap() {
+            IpAddr::V4(address) => (u128::from(address.to_bits()), length + 96),
+            IpAddr::V6(address) => (address.to_bits(), *length),
+        };
+        let side = |depth: u32| (bits >> (127 - depth) & 1) as usize;
+        let mut at = 0;
+        for depth in 0..length - 1 {
+            at = match tree[at][side(depth)] {
+                Some(Leads::To(next)) => next,
+                _ => {
+                    tree.push([None; 2]);
+                    let next = tree.len() - 1;
+                    tree[at][side(depth)] = Some(Leads::To(next));
+                    next
+                }
+            };
+        }
+        tree[at][side(length - 1)] = Some(Leads::Out(data.len()));
+        data.extend(map(&[("country", map(&[("iso_code", text(code))]))]));
+    }
+    let mut file = Vec::new();
+    for lead in tree.iter().flatten() {
+        let value = match lead {
+            None => tree.len(),
+            Some(Leads::To(node)) => *node,
+            Some(Leads::Out(offset)) => tree.len() + 16 + offset,
+        };
+        file.extend(&(value as u32).to_be_bytes()[1..]);
+    }
+    file.extend([0; 16]);
+    file.extend(data);
+    file.extend(b"\xab\xcd\xefMaxMind.com");
+    let number = |control: &[u8], value: u32| [control, &value.to_be_bytes()].concat();
+    let small = |value: u8| vec![0xa1, value];
+    file.extend(map(&[
+        ("binary_format_major_version", small(2)),
+        ("binary_format_minor_version", small(0)),
+        ("build_epoch", number(&[0x04, 0x02], 1)),
+        ("database_type", text("Countries")),
+        ("description", map(&[])),
+        ("ip_version", small(6)),
+        ("languages", vec![0x00, 0x04]),
+        ("node_count", number(&[0xc4], tree.len() as u32)),
+        ("record_size", small(24)),
+    ]));
+    file
+}
+
+#[derive(Clone, Copy)]
+enum Leads {
+    /// Another node.
+    To(usize),
+    /// The data at an offset.
+    Out(usize),
+}
+
+/// Up to 28 bytes: longer texts are written otherwise.
+fn text(text: &str) -> Vec<u8> {
+    [&[0x40 | text.len() as u8], text.as_bytes()].concat()
+}
+
+fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let held = entries.iter().flat_map(|(name, value)| [text(name), value.clone()].concat());
+    std::iter::once(0xe0 | entries.len() as u8).chain(held).collect()
+}
