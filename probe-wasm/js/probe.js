@@ -73,7 +73,7 @@ function createProbe(options) {
     early(...moment);
     load();
   };
-  listen(window, "beforeunload", () => session?.setOut());
+  listen(window, "beforeunload", ({ timeStamp }) => session?.setOut(timeStamp));
   listen(window, "pagehide", ({ persisted }) => leave(!persisted));
   listen(document, "visibilitychange", () => {
     guard(() => watcher?.look?.(!document.hidden));
@@ -214,8 +214,7 @@ function createProbe(options) {
     if (gone && !session) guard(() => takeOver(createChunkWatcher(options, wake)));
     guard(() => {
       const now = performance.now();
-      if (gone) session?.leave(now, PAGE_GONE);
-      session?.hurry(now);
+      session?.hurry(now, gone && PAGE_GONE);
       for (let body; (body = nextBody(true)); ) sender.lastPost(body);
     });
   }
@@ -231,10 +230,7 @@ function createProbe(options) {
     for (const { stop } of extensions) stop?.();
     uninstallTap(page, tap);
     running = undefined;
-    guard(() => {
-      session?.leave(performance.now(), UNSEEN);
-      session?.hurry(performance.now());
-    });
+    guard(() => session?.hurry(performance.now(), UNSEEN));
     pump().then(silence);
   }
 

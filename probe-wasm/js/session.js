@@ -11,6 +11,8 @@ const MAX_OPEN = 100;
 const INTERIM_MS = 15_000;
 /** How long a response may lie unread before its stream is given up. */
 const UNREAD_MS = 60_000;
+/** A stream that brings something later than this has outlived the page's setting out. */
+const CUT_MS = 1000;
 
 /**
  * `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what
@@ -23,7 +25,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   const outbox = createOutbox();
   let keys = 0;
 
-  return { take, setOut, leave, hurry, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
+  return { take, hurry, setOut, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
 
   /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
@@ -46,7 +48,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
       case CANCELLED:
         return end(stream, time, signal?.aborted ? whyFailed(signal) : ends.CANCELLED);
       case FAILED:
-        return end(stream, time, stream.left ? ends.PAGE_GONE : whyFailed(signal, value));
+        return end(stream, time, stream.left + CUT_MS > (stream.read | 0) ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
         return takeWhole(stream, time, value);
       case FORGET:
@@ -97,19 +99,19 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   }
 
   /** The page may be on its way out: Firefox and WebKit cut its streams then, seconds before `pagehide`. */
-  function setOut() {
-    for (const stream of streams) stream.left = true;
+  function setOut(time) {
+    for (const stream of streams) stream.left = time;
   }
 
-  /** Nothing more will be seen, as `how` says. Of what nobody read here nothing was ever seen. */
-  function leave(time, how) {
-    for (const stream of streams) end(stream, time, stream.answered && !stream.read ? ends.UNSEEN : how);
-  }
-
-  /** Makes everything due: the page may be on its way out. */
-  function hurry(time) {
+  /**
+   * Makes everything due: the page may be on its way out. `how` says why nothing more will be seen; of an
+   * answer that nobody read nothing ever was.
+   */
+  function hurry(time, how) {
+    for (const stream of streams)
+      if (how) end(stream, time, stream.answered && !stream.read ? ends.UNSEEN : how);
+      else stream.due = time;
     outbox.hurry(time);
-    for (const stream of streams) stream.due = time;
   }
 
   /** When something is due to be sent; `Infinity`: not before something happens. */
@@ -131,7 +133,8 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
     if (!blindly && next() > now) return;
     return outbox.body(blindly, (add) => {
       for (const stream of streams)
-        if (stream.due <= now && add(enrich(stream, watcher.report(stream.key), true))) stream.due = now + INTERIM_MS;
+        if (stream.due <= now && ((stream.answered && !stream.read) || add(enrich(stream, watcher.report(stream.key), true))))
+          stream.due = now + INTERIM_MS;
     });
   }
 }

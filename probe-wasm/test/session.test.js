@@ -122,23 +122,44 @@ test("a page that is gone has abandoned what it read, and never saw what it did 
   open(session);
   open(session, { read: false });
   session.take({ time: 100 }, OPEN);
-  session.leave(200, PAGE_GONE);
+  session.hurry(200, PAGE_GONE);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
 });
 
 test("a stream that fails once the page has set out was left, a later one was not", () => {
   const { session, ends } = watched();
   const stream = open(session);
-  session.setOut();
+  session.setOut(190);
   session.take(stream, FAILED, new TypeError("Load failed"), 200);
   session.take(open(session), FAILED, new TypeError("Load failed"), 210);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
 });
 
+test("a stream that outlives the page's setting out fails by itself, and one that brings no more does not", () => {
+  const { session, ends } = watched();
+  const [outlives, silent, unread] = [open(session), open(session), open(session, { read: false })];
+  session.take(silent, CHUNK, BYTES, 180);
+  session.setOut(190);
+  session.take(outlives, CHUNK, BYTES, 1200);
+  for (const stream of [outlives, silent, unread]) session.take(stream, FAILED, new TypeError("Load failed"), 5000);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["network_error", "abandoned", "abandoned"]);
+});
+
+test("of an answer that nobody has read yet there is nothing to tell", () => {
+  const { session } = watched();
+  const stream = open(session, { read: false });
+  session.hurry(160);
+  assert.equal(session.body(160, true), undefined);
+  assert.equal(session.next(), 15_160);
+  session.take(stream, READ);
+  session.hurry(170);
+  assert.equal(reports(session.body(170, true)).length, 1);
+});
+
 test("who stops watching does not say how a stream ended", () => {
   const { session, ends } = watched();
   open(session);
-  session.leave(200, UNSEEN);
+  session.hurry(200, UNSEEN);
   assert.deepEqual(ends.map(({ open, outcome, close_ms }) => [open, outcome, close_ms]), [[undefined, "unobserved", 100]]);
 });
 

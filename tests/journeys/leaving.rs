@@ -22,6 +22,7 @@ async fn left(engine: Engine) -> Result<()> {
     let slow = slow_page().await?;
     for (left, destination) in [(1, "about:blank"), (2, &slow)] {
         stage.open("").await?;
+        stage.browser.run(LEAVE_UNREAD, vec![]).await?;
         stage.browser.run(START_READING, vec![]).await?;
         stage.browser.page.goto(destination).await?;
         // A page that may come back leaves its stream open; when it stays silent, that was its end.
@@ -31,7 +32,12 @@ async fn left(engine: Engine) -> Result<()> {
         })
         .await?;
     }
-    for report in stage.collector.streams().await? {
+    // What nobody had read was not abandoned: of it nothing was ever seen.
+    let (unread, read): (Vec<_>, Vec<_>) =
+        stage.collector.streams().await?.into_iter().partition(|report| report.chunks == 0);
+    ensure!(unread.iter().all(|report| report.outcome == Outcome::Unobserved), "{unread:#?}");
+    ensure!(read.len() == 2, "{read:#?}");
+    for report in read {
         ensure!(
             report.outcome == Outcome::Abandoned && report.ttft_ms.is_some() && report.chunks > 4,
             "{report:#?}"
@@ -72,6 +78,11 @@ async fn killed(engine: Engine) -> Result<()> {
     ensure!(report.open && report.outcome == Outcome::Abandoned && report.ttft_ms.is_some(), "{report:#?}");
     Ok(())
 }
+
+/// An answer that lies there.
+const LEAVE_UNREAD: &str = "
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    window.unread = await fetch('/llm/user_stops/v1/chat/completions', { method: 'POST', headers: { 'content-type': 'application/json' }, body });";
 
 /// Reads the first chunks of a long answer, and goes on reading after this script has returned.
 const START_READING: &str = "

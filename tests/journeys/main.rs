@@ -5,6 +5,7 @@
 
 mod accuracy;
 mod around;
+mod away;
 mod cluster;
 mod conformance;
 mod consent;

@@ -190,7 +190,7 @@ fn tool(package: &Path, name: &str) -> Command {
 }
 
 /// Names of members that neither the browser, the app nor the Wasm knows: they are made short.
-const INNER_NAMES: &str = "^(abort|answered|drop|due|early|examine|first|held|hurry|lastPost|leave|left|lost|\
+const INNER_NAMES: &str = "^(abort|answered|drop|due|early|examine|first|held|hurry|lastPost|left|lost|\
      native|ours|post|retryAfterMs|setOut|sink|submit|take|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page and the probe that it waits for know each other. A stub stays in
