@@ -110,7 +110,7 @@ impl Probes {
         Self { version, earlier }
     }
 
-    /// Names this binary's script and Wasm, and changes with either.
+    /// Names this binary's files, and changes with any of them.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -171,15 +171,19 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
             continue;
         };
         for name in VERSIONED {
-            let content = fs::read(path.join(name))?.into();
-            kept.push(Kept { version: version.to_owned(), name, content });
+            match fs::read(path.join(name)) {
+                Ok(content) => kept.push(Kept { version: version.to_owned(), name, content: content.into() }),
+                // Some versions had fewer files.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(kept)
 }
 
 /// What a page loads by names with a version.
-const VERSIONED: [&str; 2] = ["llm-rum.js", "llm-rum.wasm"];
+const VERSIONED: [&str; 3] = ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js"];
 /// An update a week for half a year.
 const MAX_VERSIONS: usize = 26;
 
@@ -208,9 +212,13 @@ mod tests {
         for number in 0..30 {
             leave(data.path(), &format!("{number:016x}"), number);
         }
+        fs::remove_file(data.path().join("probe/000000000000001c/llm-rum-more.js")).unwrap();
         let probes = Probes::open(data.path());
         assert!(probes.find("000000000000001d", "llm-rum.js").is_some());
+        assert!(probes.find("000000000000001d", "llm-rum-more.js").is_some());
         assert!(probes.find("000000000000001d", "stub.js").is_none());
+        assert!(probes.find("000000000000001c", "llm-rum.wasm").is_some());
+        assert!(probes.find("000000000000001c", "llm-rum-more.js").is_none());
         assert!(probes.find("0000000000000000", "llm-rum.js").is_none());
         assert!(probes.find("../0000000000000", "llm-rum.js").is_none());
         assert!(fs::read_dir(data.path().join("probe")).unwrap().count() <= MAX_VERSIONS);

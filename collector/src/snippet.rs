@@ -33,6 +33,8 @@ struct Snippet {
     tag: String,
     script: File,
     wasm: File,
+    /// What watches more than `fetch`.
+    more: Extensions,
     stub: Stub,
     csp: Policy,
     npm: Package,
@@ -43,6 +45,14 @@ struct Snippet {
 struct File {
     url: String,
     integrity: String,
+}
+
+/// A second line for the head, whose `data-with` the page shortens to what it uses.
+#[derive(Serialize)]
+struct Extensions {
+    tag: String,
+    #[serde(flatten)]
+    script: File,
 }
 
 /// What may stand inline before everything else in the page.
@@ -142,20 +152,17 @@ impl Snippet {
             let message = "the collector's address is like `https://rum.example`, in small letters";
             return Err(ApiError::new(Reason::BadQuery, message));
         };
-        let (Some(script), Some(wasm), Some(stub)) =
-            (ProbeFile::get("llm-rum.js"), ProbeFile::get("llm-rum.wasm"), ProbeFile::get("stub.js"))
-        else {
+        let built = ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js", "stub.js"].map(ProbeFile::get);
+        let [Some(script), Some(wasm), Some(more), Some(stub)] = built else {
             return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
         };
         let base = format!("{collector}/probe/{}", state.probes().version());
         let file =
             |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
         let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
-        let tag = format!(
-            "<script async src=\"{}\" integrity=\"{}\" crossorigin=\"anonymous\" data-wasm-integrity=\"{}\" \
-             data-site=\"{site}\"></script>",
-            script.url, script.integrity, wasm.integrity
-        );
+        let more = file("llm-rum-more.js", &more);
+        let tag = script.tag(&format!("data-wasm-integrity=\"{}\" data-site=\"{site}\"", wasm.integrity));
+        let more = Extensions { tag: more.tag("data-with=\"eventSource xhr paint phases\""), script: more };
         let stub =
             Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
         let csp = Policy {
@@ -163,7 +170,7 @@ impl Snippet {
             connect_src: vec![collector.clone()],
         };
         let npm = Package::new(site, &collector);
-        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, stub, csp, npm })
+        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, more, stub, csp, npm })
     }
 
     fn html(&self) -> String {
@@ -174,6 +181,7 @@ impl Snippet {
         let json = format!("snippet.json?site={}&collector={}", self.site, self.collector);
         [
             ("tag", &self.tag),
+            ("more", &self.more.tag),
             ("stub", &self.stub.tag),
             ("csp", &policy),
             ("install", &npm.install),
@@ -183,6 +191,15 @@ impl Snippet {
         ]
         .iter()
         .fold(BODY.to_owned(), |html, (name, text)| html.replace(&format!("{{{{{name}}}}}"), &escaped(text)))
+    }
+}
+
+impl File {
+    fn tag(&self, data: &str) -> String {
+        let Self { url, integrity } = self;
+        format!(
+            "<script async src=\"{url}\" integrity=\"{integrity}\" crossorigin=\"anonymous\" {data}></script>"
+        )
     }
 }
 

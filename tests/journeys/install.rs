@@ -29,6 +29,7 @@ async fn the_page_shows_what_programs_get() -> Result<()> {
     let module = snippet.0["npm"]["module"].clone();
     ensure!(
         shown["tag"] == snippet.0["tag"]
+            && shown["more"] == snippet.0["more"]["tag"]
             && shown["stub"] == snippet.0["stub"]["tag"]
             && shown["csp"] == format!("script-src{script_src}; connect-src{connect_src}")
             && shown["install"] == install
@@ -54,8 +55,10 @@ async fn under_policies(engine: Engine) -> Result<()> {
     ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
 
     let typed = format!("{named}; require-trusted-types-for 'script'; trusted-types 'none'");
-    let report = measured(&stage, &head, &typed).await?;
+    let with_more = format!("{head}{}", snippet.text("/more/tag"));
+    let report = measured(&stage, &with_more, &typed).await?;
     ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
+    ensure!(report.around.is_some(), "the extensions were there: {report:#?}");
 
     // Served by the app itself, and nothing allowed beyond that.
     let own = format!(
@@ -85,6 +88,12 @@ async fn tampered(engine: Engine) -> Result<()> {
     let (report, _) = read_once(&stage, &head, &policy).await?;
     ensure!(report.observed == Observed::Chunks, "Wasm with another hash does not run: {report:#?}");
 
+    let more = snippet.text("/more/tag").replace(snippet.text("/more/integrity"), OTHER_HASH);
+    let page = AppPage::serve(&more, &policy).await?;
+    stage.browser.page.goto(&page.url).await?;
+    let seen = stage.browser.run(REFUSED, vec![completions(&stage)]).await?;
+    ensure!(seen["refused"] == json!([snippet.text("/more/url")]), "so are the extensions: {seen}");
+
     let script = snippet.text("/script/integrity");
     let page = AppPage::serve(&snippet.text("/tag").replace(script, OTHER_HASH), &policy).await?;
     stage.browser.page.goto(&page.url).await?;
@@ -105,6 +114,7 @@ async fn read_once(stage: &Stage, head: &str, policy: &str) -> Result<(StreamRep
     let page = AppPage::serve(head, policy).await?;
     stage.browser.page.goto(&page.url).await?;
     stage.keep_reports().await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![head.contains("llm-rum-more.js").into()]).await?;
     stage.browser.run(READ, vec![completions(stage)]).await?;
     let ids = stage.ended_ids(1).await?;
     let report = stage.collector.final_report(&ids[0]).await?;
@@ -141,6 +151,9 @@ impl Snippet {
 /// Of something else.
 const OTHER_HASH: &str = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
+const WAIT_FOR_MORE: &str =
+    "while (args[0] && !window.llmRumMore) await new Promise(resolve => setTimeout(resolve, 10));";
+
 const READ: &str = "
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
     const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
@@ -160,5 +173,5 @@ const REFUSED: &str = "
 
 const SHOWN: &str = "
     const text = (id) => document.getElementById(id).textContent;
-    const shown = Object.fromEntries(['tag', 'stub', 'csp', 'install', 'module'].map(id => [id, text(id)]));
+    const shown = Object.fromEntries(['tag', 'more', 'stub', 'csp', 'install', 'module'].map(id => [id, text(id)]));
     return { ...shown, styled: getComputedStyle(document.querySelector('pre code')).userSelect === 'all' };";
