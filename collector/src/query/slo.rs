@@ -1,6 +1,8 @@
 //! `GET /v1/slo`: a use case comes in, goes out what it promises, how much of the failures that it allows
 //! are used up, and how fast.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -9,6 +11,7 @@ use serde::Serialize;
 use super::parameter::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::budget::{Alarm, Kept, LENGTHS, Promise, Severity};
+use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{Source, StoreError};
 use crate::tally::Tally;
@@ -39,6 +42,8 @@ struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<f64>,
     burn: Vec<Burn>,
+    /// The days (UTC) of the period in which streams could keep it or break it, oldest first.
+    by_day: Vec<Day>,
     /// The gravest alarm that sounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     alert: Option<Severity>,
@@ -52,6 +57,14 @@ struct Burn {
     /// 1 uses it up by the end of the period.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
+}
+
+/// What became of a promise on one day.
+#[derive(Serialize, JsonSchema)]
+struct Day {
+    t: i64,
+    good: u64,
+    total: u64,
 }
 
 /// Answers with the budgets of the filtered use case.
@@ -69,19 +82,29 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
             store.windows(&range.windows(&filter, None), |_, tally| sum.merge(tally))?;
             Ok::<_, StoreError>(sum)
         };
-        Ok((sum(period)?, lately.into_iter().map(sum).collect::<Result<Vec<_>, _>>()?))
+        let mut by_day = BTreeMap::<i64, Tally>::new();
+        // No window is longer than a day, and none lies across two.
+        store.windows(&period.windows(&filter, None), |minute, tally| {
+            by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
+        })?;
+        Ok((by_day, lately.into_iter().map(sum).collect::<Result<Vec<_>, _>>()?))
     };
-    let (all, lately) = state.reader().run(read_all).await?;
+    let (by_day, lately) = state.reader().run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {
         let kept = |tally: &Tally| promise.kept(tally, &targets.targets);
+        let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
         let lately: Vec<_> = lately.iter().map(kept).collect();
-        Some(Budget::of(promise, promise.objective(&targets.targets)?, days, kept(&all), &lately))
+        Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
     });
     Ok(Json(Slo { range: period, days, budgets: promised.collect(), targets }))
 }
 
 impl Budget {
-    fn of(promise: Promise, objective: f64, days: u32, all: Kept, lately: &[Kept]) -> Self {
+    fn of(promise: Promise, objective: f64, days: u32, by_day: Vec<(i64, Kept)>, lately: &[Kept]) -> Self {
+        let all = by_day.iter().fold(Kept::default(), |all, (_, day)| Kept {
+            good: all.good + day.good,
+            total: all.total + day.total,
+        });
         let over = |minutes| {
             LENGTHS.iter().position(|length| *length == minutes).map_or(Kept::default(), |at| lately[at])
         };
@@ -98,8 +121,17 @@ impl Budget {
             ratio: share(all.good, all.total),
             allowed: (1.0 - objective) * all.total as f64,
             remaining: all.remaining(objective),
+            by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
             burn: LENGTHS.into_iter().zip(lately).map(burn).collect(),
             alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
         }
     }
 }
+
+impl Day {
+    const fn of((day, Kept { good, total }): (i64, Kept)) -> Self {
+        Self { t: day * MINUTES_OF_DAY * MINUTE_MS, good, total }
+    }
+}
+
+const MINUTES_OF_DAY: i64 = 24 * 60;

@@ -41,6 +41,10 @@ async fn a_budget_says_what_is_left_and_how_fast_it_goes() {
         [5, 30, 60, 120, 360, 1440, 4320]
     );
     assert!(burn.iter().all(|burn| (burn["rate"].as_f64().unwrap() - 2.0).abs() < 1e-9), "{speed}");
+    let days = speed["by_day"].as_array().unwrap();
+    let sum = |name: &str| days.iter().map(|day| day[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("good"), sum("total")), (196, 200), "all streams are of some day: {days:?}");
+    assert!(days.iter().all(|day| day["t"].as_i64().unwrap() % 86_400_000 == 0), "{days:?}");
     assert_eq!(speed["alert"], "ticket", "twice as fast as it may be is for the week");
     let availability = budget(&slo, "availability");
     assert_eq!((&availability["good"], &availability["total"]), (&json!(199), &json!(200)));
