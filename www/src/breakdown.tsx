@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./api";
+import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./answers";
 import { Choice } from "./choice";
 import { count, duration, isKnown, percent, plural, steadyDuration, words } from "./format";
 import { METRIC_LOOKS } from "./metric";

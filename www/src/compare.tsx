@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Compare as CompareAnswer } from "./api";
+import type { Compare as CompareAnswer } from "./answers";
 import { Choice } from "./choice";
 import { Figure } from "./figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, words } from "./format";

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { Dimension, StreamReport } from "./api";
+import type { Dimension, StreamReport } from "./answers";
 import { Bars } from "./bars";
 import { count, duration, isKnown, moment } from "./format";
 import { fieldsOf } from "./fields";

@@ -1,5 +1,5 @@
 /** The name, the range, the filters in force, the refresh and the theme. */
-import type { Range } from "./api";
+import type { Range } from "./answers";
 import { Choice } from "./choice";
 import { clock, words } from "./format";
 import { REFRESH_MS, refresh } from "./feed";

@@ -1,5 +1,5 @@
 /** The heatmap answer in, the cells that hold something and how strongly each is drawn out. */
-import type { Heatmap } from "./api";
+import type { Heatmap } from "./answers";
 
 export interface Cell {
   t: number;

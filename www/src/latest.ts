@@ -1,5 +1,5 @@
 /** The newest page of streams and the rows already on screen in, the rows to show out. */
-import type { StreamPage, StreamReport } from "./api";
+import type { StreamPage, StreamReport } from "./answers";
 
 export interface Latest {
   rows: StreamReport[];

@@ -1,5 +1,5 @@
 /** What each metric is called, and which of the targets it is held against. */
-import type { Metric, Quantiles, Targets } from "./api";
+import type { Metric, Quantiles, Targets } from "./answers";
 import { isKnown } from "./format";
 
 interface MetricLook {

@@ -1,5 +1,5 @@
 /** A chart's data in, the sentence that says what it shows out. */
-import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Timeseries } from "./api";
+import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Timeseries } from "./answers";
 import { count, duration, isKnown, percent, plural } from "./format";
 import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
 

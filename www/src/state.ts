@@ -13,7 +13,7 @@ import type {
   StreamReport,
   Summary,
   Timeseries,
-} from "./api";
+} from "./answers";
 import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */

@@ -1,5 +1,5 @@
 /** How many samples the finest steps of a range hold in, the step to draw its lines with out. */
-import type { Range } from "./api";
+import type { Range } from "./answers";
 import { RANGE_MS } from "./url";
 
 /** Minutes that people count in. */

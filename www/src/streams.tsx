@@ -1,5 +1,5 @@
 /** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, StreamReport, Summary } from "./api";
+import type { Outcome, StreamReport, Summary } from "./answers";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
 import { loadOlder } from "./feed";
 import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";

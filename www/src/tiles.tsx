@@ -1,7 +1,7 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Interval, Range, Summary } from "./api";
+import type { Interval, Range, Summary } from "./answers";
 import {
   ABSENT,
   count,

@@ -1,7 +1,7 @@
 /** One report in, its moments as a drawing out: a row each on one axis, the server's durations below. */
 import { useState } from "preact/hooks";
 
-import type { StreamReport } from "./api";
+import type { StreamReport } from "./answers";
 import { Choice } from "./choice";
 import { duration, exactDuration, words } from "./format";
 import { hasLongTail, layOut, type MomentRow, type Span, type Timeline as Layout } from "./moments";

@@ -1,7 +1,7 @@
 /** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./api";
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./answers";
 import { Choice } from "./choice";
 import { count, duration, moment, steadyDuration, stretch } from "./format";
 import { Figure } from "./figure";

@@ -1,5 +1,5 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
-import type { Level, Summary } from "./api";
+import type { Level, Summary } from "./answers";
 import { Glyph, type GlyphName } from "./glyph";
 
 const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {

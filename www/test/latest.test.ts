@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { StreamReport } from "../src/api";
+import type { StreamReport } from "../src/answers";
 import { mergeLatest } from "../src/latest";
 
 const rows = (...ids: string[]) => ids.map((id) => ({ id }) as StreamReport);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Breakdown, Compare, Group, HistogramAnswer, SeriesPoint, Timeseries } from "../src/api";
+import type { Breakdown, Compare, Group, HistogramAnswer, SeriesPoint, Timeseries } from "../src/answers";
 import {
   readBreakdown,
   readCompare,

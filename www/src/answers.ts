@@ -1,0 +1,242 @@
+/** What the collector's `/v1` routes answer, as `docs/api.md` says. Times are milliseconds since 1970; what is absent is not known. */
+
+export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
+export type Metric = "ttfv" | "ttft" | "e2e" | "tpot" | "gap";
+export type Level = "good" | "warn" | "bad" | "none";
+export type Outcome =
+  | "complete"
+  | "truncated"
+  | "provider_error"
+  | "http_error"
+  | "network_error"
+  | "timeout"
+  | "empty"
+  | "aborted"
+  | "abandoned"
+  | "unobserved";
+
+/** The dimensions that every question can be narrowed by. */
+export type Dimension = "site" | "use_case" | "provider" | "model";
+export type Filters = Partial<Record<Dimension, string>>;
+
+/** Where a percentile lies with 95 % confidence; an end is absent where the values are too few to bound it. */
+export interface Interval {
+  lower_ms?: number | null;
+  upper_ms?: number | null;
+}
+
+/** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then. */
+export interface Quantiles {
+  n: number;
+  p50_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
+  relative_error?: number;
+}
+
+/** `ratio` is absent when `total` is 0. */
+export interface Ratio {
+  good: number;
+  total: number;
+  ratio?: number | null;
+}
+
+export interface ErrorShare {
+  count: number;
+  total: number;
+  ratio?: number | null;
+}
+
+/** A target is absent where the use case has none. */
+export interface Targets {
+  use_case?: string;
+  ttft_p50_ms?: number | null;
+  ttft_p95_ms?: number | null;
+  ttft_p99_ms?: number | null;
+  tpot_ms?: number | null;
+  availability?: number | null;
+}
+
+export interface Summary {
+  from: number;
+  to: number;
+  streams: number;
+  open: number;
+  outcomes: Partial<Record<Outcome, number>>;
+  defects: Record<string, number>;
+  ttfv: Quantiles;
+  ttft: Quantiles;
+  e2e: Quantiles;
+  tpot: Quantiles;
+  gap: Quantiles;
+  integrity: Ratio;
+  availability: Ratio;
+  goodput: Ratio & { per_second?: number | null };
+  errors: ErrorShare;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  targets: Targets;
+  previous: {
+    ttfv: Quantiles;
+    integrity: Ratio;
+    goodput: Ratio;
+    streams: number;
+    errors: ErrorShare;
+  };
+  overflow?: Partial<Record<Dimension, number>>;
+  verdict: { level: Level; text: string };
+}
+
+export interface SeriesPoint extends Quantiles {
+  t: number;
+  streams: number;
+  errors: number;
+}
+
+export interface Timeseries {
+  from: number;
+  to: number;
+  step_ms: number;
+  metric: Metric;
+  targets: Targets;
+  points: SeriesPoint[];
+}
+
+/** Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds what was shorter than a step of the clock. */
+export interface Bucket {
+  lower_ms: number;
+  upper_ms: number;
+  count: number;
+}
+
+export interface HistogramAnswer extends Quantiles {
+  metric: Metric;
+  targets: Targets;
+  buckets: Bucket[];
+}
+
+/** How many values of each step lie in each bucket: `counts` in the order of `buckets`. */
+export interface Heatmap {
+  from: number;
+  to: number;
+  step_ms: number;
+  metric: Metric;
+  targets: Targets;
+  buckets: Bucket[];
+  points: { t: number; n: number; counts: number[] }[];
+}
+
+/** The streams of one value of a dimension. */
+export interface Group extends Quantiles {
+  value: string;
+  streams: number;
+  share: number;
+  integrity: Ratio;
+  goodput: Ratio;
+  errors: ErrorShare;
+  /** The share of all streams that were not good, minus the share of all that were judged. */
+  excess?: number | null;
+}
+
+export interface Breakdown {
+  by: Dimension;
+  metric: Metric;
+  targets: Targets;
+  groups: Group[];
+  /** Values that are not among `groups`. */
+  more: number;
+}
+
+export interface ComparePoint {
+  t: number;
+  n: number;
+  client_p50_ms?: number | null;
+  server_p50_ms?: number | null;
+  overhead_p50_ms?: number | null;
+  client_p95_ms?: number | null;
+  server_p95_ms?: number | null;
+  overhead_p95_ms?: number | null;
+}
+
+export interface Compare {
+  streams: number;
+  joined: number;
+  sources: Record<string, number>;
+  client: Quantiles;
+  server: Quantiles;
+  overhead: Quantiles;
+  step_ms: number;
+  points: ComparePoint[];
+}
+
+/** A base-2 exponential histogram as reports carry it. */
+export interface WireHistogram {
+  scale: number;
+  offset: number;
+  counts: number[];
+  zero?: number;
+  sum?: number;
+}
+
+export interface ServerTiming {
+  source: string;
+  starts_from?: "arrival" | "scheduled" | "prefill" | null;
+  queue_ms?: number | null;
+  ttft_ms?: number | null;
+  generation_ms?: number | null;
+  output_tokens?: number | null;
+}
+
+/** One stream as the user's browser saw it. What is absent was not visible or did not happen. */
+export interface StreamReport {
+  v: number;
+  id: string;
+  rev?: number;
+  open?: boolean;
+  site?: string | null;
+  use_case?: string | null;
+  observed?: "events" | "chunks";
+  dialect?: string | null;
+  provider?: string | null;
+  model?: string | null;
+  response_model?: string | null;
+  response_id?: string | null;
+  status?: number | null;
+  outcome: Outcome;
+  finish_reason?: string | null;
+  submit_delay_ms?: number | null;
+  headers_ms?: number | null;
+  first_byte_ms?: number | null;
+  first_event_ms?: number | null;
+  ttft_ms?: number | null;
+  ttfv_ms?: number | null;
+  ttfp_ms?: number | null;
+  e2e_ms?: number | null;
+  close_ms?: number | null;
+  chunks: number;
+  events: number;
+  deltas: number;
+  bytes: number;
+  input_tokens?: number | null;
+  output_tokens?: number | null;
+  reasoning_tokens?: number | null;
+  cached_tokens?: number | null;
+  tpot_ms?: number | null;
+  longest_gap_ms?: number | null;
+  gaps?: WireHistogram | null;
+  stalls?: number;
+  defects?: Record<string, number>;
+  phases?: Record<string, number | null> | null;
+  server?: ServerTiming | null;
+  page?: Record<string, string | null> | null;
+  clock_resolution_ms?: number | null;
+  sample_rate?: number | null;
+  dropped?: Record<string, number> | null;
+  received_ms: number;
+}
+
+export interface StreamPage {
+  streams: StreamReport[];
+  next: string | null;
+}
