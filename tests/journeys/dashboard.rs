@@ -40,6 +40,7 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
     }
 
     judged(&browser, &collector).await?;
+    promised(&browser, &collector).await?;
 
     browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
     let detail = format!("[data-detail='{:032x}']", 7);
@@ -61,6 +62,9 @@ async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
     let model = group["value"].as_str().context("a model")?;
     let row = text(browser, &format!("tr[data-group='{model}']")).await?;
     ensure!(row.contains(&group["streams"].to_string()), "{row}");
+    let errors = format!("tr[data-group='{model}'] [data-errors='{}']", group["errors"]);
+    let share = text(browser, &errors).await?;
+    ensure!(share.ends_with('%'), "the share of errors is known: {share}");
     let ended = text(browser, "[data-endings=outcomes]").await?;
     ensure!(ended.contains("complete") && ended.contains("100"), "{ended}");
 
@@ -75,6 +79,31 @@ async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
         (browser.page.execute(drawn, vec![]).await.ok()? == cells).then_some(())
     })
     .await
+}
+
+/// The budgets beside the verdict, the samples and the books at the foot say what the API says.
+async fn promised(browser: &Browser, collector: &Collector) -> Result<()> {
+    browser.page.goto(&format!("{}/?sample=slowest", collector.url)).await?;
+    state(browser, "ready").await?;
+    let slo = collector.get("/v1/slo").await?;
+    for budget in slo["budgets"].as_array().context("budgets")? {
+        let promise = budget["promise"].as_str().context("a promise")?;
+        let line = format!("[data-budget={promise}][data-use-case=chat]");
+        let remaining = budget["remaining"].to_string();
+        let script = "return document.querySelector(arguments[0])?.dataset.remaining";
+        eventually(&format!("what is left of {promise}"), || async {
+            let left = browser.page.execute(script, vec![line.as_str().into()]).await.ok()?;
+            (left.as_str()?.parse::<f64>().ok()? == remaining.parse::<f64>().ok()?).then_some(())
+        })
+        .await?;
+    }
+    let slowest = collector.get("/v1/streams?sample=slowest").await?;
+    let first = slowest["streams"][0]["id"].as_str().context("a slowest stream")?;
+    let row = "return document.querySelector('[data-list=slowest] tr[data-stream]')?.dataset.stream";
+    ensure!(browser.page.execute(row, vec![]).await? == first, "the slowest stream comes first");
+    let books = text(browser, "[data-books=quiet]").await?;
+    ensure!(books.contains("100 reports of 100 streams") && books.contains("refused no request"), "{books}");
+    Ok(())
 }
 
 async fn state(browser: &Browser, wanted: &str) -> Result<()> {

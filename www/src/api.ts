@@ -1,5 +1,6 @@
 /** The collector's `/v1` routes: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
 import type {
+  Accounting,
   Breakdown,
   Compare,
   Dimension,
@@ -9,6 +10,8 @@ import type {
   Metric,
   Outcome,
   Range,
+  Sample,
+  Slo,
   StreamPage,
   StreamReport,
   Summary,
@@ -56,16 +59,27 @@ export const getHeatmap = (window: Window, metric: Metric, step: number, access:
 export const getBreakdown = (window: Window, by: Dimension, metric: Metric, access: Access) =>
   get<Breakdown>("v1/breakdown", { ...windowQuery(window), by, metric, limit: "20" }, access);
 
+/** The use cases with the most streams in the newest 30 days. */
+export const getUseCases = (filters: Filters, limit: number, access: Access) =>
+  get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, access);
+
+export const getSlo = (filters: Filters, access: Access) => get<Slo>("v1/slo", filters, access);
+
+export const getAccounting = (access: Access) => get<Accounting>("v1/accounting", {}, access);
+
 /** `step` is in seconds. */
 export const getCompare = (window: Window, step: number, access: Access) =>
   get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, access);
 
-export const getStreams = (window: Window, more: { outcome?: Outcome; cursor?: string }, access: Access) =>
-  get<StreamPage>(
-    "v1/streams",
-    { ...windowQuery(window), outcome: more.outcome, cursor: more.cursor, limit: "50" },
-    access,
-  );
+/** Which of the streams, and from which page on. */
+export interface Wanted {
+  sample?: Sample;
+  outcome?: Outcome;
+  cursor?: string;
+}
+
+export const getStreams = (window: Window, wanted: Wanted, access: Access) =>
+  get<StreamPage>("v1/streams", { ...windowQuery(window), ...wanted, limit: "50" }, access);
 
 /** The newest stream of all that are kept. */
 export const getNewest = (access: Access) => get<StreamPage>("v1/streams", { limit: "1" }, access);

@@ -1,13 +1,15 @@
 /** The signals of `state.ts` in, the whole screen out. */
 import { Banner } from "./banner";
+import { Books } from "./books-foot";
 import { Breakdown } from "./breakdown";
+import { Budgets } from "./budgets";
 import { Compare } from "./compare";
 import { Detail } from "./detail";
 import { Empty } from "./empty";
 import { Endings } from "./endings";
 import { Header } from "./header";
 import { Histogram } from "./histogram";
-import { answers, hasData, isStale, screen, view, type Answers } from "./state";
+import { accounting, answers, budgets, hasData, isStale, screen, view, type Answers } from "./state";
 import { Streams } from "./streams";
 import { Tiles } from "./tiles";
 import { TtftChart } from "./ttft-chart";
@@ -49,7 +51,10 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
   const { metric, drawing, by } = view.value;
   return (
     <>
-      <Verdict summary={summary} />
+      <div class="judgement">
+        <Verdict summary={summary} />
+        <Budgets asked={budgets.value} />
+      </div>
       <Tiles summary={summary} range={range} />
       <TtftChart
         series={charts.timeseries}
@@ -65,6 +70,7 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
       <Breakdown answer={charts.breakdown} by={by} />
       <Endings summary={summary} />
       <Streams summary={summary} />
+      <Books asked={accounting.value} />
     </>
   );
 }

@@ -94,7 +94,8 @@ function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
 }
 
 function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
-  const { value, streams, share, errors, excess } = group;
+  const { value, streams, share, excess } = group;
+  const failed = errorShare(group);
   return (
     <tr data-group={value}>
       <td class="model-cell">
@@ -109,7 +110,9 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanSca
       <td class="number strong" title={intervalOf(group)}>
         {steadyDuration(group.p95_ms)}
       </td>
-      <td class={`number mid${isKnown(errors.ratio) && errors.ratio > 0 ? "" : " dim"}`}>{percent(errors.ratio)}</td>
+      <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
+        {percent(failed)}
+      </td>
       <td class="number wide">{excessOf(excess)}</td>
       <td class="wide span-cell">
         <Span group={group} scale={scale} />
@@ -151,6 +154,11 @@ function excessOf(excess: number | null | undefined) {
 }
 
 function ordered(groups: readonly Group[], column: Column): Group[] {
-  const key = (group: Group) => (column === "errors" ? group.errors.ratio : group[column]) ?? -Infinity;
+  const key = (group: Group) => (column === "errors" ? errorShare(group) : group[column]) ?? -Infinity;
   return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
+}
+
+/** Of the judged streams; `null` where none was judged. */
+function errorShare({ errors, goodput }: Group): number | null {
+  return goodput.total > 0 ? errors / goodput.total : null;
 }

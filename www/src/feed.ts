@@ -13,9 +13,10 @@ import {
   getTimeseries,
   Refused,
   type Access,
+  type Wanted,
   type Window,
 } from "./api";
-import { mergeLatest } from "./latest";
+import { mergeLatest, mergeSamples } from "./latest";
 import {
   answers,
   busy,
@@ -88,7 +89,7 @@ export async function loadOlder(): Promise<void> {
   try {
     const page = await getStreams(
       windowOf(view.peek()),
-      { outcome: view.peek().outcome ?? undefined, cursor },
+      { ...wantedOf(view.peek()), cursor },
       access(),
     );
     if (asked !== question(view.peek())) return;
@@ -111,14 +112,14 @@ export function unlock(value: string): void {
 
 async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
-  const { metric, outcome, by } = chosen;
+  const { metric, by } = chosen;
   const finest = finestStep(chosen.range);
   const [summary, fine, histogram, breakdown, page] = await Promise.all([
     getSummary(window, access),
     getTimeseries(window, metric, finest, access),
     getHistogram(window, metric, access),
     getBreakdown(window, by, metric, access),
-    getStreams(window, { outcome: outcome ?? undefined }, access),
+    getStreams(window, wantedOf(chosen), access),
   ]);
   const step = stepFor(chosen.range, fine.points);
   const [timeseries, compare, heatmap] = await Promise.all([
@@ -130,10 +131,9 @@ async function load(chosen: View, access: Access): Promise<void> {
   const newest = isEmpty ? await getNewest(access) : null;
   batch(() => {
     const asked = question(chosen);
-    const latest = mergeLatest(
-      asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null,
-      page,
-    );
+    const merge = chosen.sample === null ? mergeLatest : mergeSamples;
+    const shown = asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null;
+    const latest = merge(shown, page);
     shownQuestion = asked;
     rows.value = latest.rows;
     nextCursor.value = latest.next;
@@ -209,6 +209,10 @@ function windowOf({ range, filters }: View): Window {
   return { range, filters };
 }
 
-function question({ range, filters, outcome }: View): string {
-  return JSON.stringify([range, filters, outcome]);
+function wantedOf({ outcome, sample }: View): Wanted {
+  return { outcome: outcome ?? undefined, sample: sample ?? undefined };
+}
+
+function question({ range, filters, outcome, sample }: View): string {
+  return JSON.stringify([range, filters, outcome, sample]);
 }

@@ -15,7 +15,7 @@ export interface FieldGroup {
 }
 
 export function fieldsOf(report: StreamReport): FieldGroup[] {
-  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report)];
+  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report), around(report)];
   return groups.filter(({ entries }) => entries.length > 0);
 }
 
@@ -76,9 +76,8 @@ function rhythm(report: StreamReport): FieldGroup {
 }
 
 function way({ phases }: StreamReport): FieldGroup {
-  const entries = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"].map((name) =>
-    timed(name.replace("_ms", ""), phases?.[name]),
-  );
+  const names = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"] as const;
+  const entries = names.map((name) => timed(name.replace("_ms", ""), phases?.[name]));
   return {
     title: "Before the first byte",
     entries: phases ? entries : [{ name: "network phases", text: null }],
@@ -108,6 +107,22 @@ function page({ page: seen, dropped }: StreamReport): FieldGroup {
     title: "Page",
     entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))],
   };
+}
+
+function around({ around: told }: StreamReport): FieldGroup {
+  if (!told) return { title: "Around it", entries: [] };
+  const entries: Field[] = [
+    { name: "protocol", text: told.protocol ?? null },
+    timed("end noticed after", told.end_delay_ms),
+    timed("page hidden for", told.hidden_ms),
+    counted("long frames", told.long_frames),
+    timed("together", told.long_frames_ms),
+    counted("freezes", told.freezes),
+    { name: "arrived while hidden", text: isKnown(told.hidden_bytes) ? bytes(told.hidden_bytes) : null },
+    { name: "arrived after stop", text: isKnown(told.after_stop_bytes) ? bytes(told.after_stop_bytes) : null },
+  ];
+  const marks = [told.restored && "back from the cache", told.prerendered && "prerendered"].filter(Boolean);
+  return { title: "Around it", entries: [...entries, ...marks.map((mark) => ({ name: "page", text: String(mark) }))] };
 }
 
 function counted(name: string, value: Maybe): Field {

@@ -7,6 +7,15 @@ export interface Latest {
 }
 
 /**
+ * Kept samples have an order of their own and change little: once older pages of them are on screen, they
+ * stay as they are.
+ */
+export function mergeSamples(shown: Latest | null, page: StreamPage): Latest {
+  if (shown !== null && shown.rows.length > page.streams.length) return shown;
+  return { rows: page.streams, next: page.next };
+}
+
+/**
  * Puts the newest page on top of older pages that were loaded before. When so many streams arrived
  * in between that the page no longer touches them, the older ones are dropped: a list with a hole
  * would look complete.

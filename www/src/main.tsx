@@ -5,11 +5,13 @@ import { render } from "preact";
 import { App } from "./app";
 import { startFeed } from "./feed";
 import { duration, isKnown } from "./format";
+import { startMinutely } from "./minutely";
 import { answers, followHistory, screen } from "./state";
 import "./style/tokens.css";
 import "./style/page.css";
 import "./style/figures.css";
 import "./style/streams.css";
+import "./style/budgets.css";
 import { startTheme } from "./theme";
 
 startTheme();
@@ -24,3 +26,4 @@ effect(() => {
 const host = document.getElementById("app");
 if (host) render(<App />, host);
 startFeed();
+startMinutely();

@@ -13,7 +13,8 @@ export interface MomentRow {
   kind: "wait" | "stream";
 }
 
-export interface ServerRow {
+/** A duration of its own, as a stretch of the axis. */
+export interface StretchRow {
   name: string;
   ms: number;
   bar: { from: number; to: number };
@@ -24,7 +25,13 @@ export interface Timeline {
   from: number;
   to: number;
   moments: MomentRow[];
-  server: ServerRow[];
+  /** Where the time before the headers went; those that took none are left out. */
+  network: StretchRow[];
+  /** No name was looked up and nothing connected for it. `null` when the browser does not tell. */
+  isReused: boolean | null;
+  /** From the end of the body in the browser to the app's learning of it. */
+  endDelay: StretchRow | null;
+  server: StretchRow[];
   /** Client minus server time to first token, as a stretch of the axis. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
 }
@@ -46,7 +53,16 @@ export function layOut(report: StreamReport, span: Span): Timeline {
     before = at;
     return { name, at, since, bar: { from: share(Math.min(start, at)), to: share(at) }, kind };
   });
-  return { from, to, moments, server: serverRows(report.server, share), overhead: overheadOf(report, share) };
+  return {
+    from,
+    to,
+    moments,
+    network: networkRows(report, share),
+    isReused: isReused(report),
+    endDelay: endDelayOf(report, share),
+    server: serverRows(report.server, share),
+    overhead: overheadOf(report, share),
+  };
 }
 
 /** Whether zooming to the first text would show more than the whole does. */
@@ -74,6 +90,35 @@ function momentsOf(report: StreamReport): { name: string; at: Maybe; kind: Momen
   ];
 }
 
+/** The phases follow each other and end with the headers; without those they begin with the request. */
+function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): StretchRow[] {
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+  const all = [
+    { name: "name look-up", ms: dns_ms },
+    { name: "connect", ms: connect_ms },
+    { name: "TLS", ms: tls_ms },
+    { name: "wait", ms: wait_ms },
+  ].flatMap(({ name, ms }) => (isKnown(ms) && ms > 0 ? [{ name, ms }] : []));
+  const sum = all.reduce((ms, phase) => ms + phase.ms, 0);
+  let at = isKnown(headers) ? Math.max(0, headers - sum) : 0;
+  return all.map(({ name, ms }) => {
+    const from = at;
+    at += ms;
+    return { name, ms, bar: { from: share(from), to: share(at) } };
+  });
+}
+
+function isReused({ phases }: StreamReport): boolean | null {
+  const setUp = [phases?.dns_ms, phases?.connect_ms, phases?.tls_ms].filter(isKnown);
+  return setUp.length === 0 ? null : setUp.every((ms) => ms === 0);
+}
+
+function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): StretchRow | null {
+  const ms = around?.end_delay_ms;
+  if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
+  return { name: "end noticed", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
+}
+
 function untilFirst({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
   const first = Math.max(ttfp_ms ?? 0, ttfv_ms ?? 0, ttft_ms ?? 0, server?.ttft_ms ?? 0);
   return first > 0 ? first * ZOOM : Math.max(1, ...known);
@@ -84,10 +129,10 @@ function serverEnd(server: ServerTiming | null | undefined): number {
 }
 
 /** The server's durations, set off from the request: its clock and the browser's are never compared. */
-function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): ServerRow[] {
+function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): StretchRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;
-  const stretch = (name: string, from: number, ms: Maybe): ServerRow[] =>
+  const stretch = (name: string, from: number, ms: Maybe): StretchRow[] =>
     isKnown(ms) ? [{ name, ms, bar: { from: share(from), to: share(from + ms) } }] : [];
   return [
     ...stretch("queue", 0, queue),

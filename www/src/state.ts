@@ -2,7 +2,9 @@
 import { computed, signal } from "@preact/signals";
 
 import type {
+  Accounting,
   Breakdown,
+  Budgets,
   Compare,
   Dimension,
   Heatmap,
@@ -10,10 +12,12 @@ import type {
   Metric,
   Outcome,
   Range,
+  Sample,
   StreamReport,
   Summary,
   Timeseries,
 } from "./answers";
+import { LOADING, type Asked } from "./asked";
 import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
@@ -46,6 +50,10 @@ export const elsewhere = signal<Elsewhere>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 export const token = signal<string | null>(readToken());
+
+/** Of the use cases that the filters leave. */
+export const budgets = signal<Asked<Budgets>>(LOADING);
+export const accounting = signal<Asked<Accounting>>(LOADING);
 
 /** The one stream that is open, or why it cannot be shown. */
 export type Opened = { report: StreamReport } | { missing: string } | null;
@@ -87,6 +95,7 @@ export const setMetric = (metric: Metric) => go({ metric });
 export const setDrawing = (drawing: Drawing) => go({ drawing });
 export const setBy = (by: Dimension) => go({ by });
 export const setOutcome = (outcome: Outcome | null) => go({ outcome });
+export const setSample = (sample: Sample | null) => go({ sample });
 export const openStream = (stream: string) => go({ stream });
 export const closeStream = () => go({ stream: null });
 

@@ -1,20 +1,54 @@
 /** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, StreamReport, Summary } from "./answers";
+import type { Outcome, Sample, StreamReport, Summary } from "./answers";
+import { Choice } from "./choice";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
 import { loadOlder } from "./feed";
 import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";
-import { nextCursor, openStream, rows, setFilter, setOutcome, view } from "./state";
-import { OUTCOMES } from "./url";
+import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "./state";
+import { OUTCOMES, SAMPLES } from "./url";
+
+/** Which streams are listed: what the switch says, and what the list then is. */
+const LISTS: Record<Sample | "latest", { word: string; title: string; about: string }> = {
+  latest: { word: "latest", title: "Latest streams", about: "" },
+  slowest: {
+    word: "slowest",
+    title: "Slowest streams",
+    about: "Those of each site and day whose user waited longest for text, the slowest first.",
+  },
+  failed: {
+    word: "failed",
+    title: "Failed streams",
+    about: "Some of each site and day that were not whole, by lot, the newest first.",
+  },
+  uniform: {
+    word: "by lot",
+    title: "Streams by lot",
+    about: "Some of each site and day, each stream as likely as any other, the newest first.",
+  },
+};
+const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LISTS[value].word }));
 
 export function Streams({ summary }: { summary: Summary }) {
+  const list = view.value.sample ?? "latest";
+  const { title, about } = LISTS[list];
   return (
-    <section class="streams" aria-labelledby="streams-title">
+    <section class="streams" aria-labelledby="streams-title" data-list={list}>
       <div class="figure-head">
-        <h2 id="streams-title">Latest streams</h2>
-        <OutcomeFilter summary={summary} />
+        <h2 id="streams-title">{title}</h2>
+        <div class="switches">
+          <Choice<Sample | "latest">
+            legend="Which streams"
+            name="list"
+            options={LIST_OPTIONS}
+            chosen={list}
+            onChoose={(chosen) => setSample(chosen === "latest" ? null : chosen)}
+          />
+          <OutcomeFilter summary={summary} />
+        </div>
       </div>
+      {about && <p class="reading about">{about} They are kept when single streams no longer are.</p>}
       {rows.value.length === 0 ? (
-        <p class="nothing">No such stream in the range.</p>
+        <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
       ) : (
         <table class="stream-table">
           <thead>
@@ -57,7 +91,7 @@ export function Streams({ summary }: { summary: Summary }) {
       )}
       {nextCursor.value !== null && (
         <button type="button" class="more" onClick={() => void loadOlder()}>
-          Load older streams
+          {list === "slowest" ? "Load further streams" : "Load older streams"}
         </button>
       )}
     </section>

@@ -1,10 +1,18 @@
-/** One report in, its moments as a drawing out: a row each on one axis, the server's durations below. */
+/** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
 import { useState } from "preact/hooks";
 
 import type { StreamReport } from "./answers";
+import { noteworthy } from "./around";
 import { Choice } from "./choice";
 import { duration, exactDuration, words } from "./format";
-import { hasLongTail, layOut, type MomentRow, type Span, type Timeline as Layout } from "./moments";
+import {
+  hasLongTail,
+  layOut,
+  type MomentRow,
+  type Span,
+  type StretchRow,
+  type Timeline as Layout,
+} from "./moments";
 import { linearTicks } from "./ticks";
 import { useWidth } from "./width";
 
@@ -16,11 +24,13 @@ export function Timeline({ report }: { report: StreamReport }) {
   const [host, width] = useWidth<HTMLDivElement>(640);
   const [span, setSpan] = useState<Span>("whole");
   const layout = layOut(report, span);
-  const valueWidth = width < 480 ? 88 : VALUE;
-  const plot = { left: NAME, width: Math.max(80, width - NAME - valueWidth) };
-  const serverTop = ROW * (layout.moments.length + 1);
-  const height =
-    ROW * (layout.moments.length + 1) + (layout.server.length > 0 ? ROW * (layout.server.length + 1) : 0);
+  const narrow = width < 480;
+  const plot = { left: NAME, width: Math.max(80, width - NAME - (narrow ? 88 : VALUE)), right: width, narrow };
+  const groups = groupsOf(layout, report);
+  const tops = groups.map((_, index) =>
+    groups.slice(0, index).reduce((top, { rows }) => top + ROW * (rows.length + 1), ROW * (layout.moments.length + 1)),
+  );
+  const height = groups.reduce((sum, { rows }) => sum + ROW * (rows.length + 1), ROW * (layout.moments.length + 1));
   return (
     <section class="timeline" aria-labelledby="timeline-title">
       <div class="figure-head">
@@ -47,16 +57,15 @@ export function Timeline({ report }: { report: StreamReport }) {
               row={row}
               y={ROW * (index + 1)}
               plot={plot}
-              right={width}
-              narrow={width < 480}
               missing={report.open && row.kind === "stream" ? "not yet" : "not visible"}
             />
           ))}
-          {layout.server.length > 0 && (
-            <Server layout={layout} report={report} plot={plot} top={serverTop} right={width} />
-          )}
+          {groups.map((group, index) => (
+            <Stretches key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
+          ))}
         </svg>
       </div>
+      <Noteworthy report={report} />
       {layout.moments.some((row) => row.at === null) && (
         <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
       )}
@@ -64,9 +73,47 @@ export function Timeline({ report }: { report: StreamReport }) {
   );
 }
 
+function Noteworthy({ report }: { report: StreamReport }) {
+  const sentences = noteworthy(report);
+  if (sentences.length === 0) return null;
+  return (
+    <ul class="noteworthy" aria-label="What happened around it">
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Durations below the moments, under a heading of their own. */
+interface Group {
+  tone: "network" | "page" | "server";
+  title: string;
+  rows: StretchRow[];
+  overhead?: Layout["overhead"];
+}
+
+function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, report: StreamReport): Group[] {
+  const groups: Group[] = [];
+  const protocol = report.around?.protocol ? ` over ${report.around.protocol}` : "";
+  if (network.length > 0)
+    groups.push({
+      tone: "network",
+      title: `network${protocol}${isReused ? ", connection reused" : ""}`,
+      rows: network,
+    });
+  if (endDelay) groups.push({ tone: "page", title: "page, after the body had ended", rows: [endDelay] });
+  if (server.length > 0)
+    groups.push({ tone: "server", title: `server, from ${words(report.server?.source ?? "")}`, rows: server, overhead });
+  return groups;
+}
+
 interface Plot {
   left: number;
   width: number;
+  /** Where the whole drawing ends. */
+  right: number;
+  narrow: boolean;
 }
 
 function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: number }) {
@@ -89,13 +136,12 @@ interface MomentProps {
   row: MomentRow;
   y: number;
   plot: Plot;
-  right: number;
-  narrow: boolean;
   /** What stands where the moment is not known. */
   missing: string;
 }
 
-function Moment({ row, y, plot, right, narrow, missing }: MomentProps) {
+function Moment({ row, y, plot, missing }: MomentProps) {
+  const { right, narrow } = plot;
   const middle = y + ROW / 2;
   if (row.at === null || row.bar === null) {
     return (
@@ -130,38 +176,27 @@ function Moment({ row, y, plot, right, narrow, missing }: MomentProps) {
   );
 }
 
-function Server({
-  layout,
-  report,
-  plot,
-  top,
-  right,
-}: {
-  layout: Layout;
-  report: StreamReport;
-  plot: Plot;
-  top: number;
-  right: number;
-}) {
+function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
+  const { right, narrow } = plot;
   const span = ({ from, to }: { from: number; to: number }) => ({
     x: plot.left + from * plot.width,
     width: Math.max(1, (to - from) * plot.width),
   });
-  const rowsEnd = top + ROW * (layout.server.length + 1);
+  const end = top + ROW * (group.rows.length + 1);
   return (
-    <g class="server">
-      {layout.overhead && (
-        <rect class="overhead" {...span(layout.overhead.bar)} y={top + 4} height={rowsEnd - top - 4} />
+    <g class={`stretches ${group.tone}`}>
+      {group.overhead && (
+        <rect class="overhead" {...span(group.overhead.bar)} y={top + 4} height={end - top - 4} />
       )}
       <text class="group" x={0} y={top + ROW / 2 + 4}>
-        server, from {words(report.server?.source ?? "")}
+        {group.title}
       </text>
-      {layout.overhead && (
+      {group.overhead && (
         <text class="since end" x={right} y={top + ROW / 2 + 4}>
-          overhead {duration(layout.overhead.ms)}
+          overhead {duration(group.overhead.ms)}
         </text>
       )}
-      {layout.server.map((row, index) => {
+      {group.rows.map((row, index) => {
         const middle = top + ROW * (index + 1) + ROW / 2;
         return (
           <g key={row.name}>
@@ -169,7 +204,7 @@ function Server({
               {row.name}
             </text>
             <rect {...span(row.bar)} y={middle - 4} height={8} rx={1} />
-            <text class="at end" x={right - (right - plot.left - plot.width > 100 ? 72 : 0)} y={middle}>
+            <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
               {exactDuration(row.ms)}
             </text>
           </g>
@@ -179,12 +214,11 @@ function Server({
   );
 }
 
-function describe(layout: Layout): string {
-  const parts = layout.moments.map(
-    ({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`,
-  );
-  const server = layout.server.map(({ name, ms }) => `server ${name} ${exactDuration(ms)}`);
-  return [...parts, ...server].join(", ");
+function describe({ moments, network, endDelay, server }: Layout): string {
+  const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
+  const lengths = (of: string, rows: StretchRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
+  const after = endDelay ? lengths("page", [endDelay]) : [];
+  return [...parts, ...lengths("network", network), ...after, ...lengths("server", server)].join(", ");
 }
 
 function round(x: number): number {

@@ -1,5 +1,5 @@
 /** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
-import type { Dimension, Filters, Metric, Outcome, Range } from "./answers";
+import type { Dimension, Filters, Metric, Outcome, Range, Sample } from "./answers";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -26,6 +26,8 @@ export const OUTCOMES: readonly Outcome[] = [
   "unobserved",
 ];
 
+export const SAMPLES: readonly Sample[] = ["slowest", "failed", "uniform"];
+
 /** How the metric is drawn over time. */
 export type Drawing = "lines" | "heatmap";
 export const DRAWINGS: readonly Drawing[] = ["lines", "heatmap"];
@@ -38,6 +40,8 @@ export interface View {
   /** What the streams are broken down by. */
   by: Dimension;
   outcome: Outcome | null;
+  /** Which streams are listed: those kept for long, or `null` for the newest. */
+  sample: Sample | null;
   stream: string | null;
 }
 
@@ -48,6 +52,7 @@ export const DEFAULT_VIEW: View = {
   drawing: "lines",
   by: "model",
   outcome: null,
+  sample: null,
   stream: null,
 };
 
@@ -65,6 +70,7 @@ export function readView(query: string): View {
     drawing: oneOf(DRAWINGS, given.get("drawing")) ?? DEFAULT_VIEW.drawing,
     by: oneOf(DIMENSIONS, given.get("by")) ?? DEFAULT_VIEW.by,
     outcome: oneOf(OUTCOMES, given.get("outcome")),
+    sample: oneOf(SAMPLES, given.get("sample")),
     stream: given.get("stream") || null,
   };
 }
@@ -81,6 +87,7 @@ export function writeView(view: View): string {
   if (view.drawing !== DEFAULT_VIEW.drawing) query.set("drawing", view.drawing);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.outcome) query.set("outcome", view.outcome);
+  if (view.sample) query.set("sample", view.sample);
   if (view.stream) query.set("stream", view.stream);
   const text = query.toString();
   return text ? `?${text}` : "";

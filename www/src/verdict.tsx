@@ -1,5 +1,6 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
 import type { Level, Summary } from "./answers";
+import { BooksNote } from "./books-foot";
 import { Glyph, type GlyphName } from "./glyph";
 
 const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
@@ -23,6 +24,7 @@ export function Verdict({ summary }: { summary: Summary }) {
       </p>
       <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
       <Overflow summary={summary} />
+      <BooksNote />
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { StreamReport } from "../src/answers";
-import { mergeLatest } from "../src/latest";
+import { mergeLatest, mergeSamples } from "../src/latest";
 
 const rows = (...ids: string[]) => ids.map((id) => ({ id }) as StreamReport);
 const ids = (list: StreamReport[]) => list.map(({ id }) => id).join("");
@@ -27,4 +27,11 @@ it("a page that is everything replaces what has left the range", () => {
   const shown = { rows: rows("c", "b", "a"), next: null };
   const latest = mergeLatest(shown, { streams: rows("c", "b"), next: null });
   expect(ids(latest.rows)).toBe("cb");
+});
+
+it("samples are not in the order of their arrival: pages that were loaded stay as they are", () => {
+  const shown = { rows: rows("d", "c", "b", "a"), next: "a" };
+  expect(ids(mergeSamples(shown, { streams: rows("e", "d"), next: "d" }).rows)).toBe("dcba");
+  expect(ids(mergeSamples({ rows: rows("d", "c"), next: "c" }, { streams: rows("e", "d"), next: "d" }).rows)).toBe("ed");
+  expect(mergeSamples(null, { streams: rows("e"), next: null }).next).toBeNull();
 });

@@ -90,3 +90,29 @@ describe("the timeline of a stream", () => {
     expect(hasLongTail({ ...REPORT, ttft_ms: null, ttfv_ms: null })).toBe(false);
   });
 });
+
+describe("what lies beside the moments", () => {
+  const from0 = { ...REPORT, submit_delay_ms: null };
+
+  it("phases follow each other and end with the headers", () => {
+    const phases = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
+    const { network, isReused } = layOut({ ...from0, headers_ms: 45, phases }, "whole");
+    expect(network.map(({ name, bar }) => [name, +bar.from.toFixed(3), +bar.to.toFixed(3)])).toEqual([
+      ["name look-up", 0.01, 0.02],
+      ["TLS", 0.02, 0.04],
+      ["wait", 0.04, 0.05],
+    ]);
+    expect(isReused).toBe(false);
+  });
+
+  it("a connection that took nothing to set up was there before; of an unknown one nothing is said", () => {
+    expect(layOut({ ...from0, phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 } }, "whole").isReused).toBe(true);
+    expect(layOut({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
+    expect(layOut(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
+  });
+
+  it("the end is noticed at the close", () => {
+    const { endDelay } = layOut({ ...from0, around: { end_delay_ms: 90 } }, "whole");
+    expect(endDelay).toMatchObject({ ms: 90, bar: { from: 0.9, to: 1 } });
+  });
+});

@@ -122,7 +122,7 @@ describe("the sentence under the breakdown", () => {
     p95_ms,
     integrity: { good: 100, total: 100 },
     goodput: { good: 90, total: 100 },
-    errors: { count: 0, total: 100 },
+    errors: 0,
     ...more,
   });
   const answer = (...groups: Group[]): Breakdown => ({

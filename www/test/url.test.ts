@@ -15,13 +15,14 @@ it("a view survives the way through the address", () => {
     drawing: "heatmap",
     by: "use_case",
     outcome: "truncated",
+    sample: "slowest",
     stream: "9f86d081884c7d659a2feaa0c55ad015",
   };
   expect(readView(writeView(view))).toEqual(view);
 });
 
 it("unknown words fall to the defaults", () => {
-  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&outcome=fine&shoe=43")).toEqual(DEFAULT_VIEW);
+  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&outcome=fine&sample=best&shoe=43")).toEqual(DEFAULT_VIEW);
 });
 
 it("an empty value is no filter", () => {

@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+
+import type { Accounting } from "../src/answers";
+import { pagesOf, readBooks, troublesOf } from "../src/books";
+
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+function books(change: Partial<Accounting> = {}): Accounting {
+  return {
+    beacons: { received: 1005, accepted: 1000, preflights: 0, sampled_out: 0, refused: { bad_field: 5 }, under_way: 0 },
+    reports: { received: 2000, became: { new: 1900, revised: 100 }, unexplained: 0, sampled_out: 0 },
+    streams: { new: 1900, counted: 1898, open: 2 },
+    probe_dropped: {},
+    ignored_fields: {},
+    refused_connections: 0,
+    ...change,
+  };
+}
+
+it("each sum has parts that make it up", () => {
+  for (const { sum, entries } of pagesOf(books()))
+    expect(entries.reduce((all, { count }) => all + count, 0)).toBe(sum.count);
+});
+
+it("the line at the foot says what came and what was refused", () => {
+  expect(readBooks(books())).toBe(
+    "Since it began, this collector has taken 2,000 reports of 1,900 streams and refused 5 of 1,005 requests.",
+  );
+  const lossy = books({ probe_dropped: { queue_full: 3 } });
+  expect(readBooks(lossy)).toContain("; probes say that 3 reports never left them.");
+});
+
+it("books that balance and refuse little are quiet", () => {
+  expect(troublesOf(books())).toEqual([]);
+});
+
+it("a report without an explanation is loud, whichever way it is missing", () => {
+  for (const unexplained of [1, -1]) {
+    const { reports } = books();
+    expect(troublesOf(books({ reports: { ...reports, unexplained } }))[0]).toContain("do not balance");
+  }
+  expect(troublesOf(books({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
+});
+
+it("what is refused or lost is told from one in a hundred on, with its commonest reason", () => {
+  const { beacons } = books();
+  const refusing = books({ beacons: { ...beacons, refused: { bad_field: 2, unknown_site: 20 } } });
+  expect(troublesOf(refusing).map(plain)).toEqual([
+    "2.2 % of all requests were refused, most of them because of unknown site.",
+  ]);
+  const lossy = books({ probe_dropped: { send_failed: 100 } });
+  expect(troublesOf(lossy).map(plain)).toEqual(["4.8 % of all reports never left the pages."]);
+  expect(troublesOf(books({ probe_dropped: { send_failed: 9 }, reports: books().reports }))).toEqual([]);
+});
+
+it("what the journal lost is told, however little", () => {
+  const { reports } = books();
+  expect(troublesOf(books({ reports: { ...reports, became: { new: 1999, unreadable: 1 } } }))).toHaveLength(1);
+});
