@@ -88,9 +88,10 @@ fn metric(params: &Params) -> Result<(&'static str, Metric), ApiError> {
     })
 }
 
-const METRICS: [(&str, Metric); 7] = [
+const METRICS: [(&str, Metric); 8] = [
     ("ttfv", Metric::Ttfv),
     ("ttft", Metric::Ttft),
+    ("ttfp", Metric::Ttfp),
     ("e2e", Metric::E2e),
     ("tpot", Metric::Tpot),
     ("gap", Metric::Gap),

@@ -27,10 +27,12 @@ pub(crate) enum Metric {
     Overhead = 7,
     /// The server's time to first token, where the client's is known too.
     JoinedServerTtft = 8,
+    /// Request to the first frame with visible text in it.
+    Ttfp = 9,
 }
 
 impl Metric {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Ttft,
         Self::Ttfv,
         Self::E2e,
@@ -40,6 +42,7 @@ impl Metric {
         Self::JoinedTtft,
         Self::Overhead,
         Self::JoinedServerTtft,
+        Self::Ttfp,
     ];
 
     /// Its name where buckets are stored by column.
@@ -54,6 +57,7 @@ impl Metric {
             Self::JoinedTtft => "joined_ttft",
             Self::Overhead => "overhead",
             Self::JoinedServerTtft => "joined_server_ttft",
+            Self::Ttfp => "ttfp",
         }
     }
 }
@@ -92,6 +96,7 @@ impl Tally {
         self.output_tokens += report.output_tokens.unwrap_or(0);
         self.record(Metric::Ttft, report.ttft_ms);
         self.record(Metric::Ttfv, report.ttfv_ms);
+        self.record(Metric::Ttfp, report.ttfp_ms);
         self.record(Metric::E2e, report.e2e_ms);
         self.record(Metric::Tpot, report.tpot_ms);
         if let Some(gaps) = &report.gaps {

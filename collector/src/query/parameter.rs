@@ -70,7 +70,7 @@ pub(crate) const FILTERS: [Parameter; 5] = [
 
 pub(crate) const METRIC: Parameter = word(
     "metric",
-    &["ttfv", "ttft", "e2e", "tpot", "gap", "server_ttft", "overhead"],
+    &["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"],
     "Which distribution. Default ttfv.",
 );
 pub(crate) const STEP: Parameter =

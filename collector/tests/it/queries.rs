@@ -90,6 +90,17 @@ async fn a_histogram_holds_every_value_once() {
 }
 
 #[tokio::test]
+async fn the_first_paint_is_a_metric_of_those_that_saw_it() {
+    let collector = TestCollector::new();
+    let painted = StreamReport { ttfp_ms: Some(830.0), e2e_ms: Some(900.0), ..stream(1, 800.0) };
+    collector.report(&[painted, stream(2, 800.0)]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let answer = collector.json("/v1/histogram?metric=ttfp").await;
+    assert_eq!(answer["n"], 1, "absent is not zero");
+    assert!(close_to(&answer["p50_ms"], 830.0), "{answer}");
+}
+
+#[tokio::test]
 async fn filters_choose_and_an_unknown_value_chooses_nothing() {
     let collector = TestCollector::new();
     let other =
