@@ -11,6 +11,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     target: "es2022",
+    // The first with light-dark(): for older ones it would be written twice.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     sourcemap: false,
   },
   server: {

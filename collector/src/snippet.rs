@@ -235,7 +235,9 @@ const WASM: &str = "'wasm-unsafe-eval'";
 
 const TEMPLATE: &str = include_str!("snippet/page.html");
 const BODY: &str = include_str!("snippet/body.html");
-const STYLE: &str = include_str!("snippet/page.css");
+/// The dashboard's colours, and the page's own looks.
+const STYLE: &str =
+    concat!(include_str!("../../www/src/style/colours.css"), include_str!("snippet/page.css"));
 
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -17,6 +17,7 @@ const TARGETS = {
 const METRICS = {
   ttfv: (s) => [s.ttfv_ms],
   ttft: (s) => [s.ttft_ms],
+  ttfp: (s) => [s.ttfp_ms],
   e2e: (s) => [s.e2e_ms],
   tpot: (s) => [s.tpot_ms],
   gap: (s) => gapValues(s.gaps),
@@ -29,7 +30,7 @@ export function windowOf(query, now) {
 }
 
 export function select(streams, query, { from, to }) {
-  const wanted = ["site", "use_case", "provider"].filter((name) => query.get(name));
+  const wanted = ["site", "use_case", "provider", "country"].filter((name) => query.get(name));
   return streams.filter((s) => {
     if (s.received_ms < from || s.received_ms >= to) return false;
     if (query.get("model") && (s.model ?? s.response_model ?? "unknown") !== query.get("model")) return false;
@@ -157,7 +158,10 @@ export function breakdown(streams, query, window) {
       ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
     };
   });
-  return { by, metric, targets: TARGETS, groups: groups.sort((a, b) => b.streams - a.streams), more: 0 };
+  groups.sort((a, b) => b.streams - a.streams);
+  const limit = Number(query.get("limit") ?? 50);
+  const more = Math.max(0, groups.length - limit);
+  return { by, metric, targets: TARGETS, groups: groups.slice(0, limit), more };
 }
 
 /** A budget of the use case over 30 days; the burn rates from the same streams. */

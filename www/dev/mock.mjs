@@ -1,7 +1,7 @@
 /**
  * A made-up collector for working on the dashboard: `node dev/mock.mjs [--port 8787] [--scenario NAME]`.
  * Serves `dist/` under the collector's content security policy, and `/v1` from invented streams.
- * Scenarios: ready, few, noserver, range (old data only), empty, error, falls (answers one
+ * Scenarios: ready, few, noserver, range (old data only), many (400 models in 30 days), empty, error, falls (answers one
  * load and no more), locked (token `secret`).
  */
 import { readFile } from "node:fs/promises";
@@ -66,6 +66,8 @@ function invent(scenario, now) {
       return makeStreams(19, now - HOUR, now);
     case "range":
       return makeStreams(120, now - 5 * HOUR, now - 3 * HOUR);
+    case "many":
+      return makeStreams(12_000, now - 720 * HOUR, now, { names: 100 });
     default:
       return withOpen(
         makeStreams(9000, now - 26 * HOUR, now - 4 * HOUR).concat(

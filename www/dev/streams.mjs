@@ -26,11 +26,12 @@ const ENDINGS = [
   ["empty", 0.003],
 ];
 
-/** `count` reports that ended between `from` and `to`, oldest first. */
-export function makeStreams(count, from, to, { seed = 7, server = true } = {}) {
+/** `count` reports that ended between `from` and `to`, oldest first; each model under so many names. */
+export function makeStreams(count, from, to, { seed = 7, server = true, names = 1 } = {}) {
   const random = generator(seed);
   const times = Array.from({ length: count }, () => from + random() * (to - from)).sort((a, b) => a - b);
-  return times.map((at) => makeStream(random, at, server));
+  const named = (stream, n) => (n === 0 || !stream.model ? stream : { ...stream, model: `${stream.model}-${n}` });
+  return times.map((at) => named(makeStream(random, at, server), names > 1 ? Math.floor(random() ** 2 * names) : 0));
 }
 
 function makeStream(random, at, hasServer) {
@@ -53,6 +54,7 @@ function makeStream(random, at, hasServer) {
     rev: 2,
     site: "demo",
     use_case: "chat",
+    country: pick(random, [["DE", 0.5], ["US", 0.3], ["JP", 0.12], ["unknown", 0.08]]),
     dialect: kind.dialect,
     ...(kind.provider && {
       provider: kind.provider,

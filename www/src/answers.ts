@@ -1,7 +1,7 @@
 /** What the collector's `/v1` routes answer, as `docs/api.md` says. Times are milliseconds since 1970; what is absent is not known. */
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
-export type Metric = "ttfv" | "ttft" | "e2e" | "tpot" | "gap";
+export type Metric = "ttfv" | "ttft" | "ttfp" | "e2e" | "tpot" | "gap";
 export type Level = "good" | "warn" | "bad" | "none";
 export type Outcome =
   | "complete"
@@ -16,7 +16,7 @@ export type Outcome =
   | "unobserved";
 
 /** The dimensions that every question can be narrowed by. */
-export type Dimension = "site" | "use_case" | "provider" | "model";
+export type Dimension = "site" | "use_case" | "provider" | "model" | "country";
 export type Filters = Partial<Record<Dimension, string>>;
 
 /** Where a percentile lies with 95 % confidence; an end is absent where the values are too few to bound it. */

@@ -56,8 +56,11 @@ export const getHistogram = (window: Window, metric: Metric, access: Access) =>
 export const getHeatmap = (window: Window, metric: Metric, step: number, access: Access) =>
   get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, access);
 
-export const getBreakdown = (window: Window, by: Dimension, metric: Metric, access: Access) =>
-  get<Breakdown>("v1/breakdown", { ...windowQuery(window), by, metric, limit: "20" }, access);
+export const getBreakdown = (
+  window: Window,
+  asked: { by: Dimension; metric: Metric; limit: number },
+  access: Access,
+) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...asked, limit: String(asked.limit) }, access);
 
 /** The use cases with the most streams in the newest 30 days. */
 export const getUseCases = (filters: Filters, limit: number, access: Access) =>

@@ -48,7 +48,7 @@ function Body() {
 
 function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answers }) {
   const { range } = asked;
-  const { metric, drawing, by } = view.value;
+  const { metric, drawing, by, isLong } = view.value;
   return (
     <>
       <div class="judgement">
@@ -67,7 +67,7 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
         <Histogram answer={charts.histogram} />
         <Compare answer={charts.compare} from={summary.from} to={summary.to} />
       </div>
-      <Breakdown answer={charts.breakdown} by={by} />
+      <Breakdown answer={charts.breakdown} by={by} isLong={isLong} />
       <Endings summary={summary} />
       <Streams summary={summary} />
       <Books asked={accounting.value} />

@@ -4,10 +4,10 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./answers";
 import { Choice } from "./choice";
-import { count, duration, isKnown, percent, plural, steadyDuration, words } from "./format";
+import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";
 import { METRIC_LOOKS } from "./metric";
 import { readBreakdown, slowTarget } from "./reading";
-import { setBy, setFilter } from "./state";
+import { setBy, setFilter, setLong } from "./state";
 import { spanScale, type SpanScale } from "./span";
 import { DIMENSIONS } from "./url";
 
@@ -28,7 +28,13 @@ const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" 
 
 const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
 
-export function Breakdown({ answer, by }: { answer: BreakdownAnswer; by: Dimension }) {
+interface BreakdownProps {
+  answer: BreakdownAnswer;
+  by: Dimension;
+  isLong: boolean;
+}
+
+export function Breakdown({ answer, by, isLong }: BreakdownProps) {
   const sorted = useSignal<Column>("streams");
   const column = sorted.value;
   const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
@@ -68,6 +74,11 @@ export function Breakdown({ answer, by }: { answer: BreakdownAnswer; by: Dimensi
         {readBreakdown(answer)}
         {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
       </p>
+      {(isLong || answer.more > 0) && (
+        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
+          {isLong ? "Show fewer" : "Show all"}
+        </button>
+      )}
     </section>
   );
 }
@@ -100,7 +111,7 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanSca
     <tr data-group={value}>
       <td class="model-cell">
         <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${words(by)} ${value}`}>
-          {value}
+          {nameOf(by, value)}
         </button>
       </td>
       <td class="number">

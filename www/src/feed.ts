@@ -34,6 +34,9 @@ import { finestStep, stepFor } from "./step";
 import type { View } from "./url";
 
 export const REFRESH_MS = 5_000;
+/** Values of the breakdown; the collector gives no more than the second. */
+const FIRST_GROUPS = 20;
+const ALL_GROUPS = 500;
 
 let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -42,8 +45,8 @@ let shownQuestion = "";
 
 export function startFeed(): void {
   const asked = computed(() => {
-    const { metric, drawing, by } = view.value;
-    return JSON.stringify([question(view.value), metric, drawing, by, token.value]);
+    const { metric, drawing, by, isLong } = view.value;
+    return JSON.stringify([question(view.value), metric, drawing, by, isLong, token.value]);
   });
   const chosen = computed(() => view.value.stream);
   effect(() => {
@@ -113,12 +116,13 @@ export function unlock(value: string): void {
 async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
   const { metric, by } = chosen;
+  const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
   const finest = finestStep(chosen.range);
   const [summary, fine, histogram, breakdown, page] = await Promise.all([
     getSummary(window, access),
     getTimeseries(window, metric, finest, access),
     getHistogram(window, metric, access),
-    getBreakdown(window, by, metric, access),
+    getBreakdown(window, { by, metric, limit }, access),
     getStreams(window, wantedOf(chosen), access),
   ]);
   const step = stepFor(chosen.range, fine.points);

@@ -1,9 +1,11 @@
 /** Numbers in, short text out. Three significant digits at most: percentiles are no more exact than 1.1 %. */
+import type { Dimension } from "./answers";
 
 /** Stands where there is nothing to show: never a zero. */
 export const ABSENT = "–";
 
 const SPACE = "\u00a0";
+const countries = new Intl.DisplayNames("en", { type: "region" });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export type Maybe = number | null | undefined;
@@ -134,6 +136,12 @@ export function day(unixMs: number): string {
 /** A word from the wire as people write it: `first_byte` becomes `first byte`. */
 export function words(name: string): string {
   return name.replaceAll("_", " ");
+}
+
+/** A value of a dimension as people say it: a country by its name. */
+export function nameOf(dimension: Dimension, value: string): string {
+  if (dimension !== "country" || !/^[A-Z]{2}$/.test(value)) return value;
+  return countries.of(value) ?? value;
 }
 
 /** `1 stream`, `2,000 streams`. */

@@ -1,7 +1,7 @@
 /** The name, the range, the filters in force, the refresh and the theme. */
 import type { Range } from "./answers";
 import { Choice } from "./choice";
-import { clock, words } from "./format";
+import { clock, nameOf, words } from "./format";
 import { REFRESH_MS, refresh } from "./feed";
 import { Glyph } from "./glyph";
 import { answers, busy, paused, screen, setFilter, setRange, view } from "./state";
@@ -85,7 +85,7 @@ function Chips() {
             title="Remove this filter"
           >
             <span>
-              {words(dimension)} <b>{value}</b>
+              {words(dimension)} <b>{nameOf(dimension, value)}</b>
             </span>
             <Glyph name="close" />
             <span class="unseen">remove</span>

@@ -1,5 +1,5 @@
 /** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer } from "./answers";
 import { count, duration, percent, stretch } from "./format";
@@ -16,22 +16,19 @@ const HEIGHT = 304;
 export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: string }) {
   const [host, width] = useWidth<HTMLDivElement>(960);
   const [over, setOver] = useState<Cell | null>(null);
+  const cells = useMemo(() => cellsOf(answer), [answer]);
   const drawn = scales(answer, width);
   const target = slowTarget(answer);
+  // There may be thousands: the pointer on its way over them must not draw them all again.
+  const rects = useMemo(() => cells.map((cell, at) => rectOf(cell, at, drawn, answer.step_ms)), [cells, width]);
+  const point = (event: MouseEvent) => {
+    const at = event.target instanceof SVGRectElement ? event.target.dataset["at"] : undefined;
+    setOver(at === undefined ? null : (cells[Number(at)] ?? null));
+  };
   return (
     <div class="heat" ref={host} onMouseLeave={() => setOver(null)}>
-      <svg width={width} height={HEIGHT} role="img" aria-label={label}>
-        {cellsOf(answer).map((cell) => (
-          <rect
-            key={`${cell.t}/${cell.lower_ms}`}
-            class={`heat-${cell.shade}`}
-            x={drawn.x(cell.t)}
-            y={drawn.y(cell.upper_ms)}
-            width={Math.max(1, drawn.x(cell.t + answer.step_ms) - drawn.x(cell.t))}
-            height={Math.max(1, drawn.y(cell.lower_ms) - drawn.y(cell.upper_ms))}
-            onMouseEnter={() => setOver(cell)}
-          />
-        ))}
+      <svg width={width} height={HEIGHT} role="img" aria-label={label} onMouseOver={point}>
+        {rects}
         {target !== null && target > drawn.low && target < drawn.high && (
           <g class="mark target quiet">
             <line x1={LEFT} x2={width - RIGHT} y1={drawn.y(target)} y2={drawn.y(target)} />
@@ -46,6 +43,20 @@ export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: strin
         {over && say(over, answer)}
       </p>
     </div>
+  );
+}
+
+function rectOf(cell: Cell, at: number, drawn: Scales, step: number) {
+  return (
+    <rect
+      key={`${cell.t}/${cell.lower_ms}`}
+      class={`heat-${cell.shade}`}
+      data-at={at}
+      x={drawn.x(cell.t)}
+      y={drawn.y(cell.upper_ms)}
+      width={Math.max(1, drawn.x(cell.t + step) - drawn.x(cell.t))}
+      height={Math.max(1, drawn.y(cell.lower_ms) - drawn.y(cell.upper_ms))}
+    />
   );
 }
 

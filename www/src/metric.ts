@@ -11,6 +11,8 @@ interface MetricLook {
   phrase: string;
   /** What it is, for the curious. */
   meaning: string;
+  /** How pages come to measure it, where they do not by themselves. */
+  wants?: string;
 }
 
 export const METRIC_LOOKS: Record<Metric, MetricLook> = {
@@ -25,6 +27,13 @@ export const METRIC_LOOKS: Record<Metric, MetricLook> = {
     title: "Time to first token",
     phrase: "time to first token",
     meaning: "From the request to the first generated text of any kind, reasoning included",
+  },
+  ttfp: {
+    short: "First paint",
+    title: "Time to first paint",
+    phrase: "time to first paint",
+    meaning: "From the request to the first frame with text of the answer in it, where the page watches for it",
+    wants: "Pages measure it with the extension paint().",
   },
   e2e: {
     short: "End to end",

@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { columns, LEAST, lonely } from "./columns";
+import { colourOf } from "./theme";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
@@ -115,9 +116,9 @@ export class Plot {
         points: {
           size: 7,
           width: 1.5,
-          fill: (_, i) => (this.isBar(i) ? "transparent" : this.colour("--surface")),
+          fill: (_, i) => (this.isBar(i) ? "transparent" : colourOf("--surface")),
           stroke: (_, i) =>
-            this.isBar(i) ? "transparent" : this.colour(this.lineColours()[i - this.firstLine()] ?? "--ink"),
+            this.isBar(i) ? "transparent" : colourOf(this.lineColours()[i - this.firstLine()] ?? "--ink"),
         },
       },
       scales: {
@@ -200,11 +201,11 @@ export class Plot {
 
   private axisLook(): uPlot.Axis {
     return {
-      stroke: () => this.colour("--muted"),
+      stroke: () => colourOf("--muted"),
       font: `12px ${getComputedStyle(this.host).fontFamily}`,
       gap: 8,
       ticks: { show: false },
-      grid: { stroke: () => this.colour("--line"), width: 1 },
+      grid: { stroke: () => colourOf("--line"), width: 1 },
     };
   }
 
@@ -230,14 +231,14 @@ export class Plot {
       paths: bars,
       width: 0,
       points: { show: false },
-      fill: () => this.colour(colour),
+      fill: () => colourOf(colour),
     });
     return [look("streams", "--volume"), look("errors", "--bad")];
   }
 
   private lineSeries(): uPlot.Series[] {
     return this.spec.lines.flatMap((line, index) => {
-      const stroke = () => this.colour(line.colour);
+      const stroke = () => colourOf(line.colour);
       const common = { label: line.label, scale: "y", stroke, width: line.width };
       const solid: uPlot.Series = {
         ...common,
@@ -256,7 +257,7 @@ export class Plot {
           size: 5,
           width: 1.25,
           stroke,
-          fill: () => this.colour("--surface"),
+          fill: () => colourOf("--surface"),
           filter: () => this.hollow(index),
         },
       };
@@ -280,8 +281,8 @@ export class Plot {
     if (!fillBetween) return [];
     const first = this.firstLine();
     return [
-      { series: [first, first + 2], fill: () => this.colour(fillBetween), dir: -1 },
-      { series: [first + 1, first + 3], fill: () => this.colour(fillBetween), dir: -1 },
+      { series: [first, first + 2], fill: () => colourOf(fillBetween), dir: -1 },
+      { series: [first + 1, first + 3], fill: () => colourOf(fillBetween), dir: -1 },
     ];
   }
 
@@ -297,7 +298,7 @@ export class Plot {
     for (const target of this.spec.targets) {
       const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      ctx.strokeStyle = ctx.fillStyle = this.colour(target.colour);
+      ctx.strokeStyle = ctx.fillStyle = colourOf(target.colour);
       ctx.globalAlpha = 0.7;
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
@@ -307,10 +308,6 @@ export class Plot {
       ctx.fillText(this.isNarrow() ? target.short : target.label, bbox.left + bbox.width + 8 * ratio, y);
     }
     ctx.restore();
-  }
-
-  private colour(name: string): string {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 }
 

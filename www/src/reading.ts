@@ -1,6 +1,6 @@
 /** A chart's data in, the sentence that says what it shows out. */
 import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Timeseries } from "./answers";
-import { count, duration, isKnown, percent, plural } from "./format";
+import { count, duration, isKnown, nameOf, percent, plural } from "./format";
 import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
@@ -91,16 +91,18 @@ export function shareOver({ buckets, n }: HistogramAnswer, target: number): numb
 }
 
 /** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */
-export function readBreakdown({ groups, metric }: Breakdown): string {
+export function readBreakdown({ by, groups, metric }: Breakdown): string {
+  if (by === "country" && groups.every(({ value }) => value === "unknown"))
+    return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
   const trusted = groups.filter((group) => group.n >= FEW && isKnown(group.p95_ms));
   if (trusted.length === 0) return `No value has ${FEW} samples: too few to compare.`;
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
-  const slow = `${slowest.value} has the longest p95 ${METRIC_LOOKS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
+  const slow = `${nameOf(by, slowest.value)} has the longest p95 ${METRIC_LOOKS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
   const costly = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
   if (!isKnown(costly.excess) || costly.excess < 0.02) return slow;
   const bad = costly.goodput.total - costly.goodput.good;
-  return `${slow} ${costly.value} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
+  return `${slow} ${nameOf(by, costly.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
 }
 
 export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {

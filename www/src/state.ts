@@ -93,7 +93,8 @@ export function go(change: Partial<View>): void {
 export const setRange = (range: Range) => go({ range });
 export const setMetric = (metric: Metric) => go({ metric });
 export const setDrawing = (drawing: Drawing) => go({ drawing });
-export const setBy = (by: Dimension) => go({ by });
+export const setBy = (by: Dimension) => go({ by, isLong: false });
+export const setLong = (isLong: boolean) => go({ isLong });
 export const setOutcome = (outcome: Outcome | null) => go({ outcome });
 export const setSample = (sample: Sample | null) => go({ sample });
 export const openStream = (stream: string) => go({ stream });

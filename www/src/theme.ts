@@ -30,6 +30,22 @@ export function startTheme(): void {
   });
 }
 
+const resolved = new Map<string, string>();
+
+/** A colour of `colours.css` as a canvas takes it. A `light-dark()` has its value only where it colours something. */
+export function colourOf(name: string): string {
+  const key = `${shade.peek()} ${name}`;
+  const known = resolved.get(key);
+  if (known !== undefined) return known;
+  const sample = document.body.appendChild(document.createElement("span"));
+  sample.hidden = true;
+  sample.style.color = `var(${name})`;
+  const { color } = getComputedStyle(sample);
+  sample.remove();
+  resolved.set(key, color);
+  return color;
+}
+
 function firstTheme(): Theme {
   const asked = new URLSearchParams(location.search).get("theme") ?? stored();
   return THEMES.find((name) => name === asked) ?? "auto";

@@ -85,7 +85,11 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           label={label}
           readout={(index) => readoutOf(series, index)}
         />
-        {isEmpty && <p class="plot-note">No samples of this metric in {lastRange(range)}.</p>}
+        {isEmpty && (
+          <p class="plot-note">
+            No samples of this metric in {lastRange(range)}. {METRIC_LOOKS[series.metric].wants}
+          </p>
+        )}
       </div>
     </>
   );

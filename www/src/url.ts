@@ -11,8 +11,8 @@ export const RANGE_MS: Record<Range, number> = {
   "7d": 168 * HOUR,
   "30d": 720 * HOUR,
 };
-export const METRICS: readonly Metric[] = ["ttfv", "ttft", "e2e", "tpot", "gap"];
-export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model"];
+export const METRICS: readonly Metric[] = ["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap"];
+export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model", "country"];
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
   "truncated",
@@ -39,6 +39,8 @@ export interface View {
   drawing: Drawing;
   /** What the streams are broken down by. */
   by: Dimension;
+  /** All values of it, not only those with the most streams. */
+  isLong: boolean;
   outcome: Outcome | null;
   /** Which streams are listed: those kept for long, or `null` for the newest. */
   sample: Sample | null;
@@ -51,6 +53,7 @@ export const DEFAULT_VIEW: View = {
   metric: "ttfv",
   drawing: "lines",
   by: "model",
+  isLong: false,
   outcome: null,
   sample: null,
   stream: null,
@@ -69,6 +72,7 @@ export function readView(query: string): View {
     metric: oneOf(METRICS, given.get("metric")) ?? DEFAULT_VIEW.metric,
     drawing: oneOf(DRAWINGS, given.get("drawing")) ?? DEFAULT_VIEW.drawing,
     by: oneOf(DIMENSIONS, given.get("by")) ?? DEFAULT_VIEW.by,
+    isLong: given.get("rows") === "all",
     outcome: oneOf(OUTCOMES, given.get("outcome")),
     sample: oneOf(SAMPLES, given.get("sample")),
     stream: given.get("stream") || null,
@@ -86,6 +90,7 @@ export function writeView(view: View): string {
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
   if (view.drawing !== DEFAULT_VIEW.drawing) query.set("drawing", view.drawing);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
+  if (view.isLong) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);
   if (view.sample) query.set("sample", view.sample);
   if (view.stream) query.set("stream", view.stream);

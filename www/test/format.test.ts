@@ -8,6 +8,7 @@ import {
   exactDuration,
   growth,
   moment,
+  nameOf,
   percent,
   plainPercent,
   points,
@@ -186,4 +187,15 @@ describe("times of day", () => {
     expect(plain(stretch(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
     expect(plain(stretch(noon, 86_400_000, noon))).toBe("20 Nov");
   });
+});
+
+it("countries have names, and what is none keeps its word", () => {
+  expect(["DE", "XK", "unknown", "other", "ZZZ"].map((value) => nameOf("country", value))).toEqual([
+    "Germany",
+    "Kosovo",
+    "unknown",
+    "other",
+    "ZZZ",
+  ]);
+  expect(nameOf("model", "DE")).toBe("DE");
 });

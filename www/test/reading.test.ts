@@ -145,6 +145,14 @@ describe("the sentence under the breakdown", () => {
     expect(plain(text)).toBe("b has the longest p95 time to first visible token, 900 ms.");
   });
 
+  it("says how countries become known, and names those that are", () => {
+    const country = (...groups: Group[]) => plain(readBreakdown({ ...answer(...groups), by: "country" }));
+    expect(country(group("unknown", 800))).toContain("Nothing says where streams come from");
+    expect(country(group("unknown", 800), group("FR", 2400))).toBe(
+      "France has the longest p95 time to first visible token, 2.4 s.",
+    );
+  });
+
   it("compares nothing with itself", () => {
     expect(readBreakdown(answer(group("only", 800)))).toBe("");
     expect(readBreakdown(answer())).toBe("No value has 30 samples: too few to compare.");

@@ -14,6 +14,7 @@ it("a view survives the way through the address", () => {
     metric: "gap",
     drawing: "heatmap",
     by: "use_case",
+    isLong: true,
     outcome: "truncated",
     sample: "slowest",
     stream: "9f86d081884c7d659a2feaa0c55ad015",
@@ -22,7 +23,7 @@ it("a view survives the way through the address", () => {
 });
 
 it("unknown words fall to the defaults", () => {
-  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&outcome=fine&sample=best&shoe=43")).toEqual(DEFAULT_VIEW);
+  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43")).toEqual(DEFAULT_VIEW);
 });
 
 it("an empty value is no filter", () => {
