@@ -119,6 +119,16 @@ pub fn binary(name: &str) -> PathBuf {
     binary
 }
 
+/// The library of Debian's `faketime` for programs with threads.
+///
+/// # Errors
+/// When it is not installed.
+pub(crate) fn faketime() -> Result<PathBuf> {
+    let libraries = std::fs::read_dir("/usr/lib")?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut found = libraries.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
+    found.find(|library| library.is_file()).context("the Debian package `faketime` is not installed")
+}
+
 /// A program on the path, or else in the folder where `cargo xtask test` installs what Debian has no
 /// package of.
 pub(crate) fn tool(name: &str) -> PathBuf {

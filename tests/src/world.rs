@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::process::{Server, binary};
+use crate::process::{Server, binary, faketime};
 
 /// A collector on a free port.
 pub struct Collector {
@@ -33,8 +33,35 @@ impl Collector {
     /// # Errors
     /// When it does not start.
     pub async fn start_with(data: &Path, arguments: &[&str]) -> Result<Self> {
+        let mut command = Self::command(data);
+        command.args(arguments);
+        Self::from(command).await
+    }
+
+    /// Starts one whose clock of the day is so long ago and goes so many times faster, by Debian's
+    /// `faketime`. Durations are measured as ever.
+    ///
+    /// # Errors
+    /// When `faketime` is not there, or it does not start.
+    pub async fn start_earlier(data: &Path, ago: Duration, pace: u32) -> Result<Self> {
+        let mut command = Self::command(data);
+        command
+            .env("LD_PRELOAD", faketime()?)
+            .env("FAKETIME", format!("-{} x{pace}", ago.as_secs()))
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            // In a day that passes within a second no stream may count as left because it takes three.
+            .env("LLM_RUM__SETTLE_AFTER_SECONDS", "7200")
+            .env("LLM_RUM__DEDUPE__MINUTES", "1440");
+        Self::from(command).await
+    }
+
+    fn command(data: &Path) -> Command {
         let mut command = Command::new(binary("llm-rum"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).args(arguments);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        command
+    }
+
+    async fn from(command: Command) -> Result<Self> {
         let (server, url) = Server::start(command, said_address).await?;
         Ok(Self { server, url, http: reqwest::Client::new() })
     }

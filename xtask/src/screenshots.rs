@@ -9,7 +9,7 @@ use crate::run::show;
 use crate::{artefacts, tools};
 
 pub(crate) fn take(root: &Path) -> Result<()> {
-    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER])?;
+    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::FAKETIME])?;
     artefacts::build(root)?;
     let folder = root.join("docs/images");
     std::fs::create_dir_all(&folder)?;

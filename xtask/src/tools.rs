@@ -23,6 +23,8 @@ pub(crate) const FIREFOX: Program = Program { name: "firefox-esr", package: "fir
 pub(crate) const WEBKIT_DRIVER: Program = Program { name: "WebKitWebDriver", package: "webkit2gtk-driver" };
 /// A display for WebKit, which has no headless mode.
 pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
+/// A clock of another day.
+pub(crate) const FAKETIME: Program = Program { name: "faketime", package: "faketime" };
 const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
 /// Only to read a configuration: the package that starts no server.

@@ -2,53 +2,77 @@
 //! that the first argument names.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tests::{Browser, Collector, DemoSite, binary, eventually};
 use tokio::process::Command;
 
-const STREAMS: &str = "2000";
-const SECONDS: &str = "420";
-
 #[tokio::main]
 async fn main() -> Result<()> {
     let folder: PathBuf = std::env::args().nth(1).context("the folder for the pictures is missing")?.into();
     let data = tempfile::tempdir()?;
-    let collector = Collector::start(data.path()).await?;
-    let demo = DemoSite::start(&collector.url).await?;
     let camera = Camera { browser: Browser::start().await?, folder };
 
-    let empty = format!("{}/?range=1h", collector.url);
-    camera.take(&empty, "empty", SHORT, Theme::Light, "dashboard-empty").await?;
-    traffic(&collector.url, &demo.url).await?;
-    let ready = format!("{}/?range=15m", collector.url);
+    let collector = Collector::start(data.path()).await?;
+    camera.take(&collector.url, "empty", SHORT, Theme::Light, "dashboard-empty").await?;
+    collector.terminate().await?;
+    for time in PAST {
+        time.pass(data.path()).await?;
+    }
+    let collector = Collector::start(data.path()).await?;
     for (size, theme, name) in [
         (WIDE, Theme::Light, "dashboard-light"),
         (WIDE, Theme::Dark, "dashboard-dark"),
         (NARROW, Theme::Light, "dashboard-narrow"),
         (NARROW, Theme::Dark, "dashboard-narrow-dark"),
     ] {
-        camera.take(&ready, "ready", size, theme, name).await?;
+        camera.take(&collector.url, "ready", size, theme, name).await?;
     }
+    let heatmap = format!("{}/?drawing=heatmap", collector.url);
+    camera.take(&heatmap, "ready", WIDE, Theme::Light, "dashboard-heatmap").await?;
     let streams = collector.get("/v1/streams?limit=50&outcome=complete").await?;
     let stream = streams["streams"][0]["id"].as_str().context("a complete stream")?;
-    let opened = format!("{ready}&stream={stream}");
+    let opened = format!("{}/?stream={stream}", collector.url);
     camera.take(&opened, "ready", WIDE, Theme::Light, "stream").await?;
+    let demo = DemoSite::start(&collector.url).await?;
     camera.chat(&demo.url).await?;
 
-    camera.browser.page.goto(&format!("{ready}&theme=light")).await?;
+    camera.browser.page.goto(&format!("{}/?theme=light", collector.url)).await?;
     camera.state("ready", "the last picture").await?;
     collector.kill().await?;
     camera.shoot("error", SHORT, "dashboard-error").await?;
     camera.browser.close().await
 }
 
-async fn traffic(collector: &str, demo: &str) -> Result<()> {
-    let mut command = Command::new(binary("demo-site"));
-    command.args(["traffic", "--demo", demo, "--collector", collector, "--site", "demo"]);
-    let status = command.args(["--streams", STREAMS, "--over", SECONDS]).status().await?;
-    ensure!(status.success(), "the traffic ended with {status}");
-    Ok(())
+/// Time that passes quickly for the collector, with streams in it that are read at their own pace.
+struct Time {
+    /// When it begins.
+    ago: Duration,
+    /// How many seconds of it pass in one.
+    pace: u32,
+    streams: u32,
+    seconds: u32,
+}
+
+/// A month, for the budgets, and the last hour.
+const PAST: [Time; 2] = [
+    Time { ago: Duration::from_secs(29 * 24 * 3600), pace: 90_000, streams: 1_500, seconds: 25 },
+    Time { ago: Duration::from_secs(62 * 60), pace: 60, streams: 2_000, seconds: 58 },
+];
+
+impl Time {
+    async fn pass(&self, data: &Path) -> Result<()> {
+        let collector = Collector::start_earlier(data, self.ago, self.pace).await?;
+        let demo = DemoSite::start(&collector.url).await?;
+        let mut command = Command::new(binary("demo-site"));
+        command.args(["traffic", "--demo", &demo.url, "--collector", &collector.url, "--site", "demo"]);
+        command.args(["--streams", &self.streams.to_string(), "--over", &self.seconds.to_string()]);
+        let status = command.status().await?;
+        ensure!(status.success(), "the traffic ended with {status}");
+        collector.terminate().await?;
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -69,7 +93,8 @@ impl Camera {
             Theme::Light => "light",
             Theme::Dark => "dark",
         };
-        self.browser.page.goto(&format!("{url}&theme={word}")).await?;
+        let join = if url.contains('?') { '&' } else { '?' };
+        self.browser.page.goto(&format!("{url}{join}theme={word}")).await?;
         self.shoot(state, size, name).await
     }
 
@@ -87,6 +112,15 @@ impl Camera {
         .await
     }
 
+    /// What is asked beside the screen's own question has come, where it is shown.
+    async fn asked_of(&self, name: &str) -> Result<()> {
+        let script = "return document.querySelector('[data-budgets=loading]') === null";
+        eventually(&format!("budgets for {name}"), || async {
+            (self.browser.page.execute(script, vec![]).await.ok()? == true).then_some(())
+        })
+        .await
+    }
+
     /// One answer on the chat page.
     async fn chat(&self, demo: &str) -> Result<()> {
         self.browser.page.set_window_size(SHORT.0, SHORT.1).await?;
@@ -96,6 +130,7 @@ impl Camera {
     }
 
     async fn save(&self, name: &str) -> Result<()> {
+        self.asked_of(name).await?;
         // Two frames, so that the charts have drawn what the state promises.
         self.browser
             .run(
