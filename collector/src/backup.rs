@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::journal::base_of;
+use crate::probe::FOLDER as PROBE;
 use crate::store::{JOURNAL, STORE};
 
 /// Why there is no backup.
@@ -86,10 +87,36 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     for name in before.iter().filter(|name| !after.contains(name)) {
         remove(&journal.join(name))?;
     }
+    copy_probes(&data.join(PROBE), &target.join(PROBE))?;
     sync(target)?;
     let needed =
         before.iter().rev().find(|name| base_of(name).is_some_and(|base| base <= applied.cast_unsigned()));
     Ok(needed.or(before.first()).is_none_or(|needed| after.contains(needed)))
+}
+
+/// Pages name versions of the probe that no binary has any more. When each came decides which may stay.
+fn copy_probes(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed(from))?,
+    };
+    fs::create_dir_all(to).map_err(failed(to))?;
+    for entry in entries {
+        let (from, to) =
+            entry.map(|entry| (entry.path(), to.join(entry.file_name()))).map_err(failed(from))?;
+        if from.is_dir() {
+            copy_probes(&from, &to)?;
+            continue;
+        }
+        fs::copy(&from, &to).map_err(failed(&from))?;
+        let came = from.metadata().and_then(|held| held.modified()).map_err(failed(&from))?;
+        File::options()
+            .write(true)
+            .open(&to)
+            .and_then(|file| file.set_modified(came))
+            .map_err(failed(&to))?;
+    }
+    Ok(())
 }
 
 /// Names of the journal's files, oldest first: they are positions, all of one length.

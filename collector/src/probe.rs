@@ -95,7 +95,7 @@ impl Probes {
     /// those before it have left there.
     pub(crate) fn open(data: &Path) -> Self {
         let version = version().unwrap_or_default();
-        let folder = data.join("probe");
+        let folder = data.join(FOLDER);
         // Without it the collector still does all else.
         let keep = || -> io::Result<Vec<Kept>> {
             if !version.is_empty() {
@@ -186,6 +186,9 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
 const VERSIONED: [&str; 3] = ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js"];
 /// An update a week for half a year.
 const MAX_VERSIONS: usize = 26;
+
+/// Name of the versions' folder in the data folder.
+pub(crate) const FOLDER: &str = "probe";
 
 /// Why the probe is not there.
 pub(crate) const WITHOUT_PROBE: &str =

@@ -55,6 +55,24 @@ async fn one_taken_under_load_holds_what_was_answered_by_then() {
     copy.until("/v1/summary", holds).await;
 }
 
+#[tokio::test]
+async fn versions_of_the_probe_that_pages_still_name_are_served_after_a_restore() {
+    let (mut collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
+    let kept = collector.config.data.join("probe/00000000000000aa");
+    fs::create_dir_all(&kept).unwrap();
+    let came = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    for name in ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js"] {
+        fs::write(kept.join(name), format!("{name} of an earlier binary")).unwrap();
+        fs::File::options().write(true).open(kept.join(name)).unwrap().set_modified(came).unwrap();
+    }
+    collector.restart();
+    let copy = restored(&collector, &folder);
+    let served = copy.get("/probe/00000000000000aa/llm-rum.js").await;
+    assert_eq!((served.status.as_u16(), served.body.as_str()), (200, "llm-rum.js of an earlier binary"));
+    let script = folder.path().join("backup/probe/00000000000000aa/llm-rum.js");
+    assert_eq!(script.metadata().unwrap().modified().unwrap(), came, "the oldest goes first");
+}
+
 #[test]
 fn what_is_there_is_not_overwritten_and_what_is_missing_is_said() {
     let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
