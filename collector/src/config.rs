@@ -116,11 +116,14 @@ pub struct Slo {
 }
 
 /// How beacons are kept before they are answered.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Journal {
     /// `full` (default) survives a power cut, `normal` only the death of the process.
     pub sync: Sync,
+    /// A beacon that the disk has not taken within this is answered 503, and may be kept all the same.
+    /// Default 10.
+    pub wait_seconds: u32,
 }
 
 /// What an answered beacon survives.
@@ -350,6 +353,12 @@ impl Default for Ingest {
             queue_batches: 4096,
             queue_bytes: 16 * 1024 * 1024,
         }
+    }
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self { sync: Sync::default(), wait_seconds: 10 }
     }
 }
 

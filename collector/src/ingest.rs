@@ -1,6 +1,8 @@
 //! The front door, `POST /v1/beacons?site=KEY`: a page's request comes in, goes out 204 when its
 //! reports are kept, or the reason why they are not. Every refusal is counted by reason.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -83,7 +85,8 @@ async fn post(
         Ok(None) => ticket.sampled_out(),
         Ok(Some(kept)) => {
             ticket.hand_over();
-            kept.await?;
+            let patience = Duration::from_secs(state.config().journal.wait_seconds.into());
+            timer.within(patience, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
         }
     }
     let mut kept = Response::new(Body::empty());
@@ -122,6 +125,12 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError
         }
         _ => Ok(()),
     }
+}
+
+/// The disk may take it yet. Whoever sends it again then is known, so that it counts once.
+fn too_slow(state: &AppState) -> ApiError {
+    state.health().journal_is_too_slow();
+    ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
 }
 
 fn country(state: &AppState, head: &request::Parts) -> Option<Country> {

@@ -233,6 +233,11 @@ impl Health {
         answered(&self.store_failed, result, "store");
     }
 
+    /// Until the next write is done.
+    pub(crate) fn journal_is_too_slow(&self) {
+        answered(&self.journal_failed, &Err::<(), _>("a write takes too long"), "journal");
+    }
+
     fn journal_answered<T>(&self, result: &io::Result<T>) {
         answered(&self.journal_failed, result, "journal");
     }

@@ -7,6 +7,7 @@ mod counting;
 mod countries;
 mod crash;
 mod deploy;
+mod disk;
 mod door;
 mod harness;
 mod hostile;

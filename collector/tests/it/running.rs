@@ -69,6 +69,13 @@ impl Drop for Process {
     }
 }
 
+/// An answer with its head, in small letters.
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
 /// One connection, kept alive.
 pub(crate) struct Client {
     pub(crate) stream: BufReader<TcpStream>,
@@ -87,21 +94,27 @@ impl Client {
     }
 
     pub(crate) fn answer(&mut self) -> std::io::Result<(u16, String)> {
+        let Answered { status, body, .. } = self.whole_answer()?;
+        Ok((status, body))
+    }
+
+    pub(crate) fn whole_answer(&mut self) -> std::io::Result<Answered> {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let mut length = 0;
+        let (mut length, mut head) = (0, String::new());
         while line != "\r\n" {
             line.clear();
             self.stream.read_line(&mut line)?;
+            head.push_str(&line.to_ascii_lowercase());
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
             }
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        Ok(Answered { status, head, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
     pub(crate) fn report(&mut self, id: u128) -> std::io::Result<(u16, String)> {

@@ -1,0 +1,180 @@
+//! Disks that fail: read-only and so slow that nothing comes back. `disk.c`, between the binary and libc, says
+//! so to every call on a file; mounting one needs root, and a file that is open for writing keeps its file
+//! system from becoming read-only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::stream;
+use crate::running::{Client, Process, post};
+
+/// A collector on a disk that does as it is told.
+struct Fallible {
+    process: Process,
+    folder: TempDir,
+}
+
+impl Fallible {
+    fn start(journal: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let process = start(folder.path(), journal);
+        Self { process, folder }
+    }
+
+    /// `read-only`, `slow`, or nothing.
+    fn disk(&self, mode: &str) {
+        let told = self.folder.path().join("disk.part");
+        fs::write(&told, mode).unwrap();
+        fs::rename(told, self.folder.path().join("disk")).unwrap();
+    }
+
+    fn until_ready(&self, status: u16) {
+        let asked = Instant::now();
+        while self.process.get("/readyz").0 != status {
+            assert!(asked.elapsed() < Duration::from_secs(20), "/readyz never was {status}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// All that came in is accounted for, and so many streams are counted.
+    fn balances(&self, streams: u64) -> Value {
+        let is_balanced = |books: &Value| {
+            let refused: u64 =
+                books["beacons"]["refused"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+            let accepted = books["beacons"]["accepted"].as_u64().unwrap();
+            books["beacons"]["under_way"] == 0
+                && books["beacons"]["received"] == accepted + refused
+                && books["reports"]["unexplained"] == 0
+                && books["streams"] == json!({ "new": streams, "counted": streams, "open": 0 })
+        };
+        self.process.until("/v1/accounting", is_balanced)
+    }
+
+    fn rss_kb(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
+        let held = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        held.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
+
+fn start(folder: &Path, journal: &str) -> Process {
+    let file = folder.join("llm-rum.toml");
+    fs::write(&file, format!("[journal]\n{journal}\n[ingest]\nqueue_batches = 16\n")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    command.env("LD_PRELOAD", library(folder)).env("LLM_RUM_DISK", folder.join("disk"));
+    Process::spawn(command.arg("--data").arg(folder.join("data")))
+}
+
+fn library(folder: &Path) -> PathBuf {
+    let (library, source) = (folder.join("disk.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/disk.c"));
+    let mut compiler = Command::new("cc");
+    let made =
+        compiler.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).args([source, "-ldl"]);
+    assert!(made.status().expect("cc, which builds SQLite too").success());
+    library
+}
+
+/// Sends a beacon and checks that it is refused as the disk cannot take it, and when to come again.
+fn is_refused(client: &mut Client, id: u128) {
+    assert_eq!(client.ask(&post("")).unwrap().0, 400);
+    let request = post(&json!({ "reports": [stream(id, 100.0)] }).to_string());
+    std::io::Write::write_all(client.stream.get_mut(), request.as_bytes()).unwrap();
+    let answer = client.whole_answer().unwrap();
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert!(answer.body.contains("storage_unavailable"), "{}", answer.body);
+    assert!(answer.head.contains("retry-after: 5\r\n"), "{}", answer.head);
+}
+
+fn a_read_only_disk_is_survived(journal: &str) {
+    let collector = Fallible::start(journal);
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
+
+    collector.disk("read-only");
+    is_refused(&mut client, 100);
+    collector.until_ready(503);
+    assert_eq!(collector.process.get("/healthz").0, 200);
+    assert_eq!(collector.process.json("/v1/summary")["streams"], 20, "questions are answered all the while");
+    let before = collector.rss_kb();
+    (100..2_100).for_each(|id| assert_eq!(client.report(id).unwrap().0, 503));
+    let grown = collector.rss_kb().saturating_sub(before);
+    assert!(grown < 8 * 1024, "{grown} kB more after 2,000 refused beacons");
+
+    // Nobody sends: it finds out by itself.
+    collector.disk("");
+    collector.until_ready(200);
+    (20..30).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    let books = collector.balances(30);
+    assert_eq!(books["beacons"]["refused"]["storage_unavailable"], 2_001, "{books}");
+    drop(client);
+    let Fallible { process, folder } = collector;
+    drop(process);
+    let collector = Fallible { process: start(folder.path(), journal), folder };
+    assert_eq!(
+        collector.process.json("/v1/summary")["streams"],
+        30,
+        "nothing of what was refused comes back"
+    );
+}
+
+#[test]
+fn a_read_only_disk_refuses_beacons_until_it_can_be_written() {
+    a_read_only_disk_is_survived("sync = 'full'");
+}
+
+#[test]
+fn a_read_only_disk_is_survived_without_waiting_for_the_disk_too() {
+    a_read_only_disk_is_survived("sync = 'normal'");
+}
+
+#[test]
+fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_once() {
+    let collector = Fallible::start("wait_seconds = 1");
+    assert_eq!(collector.process.connect().report(0).unwrap().0, 204);
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 1);
+
+    collector.disk("slow");
+    let before = collector.rss_kb();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let send = |id| {
+            let mut client = collector.process.connect();
+            move || {
+                let sent = Instant::now();
+                let (status, body) = client.report(id).unwrap();
+                (status, body, sent.elapsed())
+            }
+        };
+        let senders: Vec<_> = (1..65).map(|id| scope.spawn(send(id))).collect();
+        senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+    });
+    for (status, body, waited) in &answers {
+        assert!(*status == 503 && *waited < Duration::from_secs(5), "{status} {body} after {waited:?}");
+    }
+    let coded = |code| answers.iter().filter(|(_, body, _)| body.contains(code)).count();
+    assert!(coded("storage_unavailable") > 0 && coded("overloaded") > 0, "{answers:?}");
+    collector.until_ready(503);
+    let asked = Instant::now();
+    assert_eq!(collector.process.get("/healthz").0, 200);
+    assert_eq!(collector.process.json("/v1/summary")["streams"], 1);
+    assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    let grown = collector.rss_kb().saturating_sub(before);
+    assert!(grown < 16 * 1024, "{grown} kB more");
+
+    collector.disk("");
+    collector.until_ready(200);
+    // Whoever was refused sends again; what the disk took after all is known by then.
+    let again: Vec<_> = (0..65).map(|id| stream(id, 100.0)).collect();
+    assert_eq!(collector.process.connect().reports(&again).unwrap().0, 204);
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 65);
+    let books = collector.balances(65);
+    let overloaded = books["beacons"]["refused"]["overloaded"].as_u64();
+    assert_eq!(overloaded, Some(coded("overloaded") as u64), "{books}");
+}
