@@ -50,6 +50,13 @@ export function paint(): Extension;
  */
 export function phases(): Extension;
 
+/**
+ * Leaves word of open streams with the browser, which sends it when the page is gone: so that a tab that is
+ * killed or crashes has told what it had seen up to a second before. Where there is no `fetchLater` (it is in
+ * Chromium, in secure contexts), it does nothing. `beforeSend` sees each open stream once a second.
+ */
+export function lastWord(): Extension;
+
 declare global {
   interface Window {
     /** Made by the script-tag build. */

@@ -82,7 +82,7 @@ impl Page {
             }
             let tag = format!(r#"<script async src="{collector}/llm-rum.js" data-site="{site}"></script>"#);
             probe.push_str(&tag);
-            let more = r#"data-with="eventSource xhr webSocket paint phases" data-socket="/socket""#;
+            let more = r#"data-with="eventSource xhr webSocket paint phases lastWord" data-socket="/socket""#;
             write!(probe, "\n    <script async src=\"{collector}/llm-rum-more.js\" {more}></script>")
                 .expect(TAKEN);
         }
@@ -190,7 +190,7 @@ mod tests {
     fn the_probe_is_a_stub_and_a_script_tag_and_can_be_left_out() {
         let html = page().html("<head><!-- probe --></head>", true, Some("tap()"));
         let tag = r#"<script async src="http://127.0.0.1:8787/llm-rum.js" data-site="a&quot;b"></script>"#;
-        let more = r#"data-with="eventSource xhr webSocket paint phases" data-socket="/socket""#;
+        let more = r#"data-with="eventSource xhr webSocket paint phases lastWord" data-socket="/socket""#;
         let more = format!(r#"<script async src="http://127.0.0.1:8787/llm-rum-more.js" {more}></script>"#);
         let tag = format!("{tag}\n    {more}");
         assert_eq!(html, format!("<head><script>tap()</script>\n    {tag}</head>"));

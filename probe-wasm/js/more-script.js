@@ -12,6 +12,7 @@ let tell = holdIn(held);
 /** What extensions know until there is a probe, which then gets what they have added to this one. */
 const core = {
   probe: {},
+  standing: () => [],
   tell: (...moment) => tell(...moment),
   guard: (job) => caught(job, () => (tell = silent)),
   attempt: (job) => caught(job, reportError),
@@ -19,15 +20,22 @@ const core = {
 const extensions = names.split(" ").filter((name) => name in more).map((name) => more[name](options[name])(core));
 
 window.llmRumMore = more;
-if (window.llmRum) handOver();
-else document.querySelector('script[src$="llm-rum.js"]')?.addEventListener("load", handOver);
+document.addEventListener("load", look, true);
+look();
+
+/** Whether the other tag has loaded, wherever it stands and whatever its file is called. */
+function look() {
+  if (!window.llmRum) return;
+  document.removeEventListener("load", look, true);
+  handOver();
+}
 
 function handOver() {
   const { probe } = window.llmRum;
   if (tell == silent) return;
   probe?.use(...extensions.map((extension) => () => extension), (found) => {
     Object.assign(probe, core.probe);
-    ({ tell } = found);
+    ({ tell, url: core.url, standing: core.standing } = found);
     for (const [stream, ...moment] of held.splice(0)) if (!stream.early) tell(stream, ...moment);
     return {};
   });

@@ -8,6 +8,7 @@ export function createSender(collector, site, fetch) {
   let keepalive = true;
 
   return {
+    url,
     async post(body) {
       try {
         const { status, headers } = await request(body, keepalive);

@@ -25,7 +25,16 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   const outbox = createOutbox();
   let keys = 0;
 
-  return { take, hurry, setOut, next, body, answered: outbox.answered, lost: (count) => outbox.drop("early", count) };
+  return {
+    take,
+    hurry,
+    setOut,
+    next,
+    body,
+    standing: () => Array.from(streams, standing),
+    answered: outbox.answered,
+    lost: (count) => outbox.drop("early", count),
+  };
 
   /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
@@ -65,8 +74,8 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
     streams.add(stream);
     watcher.open(stream.key, randomId(), time, submit, model);
     // An app that has stopped reading learns of an abort nowhere else.
-    stream.abort = () => guard(() => streams.has(stream) && end(stream, performance.now(), whyFailed(signal)));
-    signal?.addEventListener?.("abort", stream.abort);
+    stream.onAbort = () => guard(() => streams.has(stream) && end(stream, performance.now(), whyFailed(signal)));
+    signal?.addEventListener?.("abort", stream.onAbort);
   }
 
   function chunk(stream, time, bytes) {
@@ -93,7 +102,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   }
 
   function forget(stream) {
-    stream.signal?.removeEventListener?.("abort", stream.abort);
+    stream.signal?.removeEventListener?.("abort", stream.onAbort);
     streams.delete(stream);
     watcher.forget(stream.key);
   }
@@ -114,6 +123,11 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
     outbox.hurry(time);
   }
 
+  /** What the collector is to get of an open stream: nothing while an answer lies there unread. */
+  function standing(stream) {
+    return stream.answered && !stream.read ? "" : enrich(stream, watcher.report(stream.key), true);
+  }
+
   /** When something is due to be sent; `Infinity`: not before something happens. */
   function next() {
     return outbox.next(Math.min(...Array.from(streams, ({ due }) => due)));
@@ -132,9 +146,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
         end(stream, stream.read, ends.CANCELLED);
     if (!blindly && next() > now) return;
     return outbox.body(blindly, (add) => {
-      for (const stream of streams)
-        if (stream.due <= now && ((stream.answered && !stream.read) || add(enrich(stream, watcher.report(stream.key), true))))
-          stream.due = now + INTERIM_MS;
+      for (const stream of streams) if (stream.due <= now && add(standing(stream))) stream.due = now + INTERIM_MS;
     });
   }
 }

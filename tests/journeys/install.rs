@@ -55,7 +55,8 @@ async fn under_policies(engine: Engine) -> Result<()> {
     ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
 
     let typed = format!("{named}; require-trusted-types-for 'script'; trusted-types 'none'");
-    let with_more = format!("{head}{}", snippet.text("/more/tag"));
+    // In front of the other, as either may come first.
+    let with_more = format!("{}{head}", snippet.text("/more/tag"));
     let report = measured(&stage, &with_more, &typed).await?;
     ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
     ensure!(report.around.is_some(), "the extensions were there: {report:#?}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use beacon::Outcome;
+use serde_json::json;
 use tests::{Engine, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -78,6 +79,35 @@ async fn killed(engine: Engine) -> Result<()> {
     ensure!(report.open && report.outcome == Outcome::Abandoned && report.ttft_ms.is_some(), "{report:#?}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_crashes_has_told_of_an_answer_that_had_not_begun() -> Result<()> {
+    // The others have no `fetchLater`.
+    let stage = Stage::set().await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_ANSWER, vec![]).await?;
+    let crashed = stage.browser.devtools("Page.crash", json!({})).await;
+    ensure!(crashed.is_err(), "the tab lives: {crashed:?}");
+    let report =
+        eventually("the tab's last word", || async { stage.collector.streams().await.ok()?.pop() }).await?;
+    ensure!(report.open && report.outcome == Outcome::Abandoned && report.chunks == 0, "{report:#?}");
+    Ok(())
+}
+
+/// Asks, and returns once word of it is left with the browser.
+const WAIT_FOR_ANSWER: &str = "
+    while (!window.llmRum.probe.userStopped) await new Promise(resolve => setTimeout(resolve, 10));
+    const native = window.fetchLater;
+    const left = new Promise(resolve => window.fetchLater = (...call) => {
+        const held = native(...call);
+        resolve();
+        return held;
+    });
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    fetch('/llm/slow_first_token/v1/chat/completions', { method: 'POST', headers, body })
+        .then(response => response.text());
+    await left;";
 
 /// An answer that lies there.
 const LEAVE_UNREAD: &str = "

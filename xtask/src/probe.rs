@@ -190,8 +190,8 @@ fn tool(package: &Path, name: &str) -> Command {
 }
 
 /// Names of members that neither the browser, the app nor the Wasm knows: they are made short.
-const INNER_NAMES: &str = "^(abort|answered|drop|due|early|examine|first|held|hurry|lastPost|left|lost|\
-     native|ours|post|retryAfterMs|setOut|sink|submit|take|wrap|_wbg_cb_unref)$";
+const INNER_NAMES: &str = "^(answered|drop|due|early|examine|first|held|hurry|lastPost|left|lost|\
+     native|onAbort|ours|post|retryAfterMs|setOut|sink|submit|take|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page and the probe that it waits for know each other. A stub stays in
 /// its page when a newer probe comes: what these are called is never to change.
@@ -220,12 +220,13 @@ const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 5] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 6] = [
     ("eventSource", "event-source.js", 850),
     ("xhr", "xhr.js", 1_050),
     ("webSocket", "web-socket.js", 850),
     ("paint", "paint.js", 1_100),
     ("phases", "phases.js", 1_250),
+    ("lastWord", "last-word.js", 400),
 ];
 
 /// Passes that copy code for speed, off; and one that joins it, on.
