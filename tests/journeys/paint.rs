@@ -15,6 +15,7 @@ async fn the_first_paint_is_the_frame_that_has_the_text_in_every_engine() -> Res
     for engine in Engine::ALL {
         let measured = paint(engine, STREAMS).await.with_context(|| format!("in {engine}"))?;
         print!("{measured}");
+        ensure!(measured.absent * 10 <= STREAMS, "not told: {measured:?}");
         ensure!(measured.beside.size(0.5) <= STEPS_MS, "not the page's frame: {measured:?}");
         ensure!(measured.probe.is_some() == (engine == Engine::Chromium), "{measured:?}");
         if let Some(probe) = &measured.probe {

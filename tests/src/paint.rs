@@ -16,6 +16,8 @@ pub struct Paint {
     pub engine: Engine,
     /// How many answers.
     pub streams: u64,
+    /// Of how many the probe told no paint, since it was told of their first token too late to look.
+    pub absent: u64,
     /// The probe's, against the presented frame. Only in Chromium.
     pub probe: Option<Errors>,
     /// The same of the page, by an animation frame after it wrote the text and a message posted in it: what a
@@ -56,10 +58,14 @@ pub async fn paint(engine: Engine, streams: u64) -> Result<Paint> {
     ensure!(ids.len() == seen.len(), "{} answers, {} reports", seen.len(), ids.len());
 
     let (mut probe, mut page, mut beside) = (Errors::default(), Errors::default(), Errors::default());
+    let mut absent = 0;
     for (index, (id, seen)) in ids.iter().zip(&seen).enumerate() {
         let report = collector.final_report(id).await?;
         let visible = report.ttfv_ms.context("no visible token")?;
-        let painted = report.ttfp_ms.with_context(|| format!("no paint in {report:#?}"))?;
+        let Some(painted) = report.ttfp_ms else {
+            absent += 1;
+            continue;
+        };
         ensure!(painted >= visible, "painted at {painted}, visible at {visible}");
         beside.push(painted - (seen.frame_ms - seen.start_ms));
         if let Some(presented) = &presented {
@@ -69,7 +75,7 @@ pub async fn paint(engine: Engine, streams: u64) -> Result<Paint> {
         }
     }
     let recorded = |errors| presented.as_ref().map(|_| errors);
-    Ok(Paint { engine, streams, probe: recorded(probe), page: recorded(page), beside })
+    Ok(Paint { engine, streams, absent, probe: recorded(probe), page: recorded(page), beside })
 }
 
 impl Paint {
@@ -79,6 +85,7 @@ impl Paint {
         json!({
             "engine": self.engine.to_string(),
             "streams": self.streams,
+            "absent": self.absent,
             "probe_ms": self.probe.as_ref().map(Errors::to_json),
             "page_ms": self.page.as_ref().map(Errors::to_json),
             "beside_page_ms": self.beside.to_json(),
@@ -95,7 +102,7 @@ impl std::fmt::Display for Paint {
                 None => write!(f, "  {:>20}", "not recorded")?,
             }
         }
-        writeln!(f, "  {}", self.beside)
+        writeln!(f, "  {}  absent: {} of {}", self.beside, self.absent, self.streams)
     }
 }
 
