@@ -4,6 +4,7 @@
 mod log;
 mod script;
 mod server;
+mod socket;
 mod table;
 
 use anyhow::Result;

@@ -1,9 +1,21 @@
-// WebSocket, as far as it goes without a server that speaks it: the object, misuse, a refusal.
+// WebSocket: the object, misuse, a refusal, and what a page hears of a server that says what it was told.
 
 import { check } from "../tools.js";
 
 /** The suite's server, which answers as to any request. */
 const NOBODY = `ws://${location.host}/log/socket`;
+/** And where it speaks WebSocket. */
+const ECHO = `ws://${location.host}/socket/echo`;
+
+async function opened(protocols = []) {
+  const socket = new WebSocket(ECHO, protocols);
+  socket.binaryType = "arraybuffer";
+  await once(socket, "open");
+  return socket;
+}
+
+const once = (target, type) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
+const closed = ({ code, reason, wasClean }) => `close ${code} ${reason} ${wasClean}`;
 
 export default [
   check("WebSocket has the same shape", ["WebSocket", 1, [0, 1, 2, 3], "function"], () => [
@@ -43,5 +55,97 @@ export default [
       socket.onclose = ({ code, wasClean }) => resolve(seen.push(`close ${code} ${wasClean}`));
     });
     return [...seen, socket.readyState];
+  }),
+  check("texts and bytes come back as they were sent, in order", ["a", "3 bytes", "", "ü\n"], async () => {
+    const socket = await opened();
+    const seen = [];
+    const all = new Promise((resolve) => {
+      socket.onmessage = ({ data }) => seen.push(data.byteLength ? `${data.byteLength} bytes` : data) == 4 && resolve();
+    });
+    for (const data of ["a", new Uint8Array(3), "", "ü\n"]) socket.send(data);
+    await all;
+    socket.close();
+    return seen;
+  }),
+  check("an event of a socket is the browser's own", ["message", true, true, true, "", "MessageEvent"], async () => {
+    const socket = await opened();
+    socket.send("a");
+    const event = await once(socket, "message");
+    socket.close();
+    return [event.type, event.isTrusted, event.target == socket, event.origin == ECHO.slice(0, ECHO.indexOf("/socket")), event.lastEventId, event.constructor.name];
+  }),
+  check("listeners of a socket hear in the order in which they came", ["first", "handler", "object", "last"], async () => {
+    const socket = await opened();
+    const seen = [];
+    socket.addEventListener("message", () => seen.push("first"));
+    socket.onmessage = () => seen.push("never: it is replaced");
+    socket.addEventListener("message", { handleEvent: () => seen.push("object") });
+    socket.onmessage = () => seen.push("handler");
+    const gone = () => seen.push("never: it is removed");
+    socket.addEventListener("message", gone);
+    socket.removeEventListener("message", gone);
+    socket.send("a");
+    await once(socket, "message");
+    socket.close();
+    return [...seen, "last"];
+  }),
+  check("a listener of a socket may stop those after it", ["first"], async () => {
+    const socket = await opened();
+    const seen = [];
+    socket.addEventListener("message", (event) => {
+      seen.push("first");
+      event.stopImmediatePropagation();
+    });
+    socket.addEventListener("message", () => seen.push("second"));
+    socket.send("a");
+    socket.send("close 1000 enough");
+    await once(socket, "close");
+    return seen;
+  }),
+  check("a listener of a socket that throws stops nobody, and is reported", ["Error: broken", "second", "a"], async () => {
+    const socket = await opened();
+    const seen = [];
+    window.addEventListener("error", (event) => {
+      seen.push(`${event.error}`);
+      event.preventDefault();
+    });
+    socket.addEventListener("message", () => {
+      throw new Error("broken");
+    });
+    socket.addEventListener("message", () => seen.push("second"));
+    socket.send("a");
+    const { data } = await once(socket, "message");
+    socket.close();
+    return [...seen, data];
+  }),
+  check("a socket that the server closes tells how", ["close 4001 that was all true", 3], async () => {
+    const socket = await opened();
+    socket.send("close 4001 that was all");
+    return [closed(await once(socket, "close")), socket.readyState];
+  }),
+  check("a socket that the app closes tells how", ["returns", 2, "close 3001 enough true", "returns"], async (t) => {
+    const socket = await opened();
+    const how = await t.how(() => socket.close(3001, "enough"));
+    const { readyState } = socket;
+    const end = closed(await once(socket, "close"));
+    return [how, readyState, end, await t.how(() => socket.send("too late"))];
+  }),
+  check("a connection of a socket that breaks is told as that", ["close 1006  false"], async () => {
+    const socket = await opened();
+    socket.send("drop");
+    return [closed(await once(socket, "close"))];
+  }),
+  check("a socket speaks the protocol that was agreed", ["chat", "", ""], async () => {
+    const socket = await opened(["chat", "talk"]);
+    socket.close();
+    return [socket.protocol, socket.extensions, (await opened()).protocol];
+  }),
+  check("sending over a socket gives nothing back, and what is sent does not pile up", ["returns", true, 0], async (t) => {
+    const socket = await opened();
+    const how = await t.how(() => socket.send("a"));
+    const nothing = socket.send("b") === undefined;
+    for (const type of ["message", "message"]) await once(socket, type);
+    socket.close();
+    return [how, nothing, socket.bufferedAmount];
   }),
 ];

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::log::{End, Flood, Log};
 use super::script::{Script, Step};
+use super::socket::speak;
 
 /// The server on two ports, so that pages have another origin to ask. Ends with this value.
 pub struct Server {
@@ -67,11 +68,18 @@ async fn listen(listener: TcpListener, site: Arc<Site>) {
 }
 
 /// A request as far as it matters here.
-struct Request {
+pub(super) struct Request {
     method: String,
     url: Url,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+}
+
+impl Request {
+    /// By its name in small letters.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
@@ -93,8 +101,9 @@ async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
             };
             send(&mut socket, "application/json", &serde_json::to_vec(&entry)?).await
         }
+        "socket" => speak(socket, &request).await,
         // Reports of whatever is being tested: taken, and forgotten.
-        "v1" | "api" => Ok(socket.write_all(ACCEPTED).await?),
+        "v1" | "api" | "intake" | "datadog" => Ok(socket.write_all(ACCEPTED).await?),
         _ => hand_out(&mut socket, site, &path).await,
     }
 }
@@ -110,7 +119,7 @@ async fn read_request(socket: &mut TcpStream) -> Result<Option<Request>> {
             return Ok(None);
         }
     };
-    let mut body = bytes.split_off(head + 4);
+    let body = bytes.split_off(head + 4);
     let head = String::from_utf8_lossy(&bytes);
     let mut lines = head.lines();
     let mut words = lines.next().context("a request line")?.split(' ');
@@ -121,13 +130,13 @@ async fn read_request(socket: &mut TcpStream) -> Result<Option<Request>> {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     headers.sort();
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length.map_or(Ok(0), |(_, value)| value.parse::<usize>())?;
+    let mut request = Request { method, url, headers, body };
+    let length = request.header("content-length").map_or(Ok(0), str::parse::<usize>)?;
     ensure!(length <= MAX_BODY, "the body is too long");
-    while body.len() < length {
-        ensure!(socket.read_buf(&mut body).await? > 0, "the body is cut");
+    while request.body.len() < length {
+        ensure!(socket.read_buf(&mut request.body).await? > 0, "the body is cut");
     }
-    Ok(Some(Request { method, url, headers, body }))
+    Ok(Some(request))
 }
 
 async fn play(mut socket: TcpStream, site: &Site, id: &str, request: &Request) -> Result<()> {
