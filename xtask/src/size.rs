@@ -10,7 +10,7 @@ use crate::probe::{self, EXTENSIONS, FileSize, Sizes};
 const PROBE_GOAL_BROTLI: u64 = 24_000;
 /// What they may come to now, over the goal since there are seventeen dialects: a change may make them
 /// smaller, and then this too.
-const PROBE_BROTLI: u64 = 25_810;
+const PROBE_BROTLI: u64 = 25_870;
 /// The stub is part of every page, so it counts alone.
 const STUB_GZIP: u64 = 1_200;
 
