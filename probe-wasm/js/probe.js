@@ -97,7 +97,15 @@ function createProbe(options) {
     onStreamEnd,
     wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
     use(...more) {
-      const core = { probe: this, url: sender.url, guard, attempt, standing, tell: (...moment) => tap.sink(...moment) };
+      const core = {
+        probe: this,
+        url: sender.url,
+        guard,
+        attempt,
+        // What the collector would get of the streams that are open.
+        standing: () => consented && session?.standing(),
+        tell: (...moment) => tap.sink(...moment),
+      };
       for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
     },
@@ -169,11 +177,6 @@ function createProbe(options) {
       session.take(stream, moment, value, time) || setTimer();
       for (const { saw } of extensions) saw?.(stream, moment, value, time);
     });
-  }
-
-  /** What the collector would get of the streams that are open. */
-  function standing() {
-    return consented && session ? session.standing() : [];
   }
 
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */

@@ -4,13 +4,15 @@
 import * as ends from "./ends.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
-import { FIRST_TOKEN } from "./seen.js";
+import { END_MARKER, FIRST_TOKEN } from "./seen.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
 const INTERIM_MS = 15_000;
 /** How long a response may lie unread before its stream is given up. */
 const UNREAD_MS = 60_000;
+/** How long after the end marker a server may still close: some clients stop there, and tell nobody. */
+const LINGER_MS = 5000;
 /** A stream that brings something later than this has outlived the page's setting out. */
 const CUT_MS = 1000;
 
@@ -81,9 +83,11 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
   function chunk(stream, time, bytes) {
     const before = stream.seen;
     stream.seen = watcher.chunk(stream.key, time, bytes);
-    if (!(stream.seen & ~before & FIRST_TOKEN)) return true;
-    stream.due = Math.min(stream.due, time + DELAY_MS);
-    onFirst(watcher.report(stream.key));
+    const news = stream.seen & ~before;
+    if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
+    // What follows an end marker follows soon.
+    stream.due = time + DELAY_MS + (news & END_MARKER && LINGER_MS);
+    if (news & FIRST_TOKEN) onFirst(watcher.report(stream.key));
   }
 
   function takeWhole(stream, time, whole) {
@@ -142,8 +146,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
       // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
       if (!stream.read && now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);
       // Some clients stop at the end marker: they neither read on nor cancel.
-      else if (stream.read > 1 && now - stream.read > DELAY_MS && /"complete"/.test(watcher.report(stream.key)))
-        end(stream, stream.read, ends.CANCELLED);
+      else if (stream.seen & END_MARKER && now - stream.read >= LINGER_MS) end(stream, stream.read, ends.CANCELLED);
     if (!blindly && next() > now) return;
     return outbox.body(blindly, (add) => {
       for (const stream of streams) if (stream.due <= now && add(standing(stream))) stream.due = now + INTERIM_MS;

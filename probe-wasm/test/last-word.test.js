@@ -102,6 +102,14 @@ test("what is held is bounded, and a browser that holds no more is left alone", 
   assert.equal(held.length, 1);
 });
 
+test("before consent, and without a session, there is nothing to hold", () => {
+  const extension = used();
+  open = undefined;
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  assert.deepEqual(held, []);
+});
+
 test("a browser without `fetchLater` has nothing to do", () => {
   delete globalThis.fetchLater;
   assert.deepEqual(used(), {});

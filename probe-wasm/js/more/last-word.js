@@ -32,7 +32,7 @@ export const lastWord = () => (core) => {
   function renew() {
     forget();
     timer = undefined;
-    const body = bodyOf(core.standing());
+    const body = bodyOf(core.standing() || []);
     if (!body) return;
     timer = setTimeout(leave, RENEW_MS);
     held = new AbortController();
