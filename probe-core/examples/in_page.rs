@@ -31,5 +31,5 @@ pub extern "C" fn read(now_ms: f64, bytes: usize) {
 /// Events with text so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn deltas() -> u32 {
-    STREAM.with_borrow_mut(|stream| stream.as_mut().map_or(0, |(meter, _)| meter.settle().deltas))
+    STREAM.with_borrow_mut(|stream| stream.as_mut().map_or(0, |(meter, _)| meter.report().deltas))
 }

@@ -12,11 +12,11 @@ mod shape;
 
 pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 
-use std::borrow::Cow;
 use std::mem;
 
-use beacon::{Defect, ServerStart, StreamReport};
+use beacon::{Defect, ServerStart};
 
+use crate::figures::{ABSENT, Name, Tally, or};
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Json, Word, unescaped};
@@ -115,13 +115,12 @@ impl Known {
 }
 
 /// What a stream has said of itself so far.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Facts {
-    /// Filled in as the facts come: model, id, finish reason and defects here, times by the meter.
-    pub(crate) report: StreamReport,
+    /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
+    /// only where the content proves it.
+    pub(crate) tally: Tally,
     pub(crate) dialect: Option<&'static Known>,
-    /// Named only where the content proves it.
-    pub(crate) provider: Option<&'static str>,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
     /// The end marker came.
@@ -143,8 +142,14 @@ pub(crate) struct Facts {
 }
 
 /// Tokens as the provider counted them, latest count, by [`Tokens`].
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Usage([Option<u64>; Tokens::Cached as usize + 1]);
+#[derive(Debug, Clone)]
+pub(crate) struct Usage([f64; Tokens::Cached as usize + 1]);
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self([ABSENT; _])
+    }
+}
 
 /// Which of several answers were seen, and which of them have finished; one bit each.
 #[derive(Clone, Default)]
@@ -154,36 +159,16 @@ struct Choices {
 }
 
 impl Facts {
-    pub(crate) fn new(report: StreamReport) -> Self {
-        Self {
-            report,
-            dialect: None,
-            provider: None,
-            finished: false,
-            ended: false,
-            failed: false,
-            said: Text::NONE,
-            usage: Usage::default(),
-            server: ServerClaims::default(),
-            sequence: Sequence::default(),
-            message: Message::default(),
-            layout: Layout::default(),
-            choices: Choices::default(),
-            whole_bytes: 0,
-            unread: 0,
-        }
-    }
-
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
         if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
-            self.sequence.observe(sequence, &mut self.report.defects);
+            self.sequence.observe(sequence, &mut self.tally.defects);
             return text;
         }
         let valid = event.is_utf8();
         self.layout.begin();
         if !valid {
-            self.report.defects.add(Defect::InvalidUtf8);
+            self.tally.defects.add(Defect::InvalidUtf8);
         }
         let text = self.read_anew(event);
         self.said = self.said.and(text);
@@ -203,7 +188,7 @@ impl Facts {
     /// What is known of the end, usage and server besides the report.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
-        (self.finished, self.ended, self.failed, self.provider, &self.usage, &self.server, self.whole_bytes)
+        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.whole_bytes)
     }
 
     /// Takes in an event that is not like the one before.
@@ -228,7 +213,7 @@ impl Facts {
         let mut json = Json::new(event.data);
         reading.root(self, &mut json, dialect.shape);
         if !json.finish() {
-            self.report.defects.add(Defect::Malformed);
+            self.tally.defects.add(Defect::Malformed);
             return Text::NONE;
         }
         if dialect.numbered == Some(event.name) {
@@ -262,7 +247,7 @@ impl Facts {
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
         let Some(look) = FirstLook::at(event) else {
             if matches!(event.data.trim_ascii()[0], b'{' | b'[') {
-                self.report.defects.add(Defect::Malformed);
+                self.tally.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
             }
@@ -270,9 +255,9 @@ impl Facts {
         };
         self.failed |= look.failed;
         let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
-        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
-        self.report.defects.set(Defect::Malformed, malformed);
-        self.provider = dialect.provider;
+        let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
+        self.tally.defects.set(Defect::Malformed, malformed);
+        self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
         self.dialect = Some(dialect);
         self.dialect
     }
@@ -299,7 +284,7 @@ impl Facts {
             self.ended = true;
             self.message.close();
         }
-        self.sequence.observe(event.take_count(Number::Sequence), &mut self.report.defects);
+        self.sequence.observe(event.take_count(Number::Sequence), &mut self.tally.defects);
         if act.has(Act::WHOLE) {
             self.layout.veto();
         }
@@ -313,8 +298,8 @@ impl Facts {
 
     /// One of several answers was read.
     fn settle_choice(&mut self, choice: &mut Reading) {
-        let index = choice.take_count(Number::Index).unwrap_or(0);
-        let bit = u32::try_from(index).ok().and_then(|index| 1u64.checked_shl(index)).unwrap_or(0);
+        // The first, where it has no number.
+        let bit = 1u64.checked_shl(choice.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
         if self.finish(mem::take(&mut choice.reason)) {
             self.choices.finished |= bit;
@@ -327,7 +312,7 @@ impl Facts {
     /// A server's own timing was read.
     fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
         if self.server.settle(timing, said) && timing.is_provider {
-            self.provider = Some(timing.name);
+            self.tally.set_name(Name::Provider, timing.name);
         }
     }
 
@@ -337,9 +322,10 @@ impl Facts {
         self.layout.veto();
         self.sequence.restart();
         if self.said.any() && self.message.is(id) {
-            self.report.defects.add(Defect::Replay);
+            self.tally.defects.add(Defect::Replay);
         }
-        (self.ended, self.finished, self.report.finish_reason) = (false, false, None);
+        (self.ended, self.finished) = (false, false);
+        self.tally.set_name(Name::Reason, "");
         self.see_id(id, 1);
     }
 
@@ -353,59 +339,59 @@ impl Facts {
         if id.is_empty() {
             return;
         }
-        if self.report.response_id.is_none() {
-            self.report.response_id = unescaped(id).map(Cow::Owned);
+        if self.tally.name(Name::Id).is_empty() {
+            self.tally.set_name(Name::Id, unescaped(id));
         }
         if self.message.observe(id, settled) {
-            self.report.defects.add(Defect::Spliced);
+            self.tally.defects.add(Defect::Spliced);
         }
     }
 
     /// What every dialect does with a finish reason. False if there is none.
     fn finish(&mut self, reason: &[u8]) -> bool {
-        let Some(name) = unescaped(reason) else {
+        let name = unescaped(reason);
+        if name.is_empty() {
             return false;
-        };
+        }
         self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
-        self.report.finish_reason = Some(Cow::Owned(name));
+        self.tally.set_name(Name::Reason, name);
         self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
         true
     }
 }
 
 impl Usage {
-    pub(crate) fn input(&self) -> Option<u64> {
-        self.0[Tokens::Input as usize]
+    pub(crate) fn input(&self) -> f64 {
+        self.get(Tokens::Input)
     }
 
-    pub(crate) fn reasoning(&self) -> Option<u64> {
-        self.0[Tokens::Reasoning as usize].or(self.0[Tokens::ReasoningBeside as usize])
+    pub(crate) fn reasoning(&self) -> f64 {
+        or(self.get(Tokens::Reasoning), self.get(Tokens::ReasoningBeside))
     }
 
-    pub(crate) fn cached(&self) -> Option<u64> {
-        self.0[Tokens::Cached as usize]
+    pub(crate) fn cached(&self) -> f64 {
+        self.get(Tokens::Cached)
     }
 
     /// Whether the counts cannot all be true: a total below its parts, more reasoning than output, or
     /// another output than the engine itself `counted`.
-    pub(crate) fn contradicts_itself(&self, counted: Option<u64>) -> bool {
-        let output = self.0[Tokens::Output as usize];
-        let parts = self.input().zip(output).map(|(input, output)| input.saturating_add(output));
-        let less = self.0[Tokens::Total as usize].zip(parts).is_some_and(|(total, parts)| total < parts);
-        let unreasonable = self.reasoning().zip(self.output()).is_some_and(|(part, whole)| part > whole);
-        let other = counted.zip(output).is_some_and(|(counted, output)| counted != output);
-        less || unreasonable || other
+    pub(crate) fn contradicts_itself(&self, counted: f64) -> bool {
+        let output = self.get(Tokens::Output);
+        let less = self.get(Tokens::Total) < self.input() + output;
+        less || self.reasoning() > self.output() || counted < output || counted > output
     }
 
     /// Generated tokens, reasoning included. Some providers leave reasoning out of their own
     /// figure, but never out of the total.
-    pub(crate) fn output(&self) -> Option<u64> {
-        let beside = self.0[Tokens::ReasoningBeside as usize];
-        let output = self.0[Tokens::Output as usize].or(beside.map(|_| 0))? + beside.unwrap_or(0);
-        match (self.0[Tokens::Total as usize], self.input()) {
-            (Some(total), Some(input)) => Some(output.max(total.saturating_sub(input))),
-            _ => Some(output),
-        }
+    pub(crate) fn output(&self) -> f64 {
+        let (output, beside) = (self.get(Tokens::Output), self.get(Tokens::ReasoningBeside));
+        let sum = or(output + beside, or(output, beside));
+        let rest = self.get(Tokens::Total) - self.input();
+        if rest > sum { rest } else { sum }
+    }
+
+    fn get(&self, tokens: Tokens) -> f64 {
+        self.0[tokens as usize]
     }
 }
 

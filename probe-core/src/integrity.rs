@@ -2,47 +2,48 @@
 
 use beacon::{Defect, Defects};
 
+use crate::figures::ABSENT;
+
 /// Follows the numbers of numbered events.
 ///
 /// Judged only where the first two events both carry a number: some gateways number one event in a
 /// dozen.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     events: u32,
-    highest: Option<u64>,
+    /// [`ABSENT`] where numbers are not judged.
+    highest: f64,
     /// Which of the 64 numbers below the highest came, the nearest lowest.
     recent: u64,
 }
 
+impl Default for Sequence {
+    fn default() -> Self {
+        Self { events: 0, highest: ABSENT, recent: 0 }
+    }
+}
+
 impl Sequence {
-    /// Takes in the number of the next event, if it has one.
-    pub(crate) fn observe(&mut self, number: Option<u64>, defects: &mut Defects) {
+    /// Takes in the number of the next event, [`ABSENT`] if it has none.
+    pub(crate) fn observe(&mut self, number: f64, defects: &mut Defects) {
         self.events = self.events.saturating_add(1);
-        let Some(number) = number else {
-            if self.events <= 2 {
-                self.highest = None;
-            }
-            return;
-        };
-        let Some(highest) = self.highest else {
-            if self.events == 1 {
-                self.highest = Some(number);
-            }
-            return;
-        };
-        if number > highest {
-            let step = number - highest;
-            if step > 1 {
-                defects.add(Defect::SequenceGap);
-            }
-            self.recent = shift(self.recent, step) | shift(1, step - 1);
-            self.highest = Some(number);
+        if self.events == 1 || (self.events == 2 && number.is_nan()) {
+            self.highest = number;
             return;
         }
-        let back = shift(1, (highest - number).wrapping_sub(1));
-        let seen = number == highest || self.recent & back != 0;
-        defects.add(if seen { Defect::Duplicate } else { Defect::Reordered });
-        self.recent |= back;
+        let step = number - self.highest;
+        if step > 0.0 {
+            if step > 1.0 {
+                defects.add(Defect::SequenceGap);
+            }
+            self.recent = shift(self.recent, step) | shift(1, step - 1.0);
+            self.highest = number;
+        } else if step <= 0.0 {
+            let back = if step < 0.0 { shift(1, -step - 1.0) } else { 0 };
+            let seen = step == 0.0 || self.recent & back != 0;
+            defects.add(if seen { Defect::Duplicate } else { Defect::Reordered });
+            self.recent |= back;
+        }
     }
 
     /// A new answer begins in the same stream, and its numbers start again.
@@ -51,8 +52,8 @@ impl Sequence {
     }
 }
 
-fn shift(bits: u64, by: u64) -> u64 {
-    u32::try_from(by).ok().and_then(|by| bits.checked_shl(by)).unwrap_or(0)
+fn shift(bits: u64, by: f64) -> u64 {
+    bits.checked_shl(by as u32).unwrap_or(0)
 }
 
 /// The answer that a stream is in the middle of, by the provider's id.
@@ -104,7 +105,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Takes in one read of `bytes` bytes with `deltas` events with generated text.
-    pub(crate) fn observe(&mut self, bytes: usize, deltas: u32) {
+    pub(crate) fn observe(&mut self, bytes: usize, deltas: f64) {
         // A single event of this size proves nothing: TLS records and HTTP/2 frames are cut there.
         if BUFFER_SIZES.contains(&bytes) && deltas >= BURST {
             self.full_buffers = self.full_buffers.saturating_add(1);
@@ -113,14 +114,8 @@ impl Flow {
 
     /// Whether `deltas` events were held back: spread over `generation_ms` of an answer that took
     /// `e2e_ms`. Not where the server itself says that it was about as fast: `server_ms`.
-    pub(crate) fn is_buffered(
-        &self,
-        deltas: u32,
-        generation_ms: f64,
-        e2e_ms: f64,
-        server_ms: Option<f64>,
-    ) -> bool {
-        let as_fast = server_ms.is_some_and(|server_ms| server_ms <= generation_ms * 2.0);
+    pub(crate) fn is_buffered(&self, deltas: f64, generation_ms: f64, e2e_ms: f64, server_ms: f64) -> bool {
+        let as_fast = server_ms <= generation_ms * 2.0;
         let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE && !as_fast;
         e2e_ms > LONG_ANSWER_MS && (burst || self.full_buffers >= 2)
     }
@@ -139,16 +134,16 @@ impl LongGaps {
     }
 
     /// How many were stalls.
-    pub(crate) fn stalls(&self, median_ms: f64) -> u32 {
+    pub(crate) fn stalls(&self, median_ms: f64) -> usize {
         let limit = STALL_MS.max(median_ms * STALL_MEDIANS);
-        self.0.iter().filter(|&&gap| gap > limit).count() as u32
+        self.0.iter().filter(|&&gap| gap > limit).count()
     }
 }
 
 /// Whether the provider bundled its `tokens` into few `deltas`, which nothing on the way does to the
 /// tokens of an event. At `gaps` that were never much longer than the median.
-pub(crate) fn is_coarse(tokens: u64, deltas: u32, gaps: u64, longest_gap_ms: f64, median_ms: f64) -> bool {
-    let bundled = tokens >= u64::from(deltas) * BUNDLED_TOKENS;
+pub(crate) fn is_coarse(tokens: f64, deltas: f64, gaps: u64, longest_gap_ms: f64, median_ms: f64) -> bool {
+    let bundled = tokens >= deltas * BUNDLED_TOKENS;
     let regular = median_ms > 0.0 && longest_gap_ms <= median_ms * REGULAR_MEDIANS;
     bundled && gaps >= FEWEST_GAPS && regular
 }
@@ -163,11 +158,11 @@ const STALL_MEDIANS: f64 = 8.0;
 const MAX_LONG_GAPS: usize = 256;
 const MAX_ID_BYTES: usize = 128;
 const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
-const BURST: u32 = 8;
+const BURST: f64 = 8.0;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;
 /// The most that a single event holds where tokens come one by one, or as words, is about three.
-const BUNDLED_TOKENS: u64 = 4;
+const BUNDLED_TOKENS: f64 = 4.0;
 const FEWEST_GAPS: u64 = 4;
 const REGULAR_MEDIANS: f64 = 4.0;
 
@@ -178,7 +173,7 @@ mod tests {
     fn defects(numbers: &[Option<u64>]) -> [u32; 3] {
         let (mut sequence, mut defects) = (Sequence::default(), Defects::default());
         for number in numbers {
-            sequence.observe(*number, &mut defects);
+            sequence.observe(number.map_or(ABSENT, |number: u64| number as f64), &mut defects);
         }
         [Defect::SequenceGap, Defect::Duplicate, Defect::Reordered].map(|defect| defects.get(defect))
     }
@@ -210,48 +205,46 @@ mod tests {
 
     #[test]
     fn full_buffers_are_a_proxy_only_when_full_of_events() {
-        let buffered = |reads: &[(usize, u32)]| {
+        let buffered = |reads: &[(usize, f64)]| {
             let mut flow = Flow::default();
             reads.iter().for_each(|&(bytes, deltas)| flow.observe(bytes, deltas));
-            flow.is_buffered(40, 3_000.0, 4_000.0, None)
+            flow.is_buffered(40.0, 3_000.0, 4_000.0, ABSENT)
         };
-        assert!(buffered(&[(4096, 20), (4096, 20)]));
-        assert!(!buffered(&[(4096, 20), (4095, 20)]));
-        assert!(!buffered(&[(16384, 1), (16384, 1)]));
+        assert!(buffered(&[(4096, 20.0), (4096, 20.0)]));
+        assert!(!buffered(&[(4096, 20.0), (4095, 20.0)]));
+        assert!(!buffered(&[(16384, 1.0), (16384, 1.0)]));
     }
 
     #[test]
     fn a_short_answer_is_never_buffered() {
         for (deltas, generation_ms, e2e_ms, expected) in [
-            (8, 40.0, 1_001.0, true),
-            (8, 40.0, 1_000.0, false),
-            (7, 40.0, 4_000.0, false),
-            (8, 201.0, 4_000.0, false),
+            (8.0, 40.0, 1_001.0, true),
+            (8.0, 40.0, 1_000.0, false),
+            (7.0, 40.0, 4_000.0, false),
+            (8.0, 201.0, 4_000.0, false),
         ] {
-            assert_eq!(Flow::default().is_buffered(deltas, generation_ms, e2e_ms, None), expected);
+            assert_eq!(Flow::default().is_buffered(deltas, generation_ms, e2e_ms, ABSENT), expected);
         }
     }
 
     #[test]
     fn a_server_that_was_as_fast_held_nothing_back() {
-        for (server_ms, expected) in
-            [(None, true), (Some(2_000.0), true), (Some(81.0), true), (Some(80.0), false)]
-        {
-            assert_eq!(Flow::default().is_buffered(40, 40.0, 4_000.0, server_ms), expected, "{server_ms:?}");
+        for (server_ms, expected) in [(ABSENT, true), (2_000.0, true), (81.0, true), (80.0, false)] {
+            assert_eq!(Flow::default().is_buffered(40.0, 40.0, 4_000.0, server_ms), expected, "{server_ms}");
         }
     }
 
     #[test]
     fn bundles_are_many_tokens_at_regular_gaps() {
         for (tokens, deltas, gaps, longest_gap_ms, expected) in [
-            (20, 5, 4, 200.0, true),
-            (20, 5, 3, 200.0, false),
-            (19, 5, 4, 200.0, false),
-            (434, 7, 6, 201.0, false),
+            (20.0, 5.0, 4, 200.0, true),
+            (20.0, 5.0, 3, 200.0, false),
+            (19.0, 5.0, 4, 200.0, false),
+            (434.0, 7.0, 6, 201.0, false),
         ] {
             let coarse = is_coarse(tokens, deltas, gaps, longest_gap_ms, 50.0);
             assert_eq!(coarse, expected, "{tokens} in {deltas}");
         }
-        assert!(!is_coarse(434, 7, 6, 0.0, 0.0), "all at once");
+        assert!(!is_coarse(434.0, 7.0, 6, 0.0, 0.0), "all at once");
     }
 }

@@ -10,6 +10,7 @@
 //! with each of the words that the dialects know takes the page kilobytes to load.
 
 use crate::IN_PAGE;
+use crate::figures::ABSENT;
 use crate::steps;
 use crate::utf8::{self, First};
 
@@ -134,24 +135,26 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a string, and gives its first [`MAX_NAME_BYTES`]. `None` for an empty one. Only for
-    /// names of models.
-    pub(crate) fn name(&mut self) -> Option<String> {
-        self.string().and_then(unescaped)
+    /// Takes a string, and gives its first [`MAX_NAME_BYTES`]; nothing of what is none. Only for names
+    /// of models.
+    pub(crate) fn name(&mut self) -> String {
+        unescaped(self.string().unwrap_or_default())
     }
 
-    /// Takes a number of zero or more, which all counts and durations are.
-    pub(crate) fn number(&mut self) -> Option<f64> {
+    /// Takes a number of zero or more, which all counts and durations are. [`ABSENT`] where there is none.
+    pub(crate) fn number(&mut self) -> f64 {
         self.peek();
         let start = self.at;
         self.skip();
-        let decimal = Decimal::parse(&self.bytes[start..])?;
-        (!self.failed && !decimal.negative).then(|| decimal.value())
+        match Decimal::parse(&self.bytes[start..]) {
+            Some(decimal) if !self.failed && !decimal.negative => decimal.value(),
+            _ => ABSENT,
+        }
     }
 
-    /// Takes a whole number of zero or more that a double holds exactly.
-    pub(crate) fn count(&mut self) -> Option<u64> {
-        self.number().and_then(whole)
+    /// Takes a whole number of zero or more that a double holds exactly. [`ABSENT`] where there is none.
+    pub(crate) fn count(&mut self) -> f64 {
+        whole(self.number())
     }
 
     /// Where the next value begins.
@@ -428,10 +431,9 @@ impl Decimal {
     }
 }
 
-/// The number as a count. `None` where it is not whole, or too large for a double to be exact.
-pub(crate) fn whole(number: f64) -> Option<u64> {
-    let count = number as u64;
-    (count as f64 == number && count <= MAX_COUNT).then_some(count)
+/// The number as a count. [`ABSENT`] where it is not whole, or too large for a double to be exact.
+pub(crate) fn whole(number: f64) -> f64 {
+    if number as u64 as f64 == number && number <= MAX_COUNT { number } else { ABSENT }
 }
 
 /// Bytes before the first that ends or breaks a string.
@@ -477,8 +479,8 @@ fn special_bytes(eight: u64) -> u64 {
 }
 
 /// The text of a checked string, up to the cap and without control characters. What is cut off in
-/// the middle of a character, or is no UTF-8, ends it. `None` when that leaves nothing.
-pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
+/// the middle of a character, or is no UTF-8, ends it.
+pub(crate) fn unescaped(raw: &[u8]) -> String {
     let (mut name, mut rest) = (String::new(), raw);
     while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
         if char == '\\' {
@@ -491,7 +493,7 @@ pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
             name.push(char);
         }
     }
-    Some(name).filter(|name| !name.is_empty())
+    name
 }
 
 /// Takes what stands behind a backslash; a control character where that is one, or half of a
@@ -515,7 +517,7 @@ fn escaped(rest: &mut &[u8]) -> char {
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGHS: u64 = ONES << 7;
-const MAX_COUNT: u64 = 1 << 53;
+const MAX_COUNT: f64 = (1u64 << 53) as f64;
 /// Room for one more digit in 64 bits.
 const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
 /// Beyond every double, with all the digits that an event has room for.
@@ -528,23 +530,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::figures::or;
 
     fn is_json(text: &str) -> bool {
         Json::new(text.as_bytes()).finish()
     }
 
-    fn number(text: &str) -> Option<f64> {
+    fn number(text: &str) -> f64 {
         Json::new(text.as_bytes()).number()
     }
 
-    fn name(text: &str) -> Option<String> {
+    fn name(text: &str) -> String {
         Json::new(text.as_bytes()).name()
     }
 
     #[test]
     fn what_is_not_taken_is_skipped() {
         let text = br#" { "a" : [1, {"b":"}"}], "b" : -1.5e3 , "c":{"d":[[]]}, "n" : 7 } "#;
-        let mut seen = None;
+        let mut seen = ABSENT;
         let mut json = Json::new(text);
         assert!(json.enter(b'{'));
         while let Some(key) = json.key() {
@@ -552,19 +555,19 @@ mod tests {
                 seen = json.count();
             }
         }
-        assert_eq!((seen, json.finish()), (Some(7), true));
+        assert_eq!((seen, json.finish()), (7.0, true));
     }
 
     #[test]
     fn a_fault_behind_what_was_asked_for_is_seen() {
         for text in [r#"{"n":7"#, r#"{"n":7,}"#, r#"{"n":7}}"#, r#"{"n":7 "m":8}"#, r#"{"n":7,"s":"\x"}"#] {
             let mut json = Json::new(text.as_bytes());
-            let mut seen = None;
+            let mut seen = ABSENT;
             assert!(json.enter(b'{'));
             while json.key().is_some() {
-                seen = seen.or(json.count());
+                seen = or(seen, json.count());
             }
-            assert_eq!((seen, json.finish()), (Some(7), false), "{text}");
+            assert_eq!((seen, json.finish()), (7.0, false), "{text}");
         }
     }
 
@@ -594,27 +597,27 @@ mod tests {
     #[test]
     fn durations_and_counts_are_exact() {
         for text in ["0", "85.2", "1.0", "0.216", "2513.596", "1779147581.570175", "1e3", "2E-3"] {
-            assert_eq!(number(text), Some(text.parse().unwrap()), "{text}");
+            assert_eq!(number(text), text.parse::<f64>().unwrap(), "{text}");
         }
-        assert_eq!(Json::new(b"9007199254740991").count(), Some(9_007_199_254_740_991));
+        assert_eq!(Json::new(b"9007199254740991").count(), 9_007_199_254_740_991.0);
         for text in ["1.5", "-1", "18446744073709551616", "\"7\"", "null"] {
-            assert_eq!(Json::new(text.as_bytes()).count(), None, "{text}");
+            assert!(Json::new(text.as_bytes()).count().is_nan(), "{text}");
         }
     }
 
     #[test]
     fn a_number_that_no_double_holds_stays_finite() {
-        assert_eq!(number("1e999999999999"), Some(f64::MAX));
-        assert_eq!(number("1e-999999999999"), Some(0.0));
-        assert_eq!(number(&format!("0.{}1", "0".repeat(1000))), Some(0.0));
-        assert_eq!(number(&"9".repeat(1000)), Some(f64::MAX));
+        assert_eq!(number("1e999999999999"), f64::MAX);
+        assert_eq!(number("1e-999999999999"), 0.0);
+        assert_eq!(number(&format!("0.{}1", "0".repeat(1000))), 0.0);
+        assert_eq!(number(&"9".repeat(1000)), f64::MAX);
     }
 
     #[test]
     fn a_name_is_short_and_printable() {
-        assert_eq!(name(r#""meta\/llama \u00e9\u0000\n""#).unwrap(), "meta/llama é");
-        assert_eq!(name(r#""""#), None);
-        assert_eq!(name(&format!("{:?}", "é".repeat(100))).unwrap().len(), 128);
+        assert_eq!(name(r#""meta\/llama \u00e9\u0000\n""#), "meta/llama é");
+        assert_eq!(name(r#""""#), "");
+        assert_eq!(name(&format!("{:?}", "é".repeat(100))).len(), 128);
     }
 
     #[test]
@@ -646,7 +649,7 @@ mod tests {
         fn it_reads_the_numbers_that_rust_reads(whole in 0..1u64 << 40, decimals in 0..1000u32, scale in -9..9i32) {
             let text = format!("{whole}.{decimals:03}e{scale}");
             let expected = text.parse::<f64>().unwrap();
-            let read = number(&text).unwrap();
+            let read = number(&text);
             prop_assert!((read - expected).abs() <= expected * 4.0 * f64::EPSILON, "{text}: {read}");
         }
 

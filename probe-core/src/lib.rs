@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod dialect;
+mod figures;
 pub mod framing;
 mod integrity;
 mod json;
@@ -24,7 +25,9 @@ pub mod targets;
 mod time;
 mod utf8;
 
+pub use figures::{Row, Tally};
 pub use meter::{End, Meter, Seen};
+pub use server::Claim;
 pub use time::Timestamp;
 
 /// Whether this is compiled for a page, which has to load whatever makes code fast: what is worth its bytes

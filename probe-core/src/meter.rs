@@ -1,12 +1,12 @@
 //! One stream's moments, counts and end: bytes and times come in, a [`StreamReport`] goes out.
 //! Definitions: `docs/metrics.md`.
 
-use std::borrow::Cow;
 use std::mem;
 
-use beacon::{Defect, Histogram, Outcome, StreamReport};
+use beacon::{Defect, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
+use crate::figures::{ABSENT, Figure, Name, Tally, or};
 use crate::framing::{Frame, Framing};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::time::{Timestamp, whole_micros};
@@ -17,11 +17,12 @@ use crate::time::{Timestamp, whole_micros};
 /// to it, so that no duration is negative. What comes after the end is ignored.
 #[derive(Clone)]
 pub struct Meter {
+    id: String,
     request: Timestamp,
     /// The latest of all times. Like all of them, in milliseconds since the request.
     now_ms: f64,
-    last_byte_ms: Option<f64>,
-    end_marker_ms: Option<f64>,
+    last_byte_ms: f64,
+    end_marker_ms: f64,
     end: Option<End>,
     content_type: String,
     /// `None` until the first bytes have decided it.
@@ -30,7 +31,7 @@ pub struct Meter {
     start: Vec<u8>,
     /// The array that held all events was not closed when the stream ended.
     unclosed: bool,
-    /// Holds the report, where all other moments and counts are kept.
+    /// Holds the tally, where all other moments and counts are kept.
     facts: Facts,
     long_gaps: LongGaps,
     flow: Flow,
@@ -69,16 +70,17 @@ impl Meter {
     #[must_use]
     pub fn new(id: impl Into<String>, request: Timestamp) -> Self {
         Self {
+            id: id.into(),
             request,
             now_ms: 0.0,
-            last_byte_ms: None,
-            end_marker_ms: None,
+            last_byte_ms: ABSENT,
+            end_marker_ms: ABSENT,
             end: None,
             content_type: String::new(),
             framing: None,
             start: Vec::new(),
             unclosed: false,
-            facts: Facts::new(StreamReport::new(id)),
+            facts: Facts::default(),
             long_gaps: LongGaps::default(),
             flow: Flow::default(),
         }
@@ -86,7 +88,12 @@ impl Meter {
 
     /// The user's gesture that led to the request, and came before it.
     pub fn on_submit(&mut self, at: Timestamp) {
-        self.facts.report.submit_delay_ms = Some(self.request.since(at));
+        self.facts.tally.set(Figure::SubmitDelay, self.request.since(at));
+    }
+
+    /// The smallest step of the clock that all times are read from.
+    pub fn on_clock(&mut self, resolution_ms: f64) {
+        self.facts.tally.set(Figure::ClockResolution, resolution_ms);
     }
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
@@ -96,8 +103,8 @@ impl Meter {
             return;
         }
         let now_ms = self.advance(now);
-        self.facts.report.headers_ms.get_or_insert(now_ms);
-        self.facts.report.status = Some(status);
+        self.facts.tally.set_first(Figure::Headers, now_ms);
+        self.facts.tally.set(Figure::Status, status.into());
         self.content_type = content_type.to_owned();
     }
 
@@ -108,11 +115,11 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.end_silence();
-        let report = &mut self.facts.report;
-        report.chunks = report.chunks.saturating_add(1);
-        report.bytes = report.bytes.saturating_add(bytes.len() as u64);
-        report.first_byte_ms.get_or_insert(now_ms);
-        self.last_byte_ms = Some(now_ms);
+        let tally = &mut self.facts.tally;
+        tally.add(Figure::Chunks, 1.0);
+        tally.add(Figure::Bytes, bytes.len() as f64);
+        tally.set_first(Figure::FirstByte, now_ms);
+        self.last_byte_ms = now_ms;
         if self.is_http_error() {
             return Seen::default();
         }
@@ -133,14 +140,12 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.read_pending(end);
-        match self.end_marker_ms {
-            Some(marker_ms) if now_ms - marker_ms > LATE_CLOSE_MS => {
-                self.facts.report.defects.add(Defect::LateClose);
-            }
-            Some(_) => {}
-            None => self.end_silence(),
+        if self.end_marker_ms.is_nan() {
+            self.end_silence();
+        } else if now_ms - self.end_marker_ms > LATE_CLOSE_MS {
+            self.facts.tally.defects.add(Defect::LateClose);
         }
-        self.facts.report.close_ms = Some(now_ms);
+        self.facts.tally.set(Figure::Close, now_ms);
         self.end = Some(end);
     }
 
@@ -148,30 +153,25 @@ impl Meter {
     #[must_use]
     pub fn report(&self) -> StreamReport {
         let mut meter = self.clone();
-        meter.settle();
-        meter.facts.report
+        let outcome = meter.outcome();
+        let report = meter.settle().report(outcome);
+        StreamReport { id: meter.id, open: meter.end.is_none(), ..report }
     }
 
-    /// The same where it lies. Fields that bytes and times cannot tell are the caller's to set, and
-    /// stay as they are set; a provider that the content proves goes before the caller's.
-    pub fn settle(&mut self) -> &mut StreamReport {
+    /// The same as rows of what is there, but for the id and whether it is open.
+    pub fn settle(&mut self) -> &Tally {
         let (outcome, dialect) = (self.outcome(), self.dialect());
         self.settle_defects();
-        let facts = &mut self.facts;
-        let report = &mut facts.report;
-        report.open = self.end.is_none();
-        report.outcome = outcome;
-        report.dialect = dialect.map(Cow::Borrowed);
-        if let Some(provider) = facts.provider {
-            report.provider = Some(Cow::Borrowed(provider));
-        }
-        report.input_tokens = facts.usage.input();
-        report.output_tokens = facts.usage.output();
-        report.reasoning_tokens = facts.usage.reasoning();
-        report.cached_tokens = facts.usage.cached();
-        report.tpot_ms = tpot_ms(report);
-        report.server = facts.server.merged(report.output_tokens);
-        report
+        let Facts { tally, usage, server, .. } = &mut self.facts;
+        tally.set_name(Name::Outcome, outcome.as_str());
+        tally.set_name(Name::Dialect, dialect.unwrap_or_default());
+        tally.set(Figure::InputTokens, usage.input());
+        tally.set(Figure::OutputTokens, usage.output());
+        tally.set(Figure::ReasoningTokens, usage.reasoning());
+        tally.set(Figure::CachedTokens, usage.cached());
+        tally.set(Figure::TimePerToken, tpot_ms(tally));
+        tally.server = server.merged(usage.output());
+        tally
     }
 
     /// Reads what has come as soon as its framing is known.
@@ -192,57 +192,58 @@ impl Meter {
             return;
         };
         let facts = &mut self.facts;
-        let (mut input, mut events, mut deltas, mut text) = (bytes, 0, 0, Text::NONE);
+        let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, Text::NONE);
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
                 Frame::Event(event) => {
-                    events += 1;
+                    events += 1.0;
                     let brought = facts.read(event);
                     // Another answer has begun, and may end in the same read.
                     if !facts.ended {
-                        self.end_marker_ms = None;
+                        self.end_marker_ms = ABSENT;
                     }
-                    deltas += u32::from(brought.any());
+                    deltas += f64::from(u8::from(brought.any()));
                     text = text.and(brought);
                 }
                 Frame::Text { is_utf8, .. } => {
                     if !is_utf8 {
-                        facts.report.defects.set(Defect::InvalidUtf8, 1);
+                        facts.tally.defects.set(Defect::InvalidUtf8, 1);
                     }
                     text = Text::ANSWER;
                 }
                 Frame::Comment(comment) => facts.read_comment(comment),
-                Frame::Oversize => facts.report.defects.add(Defect::Oversize),
+                Frame::Oversize => facts.tally.defects.add(Defect::Oversize),
                 // One page has many such lines.
-                Frame::Html => facts.report.defects.set(Defect::HtmlInStream, 1),
+                Frame::Html => facts.tally.defects.set(Defect::HtmlInStream, 1),
             }
         }
         if facts.ended {
-            self.end_marker_ms.get_or_insert(self.now_ms);
+            self.end_marker_ms = or(self.end_marker_ms, self.now_ms);
         }
         self.flow.observe(bytes.len(), deltas);
         self.count(self.now_ms, events, deltas, text);
     }
 
     /// Counts what one read brought, with one time for all of it.
-    fn count(&mut self, now_ms: f64, events: u32, deltas: u32, text: Text) {
-        let report = &mut self.facts.report;
-        report.events = report.events.saturating_add(events);
-        report.deltas = report.deltas.saturating_add(deltas);
-        if events > 0 {
-            report.first_event_ms.get_or_insert(now_ms);
+    fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: Text) {
+        let tally = &mut self.facts.tally;
+        tally.add(Figure::Events, events);
+        tally.add(Figure::Deltas, deltas);
+        if events > 0.0 {
+            tally.set_first(Figure::FirstEvent, now_ms);
         }
         if text.is_visible() {
-            report.ttfv_ms.get_or_insert(now_ms);
+            tally.set_first(Figure::FirstVisible, now_ms);
         }
         if !text.any() {
             return;
         }
-        report.ttft_ms.get_or_insert(now_ms);
-        if let Some(last_ms) = report.e2e_ms.replace(now_ms) {
-            let gap_ms = whole_micros(now_ms - last_ms);
-            report.gaps.get_or_insert_default().record(gap_ms);
-            report.longest_gap_ms = Some(report.longest_gap_ms.unwrap_or(0.0).max(gap_ms));
+        tally.set_first(Figure::FirstToken, now_ms);
+        let gap_ms = whole_micros(now_ms - tally.get(Figure::LastToken));
+        tally.set(Figure::LastToken, now_ms);
+        if gap_ms >= 0.0 {
+            tally.gaps.record(gap_ms);
+            tally.set(Figure::LongestGap, or(tally.get(Figure::LongestGap), 0.0).max(gap_ms));
             self.long_gaps.observe(gap_ms);
         }
     }
@@ -251,9 +252,7 @@ impl Meter {
     /// any other; of an unfinished SSE event only the facts are taken, as by the standard it was
     /// never dispatched. A failed or cancelled read ends anywhere, and what is pending is no defect.
     fn read_pending(&mut self, end: End) {
-        let Some(arrived_ms) = self.last_byte_ms else {
-            return;
-        };
+        let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
             self.framing = Some(Framing::named(&self.content_type));
             let start = mem::take(&mut self.start);
@@ -268,13 +267,13 @@ impl Meter {
         let text = pending.event.and_then(|event| self.facts.read_pending(&event));
         let unread = pending.bytes > 0 && !(lines && text.is_some());
         if self.facts.ended {
-            self.end_marker_ms.get_or_insert(arrived_ms);
+            self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
-            self.count(arrived_ms, 1, u32::from(text.any()), text);
+            self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
         }
         if unread && end == End::Closed {
-            self.facts.report.defects.add(Defect::PendingAtEof);
+            self.facts.tally.defects.add(Defect::PendingAtEof);
         }
     }
 
@@ -309,7 +308,7 @@ impl Meter {
         match (self.facts.dialect, &self.framing) {
             (Some(dialect), _) => Some(dialect.name),
             (None, Some(Framing::Text(_))) => Some(PLAIN_TEXT),
-            (None, _) => (self.facts.report.events > 0).then_some(GENERIC),
+            (None, _) => (self.facts.tally.get(Figure::Events) > 0.0).then_some(GENERIC),
         }
     }
 
@@ -317,50 +316,52 @@ impl Meter {
     fn settle_defects(&mut self) {
         self.settle_flow();
         let facts = &mut self.facts;
-        let report = &mut facts.report;
+        let tally = &mut facts.tally;
         let contradicts = facts.usage.contradicts_itself(facts.server.counted());
-        report.defects.set(Defect::UsageMismatch, contradicts.into());
+        tally.defects.set(Defect::UsageMismatch, contradicts.into());
         if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
             let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
-            report.defects.set(Defect::NoSentinel, unmarked.into());
-            let unreasoned = dialect.gives_reason && facts.ended && report.finish_reason.is_none();
-            report.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
+            tally.defects.set(Defect::NoSentinel, unmarked.into());
+            let unreasoned = dialect.gives_reason && facts.ended && tally.name(Name::Reason).is_empty();
+            tally.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
         }
     }
 
     /// Judges how the text came: with silences, at once, in bundles.
     fn settle_flow(&mut self) {
         let facts = &mut self.facts;
-        let report = &mut facts.report;
-        let median_ms = report.gaps.as_ref().and_then(|gaps| gaps.quantile(0.5)).unwrap_or(0.0);
-        let thought = facts.usage.reasoning().unwrap_or(0);
-        let hidden = thought > 0 && !facts.said.has(Text::REASONING);
-        report.defects.set(Defect::HiddenReasoning, hidden.into());
+        let tally = &mut facts.tally;
+        let median_ms = tally.gaps.quantile(0.5).unwrap_or(0.0);
+        let thought = or(facts.usage.reasoning(), 0.0);
+        let hidden = thought > 0.0 && !facts.said.has(Text::REASONING);
+        tally.defects.set(Defect::HiddenReasoning, hidden.into());
         // Where thinking is not shown, a silence may be it.
-        report.stalls = if hidden { 0 } else { self.long_gaps.stalls(median_ms) };
-        report.defects.set(Defect::Stall, report.stalls);
-        let (Some(first_ms), Some(last_ms)) = (report.ttft_ms, report.e2e_ms) else {
-            return;
-        };
-        let server_ms = facts.server.generation_ms();
-        let buffered = self.flow.is_buffered(report.deltas, last_ms - first_ms, last_ms, server_ms);
-        report.defects.set(Defect::Buffered, buffered.into());
-        let shown = facts.usage.output().unwrap_or(0).saturating_sub(if hidden { thought } else { 0 });
-        let longest_ms = report.longest_gap_ms.unwrap_or(f64::INFINITY);
-        let gaps = report.gaps.as_ref().map_or(0, Histogram::count);
-        let coarse = !buffered && is_coarse(shown, report.deltas, gaps, longest_ms, median_ms);
-        report.defects.set(Defect::Coarse, coarse.into());
+        let stalls = if hidden { 0 } else { self.long_gaps.stalls(median_ms) };
+        tally.defects.set(Defect::Stall, stalls as u32);
+        tally.set(Figure::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
+        let (first_ms, last_ms) = (tally.get(Figure::FirstToken), tally.get(Figure::LastToken));
+        let (deltas, server_ms) = (tally.get(Figure::Deltas), facts.server.generation_ms());
+        let buffered = self.flow.is_buffered(deltas, last_ms - first_ms, last_ms, server_ms);
+        tally.defects.set(Defect::Buffered, buffered.into());
+        let shown = or(facts.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
+        let (gaps, longest_ms) = (tally.gaps.count(), tally.get(Figure::LongestGap));
+        let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);
+        tally.defects.set(Defect::Coarse, coarse.into());
     }
 
     /// What has been seen so far.
     #[must_use]
     pub fn seen(&self) -> Seen {
-        let StreamReport { ttft_ms, ttfv_ms, .. } = self.facts.report;
-        Seen { first_token: ttft_ms.is_some(), first_visible: ttfv_ms.is_some(), ended: self.facts.ended }
+        let tally = &self.facts.tally;
+        Seen {
+            first_token: tally.has(Figure::FirstToken),
+            first_visible: tally.has(Figure::FirstVisible),
+            ended: self.facts.ended,
+        }
     }
 
     fn is_http_error(&self) -> bool {
-        self.facts.report.status.is_some_and(|status| status >= 400)
+        self.facts.tally.get(Figure::Status) >= 400.0
     }
 
     fn advance(&mut self, now: Timestamp) -> f64 {
@@ -370,17 +371,20 @@ impl Meter {
 
     /// Judges the silence that ends now. It begins with the headers: before them there is no stream.
     fn end_silence(&mut self) {
-        if let Some(since_ms) = self.last_byte_ms.or(self.facts.report.headers_ms)
-            && self.now_ms - since_ms > DEAD_AIR_MS
-        {
-            self.facts.report.defects.add(Defect::DeadAir);
+        let since_ms = or(self.last_byte_ms, self.facts.tally.get(Figure::Headers));
+        if self.now_ms - since_ms > DEAD_AIR_MS {
+            self.facts.tally.defects.add(Defect::DeadAir);
         }
     }
 }
 
-/// `None` too when all text came in one read: then no time between tokens was seen.
-fn tpot_ms(report: &StreamReport) -> Option<f64> {
-    report.longest_gap_ms?;
-    let tokens = report.output_tokens.filter(|&tokens| tokens >= 2)?;
-    Some(whole_micros((report.e2e_ms? - report.ttft_ms?) / (tokens - 1) as f64))
+/// Absent too when all text came in one read: then no time between tokens was seen.
+fn tpot_ms(tally: &Tally) -> f64 {
+    let tokens = tally.get(Figure::OutputTokens);
+    if tokens >= 2.0 && tally.has(Figure::LongestGap) {
+        let generation_ms = tally.get(Figure::LastToken) - tally.get(Figure::FirstToken);
+        whole_micros(generation_ms / (tokens - 1.0))
+    } else {
+        ABSENT
+    }
 }

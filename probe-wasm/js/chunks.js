@@ -5,29 +5,21 @@ import { ABORTED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "./ends.js";
 
 const ENDED = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
 
-export function createChunkWatcher({ useCase, provider, release }, wake) {
+export function createChunkWatcher(wake) {
   const streams = new Map();
   let timer;
 
   return {
-    open(key, id, request, submit, model) {
+    open(key, request, submit) {
       const submit_delay_ms = submit <= request ? request - submit : undefined;
       streams.set(key, {
-        v: 1,
-        id,
-        rev: 0,
-        open: true,
-        use_case: useCase,
         observed: "chunks",
-        provider,
-        model,
         outcome: "abandoned",
         submit_delay_ms,
         chunks: 0,
         events: 0,
         deltas: 0,
         bytes: 0,
-        page: release && { release },
         request,
       });
     },
@@ -51,13 +43,12 @@ export function createChunkWatcher({ useCase, provider, release }, wake) {
       // its end marker.
       const unread = how == CLOSED && !report.bytes ? "empty" : "unobserved";
       const outcome = report.status >= 400 ? "http_error" : (ENDED[how] ?? unread);
-      Object.assign(report, { open: undefined, outcome, close_ms: time - report.request });
+      Object.assign(report, { outcome, close_ms: time - report.request });
     },
 
     report(key) {
       const { request, ...report } = streams.get(key);
-      streams.get(key).rev++;
-      return JSON.stringify(report);
+      return report;
     },
 
     forget: (key) => streams.delete(key),

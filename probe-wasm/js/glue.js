@@ -2,10 +2,10 @@
 
 import { calls, imports, setWasm } from "llm-rum-glue";
 
-export function createWatcher(module, facts, wake) {
+export function createWatcher(module, wake) {
   const { exports } = new WebAssembly.Instance(module, { g: imports });
   setWasm(exports);
   exports.__wbindgen_start();
-  exports.begin(window, facts, wake, !document.hidden);
+  exports.begin(performance, wake);
   return { ...exports, ...calls };
 }

@@ -6,6 +6,7 @@ import { PAGE_GONE, UNSEEN } from "./ends.js";
 import { createWatcher } from "./glue.js";
 import { installTap, silent, uninstallTap } from "./install.js";
 import { OPEN } from "./moments.js";
+import { describer } from "./page.js";
 import { requestExaminer } from "./request.js";
 import { createSender } from "./send.js";
 import { createSession } from "./session.js";
@@ -76,7 +77,7 @@ function createProbe(options) {
   listen(window, "beforeunload", ({ timeStamp }) => session?.setOut(timeStamp));
   listen(window, "pagehide", ({ persisted }) => leave(!persisted));
   listen(document, "visibilitychange", () => {
-    guard(() => watcher?.look?.(!document.hidden));
+    guard(() => session?.look(document.hidden));
     if (document.hidden) leave(false);
   });
   for (const gesture of GESTURES)
@@ -151,16 +152,17 @@ function createProbe(options) {
     try {
       if (wasmUrl) {
         const response = await tap.native.call(window, wasmUrl, { integrity: wasmIntegrity });
-        return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), options, wake);
+        return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake);
       }
     } catch {}
-    return createChunkWatcher(options, wake);
+    return createChunkWatcher(wake);
   }
 
   function takeOver(made) {
     if (session || tap.sink == silent) return;
     watcher = made;
-    session = createSession(made, guard, tellFirst, tellEnd, enrich);
+    session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich);
+    session.look(document.hidden);
     for (const [stream, moment, ...told] of tap.held.splice(0))
       if (!stream.early) take(stream, moment, ...told);
       else if (moment == OPEN) session.lost(1);
@@ -219,7 +221,7 @@ function createProbe(options) {
 
   function leave(gone) {
     // Nothing will be loaded any more: what is held is told without being parsed.
-    if (gone && !session) guard(() => takeOver(createChunkWatcher(options, wake)));
+    if (gone && !session) guard(() => takeOver(createChunkWatcher(wake)));
     guard(() => {
       const now = performance.now();
       session?.hurry(now, gone && PAGE_GONE);

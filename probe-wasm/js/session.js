@@ -16,19 +16,25 @@ const LINGER_MS = 5000;
 /** A stream that brings something later than this has outlived the page's setting out. */
 const CUT_MS = 1000;
 
+/** How the page was while a stream ran, a bit each: visible, hidden. */
+const VISIBILITY = [, "visible", "hidden", "mixed"];
+
 /**
- * `guard` runs what others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what
- * a stream's JSON is to be, as late as it can, since some things are known only after the end; and where it
- * `goes` to the collector, what that gets: an empty text is nothing.
+ * `describe` says what a report has of the page and of the model that a request names. `guard` runs what
+ * others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what a stream's JSON is to
+ * be, as late as it can, since some things are known only after the end; and where it `goes` to the collector,
+ * what that gets: an empty text is nothing.
  */
-export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, json) => json) {
+export function createSession(watcher, describe, guard, onFirst, onEnd, enrich = (stream, json) => json) {
   /** The open streams of the tap, the oldest first. */
   const streams = new Set();
   const outbox = createOutbox();
   let keys = 0;
+  let shown = 0;
 
   return {
     take,
+    look,
     hurry,
     setOut,
     next,
@@ -72,9 +78,11 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
     const { time, signal, model, submit } = stream;
     for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.PAGE_GONE);
     stream.key = ++keys;
+    stream.shown = shown;
+    stream.facts = { v: 1, id: randomId(), rev: 0, open: true, ...describe(model) };
     stream.due = time + INTERIM_MS;
     streams.add(stream);
-    watcher.open(stream.key, randomId(), time, submit, model);
+    watcher.open(stream.key, time, submit);
     // An app that has stopped reading learns of an abort nowhere else.
     stream.onAbort = () => guard(() => streams.has(stream) && end(stream, performance.now(), whyFailed(signal)));
     signal?.addEventListener?.("abort", stream.onAbort);
@@ -87,7 +95,15 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
     if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
     // What follows an end marker follows soon.
     stream.due = time + DELAY_MS + (news & END_MARKER && LINGER_MS);
-    if (news & FIRST_TOKEN) onFirst(watcher.report(stream.key));
+    if (news & FIRST_TOKEN) onFirst(report(stream));
+  }
+
+  /** The stream's JSON as it is now, each a later revision than the one before. */
+  function report({ key, facts, shown }) {
+    facts.page.visibility = VISIBILITY[shown];
+    const json = JSON.stringify({ ...facts, ...watcher.report(key) });
+    facts.rev++;
+    return json;
   }
 
   function takeWhole(stream, time, whole) {
@@ -98,17 +114,24 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
 
   function end(stream, time, how) {
     watcher.end(stream.key, time, how);
-    const report = watcher.report(stream.key);
-    const toString = () => enrich(stream, report, true);
+    stream.facts.open = undefined;
+    const json = report(stream);
+    const toString = () => enrich(stream, json, true);
     forget(stream);
     outbox.push({ toString }, time);
-    onEnd(enrich(stream, report));
+    onEnd(enrich(stream, json));
   }
 
   function forget(stream) {
     stream.signal?.removeEventListener?.("abort", stream.onAbort);
     streams.delete(stream);
     watcher.forget(stream.key);
+  }
+
+  /** The page is seen, or hidden. */
+  function look(hidden) {
+    shown = hidden ? 2 : 1;
+    for (const stream of streams) stream.shown |= shown;
   }
 
   /** The page may be on its way out: Firefox and WebKit cut its streams then, seconds before `pagehide`. */
@@ -129,7 +152,7 @@ export function createSession(watcher, guard, onFirst, onEnd, enrich = (stream, 
 
   /** What the collector is to get of an open stream: nothing while an answer lies there unread. */
   function standing(stream) {
-    return stream.answered && !stream.read ? "" : enrich(stream, watcher.report(stream.key), true);
+    return stream.answered && !stream.read ? "" : enrich(stream, report(stream), true);
   }
 
   /** When something is due to be sent; `Infinity`: not before something happens. */

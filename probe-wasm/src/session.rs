@@ -1,81 +1,41 @@
-//! All streams of a page: what the tap tells of each comes in, JSON of reports goes out.
+//! All streams of a page: what the tap tells of each comes in, reports go out.
 //!
 //! Streams go by the small number that the facade gave them. Nothing here knows the browser.
 
-use std::borrow::Cow;
-
-use beacon::Page;
 use probe_core::{End, Meter, Seen, Timestamp};
 
-use crate::json::to_json;
-use crate::options::Options;
-use crate::page::{Device, Place};
+use crate::report::Report;
 
 /// The streams that the facade has not forgotten; it bounds how many there are.
 pub(crate) struct Session {
-    options: Options,
-    device: Device,
     clock_resolution_ms: Option<f64>,
-    /// Now.
-    shown: Shown,
     streams: Vec<Stream>,
-}
-
-/// What is known when a request is made.
-pub(crate) struct Opening {
-    /// 32 hexadecimal digits.
-    pub(crate) id: String,
-    pub(crate) request: f64,
-    /// The gesture that led to it. NaN without one.
-    pub(crate) submit: f64,
-    /// As the request names it.
-    pub(crate) model: Option<String>,
-    pub(crate) place: Place,
 }
 
 struct Stream {
     key: u32,
     meter: Meter,
-    shown: Shown,
 }
 
-/// How the page was while a stream ran, a bit each: visible, hidden.
-#[derive(Clone, Copy)]
-struct Shown(usize);
-
 impl Session {
-    pub(crate) fn new(
-        options: Options,
-        device: Device,
-        clock_resolution_ms: Option<f64>,
-        visible: bool,
-    ) -> Self {
-        Self { options, device, clock_resolution_ms, shown: Shown::of(visible), streams: Vec::new() }
+    /// Before there is one: no clock, no streams.
+    pub(crate) const NONE: Self = Self { clock_resolution_ms: None, streams: Vec::new() };
+
+    /// Of a page whose clock shows steps of that size.
+    pub(crate) fn new(clock_resolution_ms: Option<f64>) -> Self {
+        Self { clock_resolution_ms, ..Self::NONE }
     }
 
-    /// A request was made.
-    pub(crate) fn open(&mut self, key: u32, opening: Opening) {
-        let mut meter = Meter::new(opening.id, Timestamp::from_ms(opening.request));
-        if !opening.submit.is_nan() {
-            meter.on_submit(Timestamp::from_ms(opening.submit));
+    /// A request was made. `submit`, the gesture that led to it, is NaN without one.
+    pub(crate) fn open(&mut self, key: u32, request: f64, submit: f64) {
+        let mut meter = Meter::new("", Timestamp::from_ms(request));
+        if !submit.is_nan() {
+            meter.on_submit(Timestamp::from_ms(submit));
         }
-        let (Options { use_case, provider, release }, Device { browser, os, device }) =
-            (self.options, self.device);
-        let report = meter.settle();
-        report.use_case = use_case.map(Cow::Borrowed);
-        report.provider = provider.map(Cow::Borrowed);
-        report.model = opening.model.map(Cow::Owned);
-        report.clock_resolution_ms = self.clock_resolution_ms;
-        report.page = Some(Page {
-            browser: browser.map(Cow::Borrowed),
-            os: os.map(Cow::Borrowed),
-            device: device.map(Cow::Borrowed),
-            connection: opening.place.connection.map(Cow::Owned),
-            visibility: None,
-            release: release.map(Cow::Borrowed),
-            route: Some(Cow::Owned(opening.place.route)),
-        });
-        self.streams.push(Stream { key, meter, shown: self.shown });
+        if let Some(resolution_ms) = self.clock_resolution_ms {
+            meter.on_clock(resolution_ms);
+        }
+        self.streams.push(Stream { key, meter });
     }
 
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: &str) {
@@ -99,46 +59,17 @@ impl Session {
         }
     }
 
-    /// The JSON of the stream as it is now, each a revision of its own. Empty for an unknown stream.
-    pub(crate) fn report(&mut self, key: u32) -> String {
-        let Some(Stream { meter, shown, .. }) = self.stream(key) else { return String::new() };
-        let report = meter.settle();
-        if let Some(page) = &mut report.page {
-            page.visibility = Some(Cow::Borrowed(shown.word()));
-        }
-        let json = to_json(report);
-        report.rev += 1;
-        json
+    /// The stream as it is now. `None` for an unknown one.
+    pub(crate) fn report(&mut self, key: u32) -> Option<Report<'_>> {
+        self.meter(key).map(|meter| Report(meter.settle()))
     }
 
     pub(crate) fn forget(&mut self, key: u32) {
         self.streams.retain(|stream| stream.key != key);
     }
 
-    /// The page was shown or hidden.
-    pub(crate) fn set_visible(&mut self, visible: bool) {
-        self.shown = Shown::of(visible);
-        for stream in &mut self.streams {
-            stream.shown.0 |= self.shown.0;
-        }
-    }
-
     fn meter(&mut self, key: u32) -> Option<&mut Meter> {
-        self.stream(key).map(|stream| &mut stream.meter)
-    }
-
-    fn stream(&mut self, key: u32) -> Option<&mut Stream> {
-        self.streams.iter_mut().find(|stream| stream.key == key)
-    }
-}
-
-impl Shown {
-    fn of(visible: bool) -> Self {
-        Self(if visible { 1 } else { 2 })
-    }
-
-    fn word(self) -> &'static str {
-        ["", "visible", "hidden", "mixed"][self.0]
+        self.streams.iter_mut().find(|stream| stream.key == key).map(|stream| &mut stream.meter)
     }
 }
 

@@ -14,9 +14,10 @@ const BYTES = new Uint8Array(5);
 const END = new Uint8Array(6);
 
 /** A page's session, and the reports that its callbacks got. */
-function watched(enrich, watcher = createChunkWatcher({ useCase: "chat", release: "1.2" })) {
+function watched(enrich, watcher = createChunkWatcher()) {
   const ends = [];
-  const session = createSession(watcher, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);
+  const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
+  const session = createSession(watcher, describe, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);
   return { session, ends };
 }
 
@@ -103,6 +104,29 @@ test("a stream that stays open is told every 15 seconds, each time as a later re
   session.answered(204, 0, 15_110, 0.5);
   assert.equal(session.next(), 30_100);
   assert.equal(reports(session.body(30_100))[0].rev, 1);
+});
+
+test("visibility is that of the whole stream", () => {
+  const { session } = watched();
+  session.look(false);
+  open(session);
+  session.look(true);
+  open(session);
+  const seen = () => {
+    session.hurry(200);
+    return reports(session.body(200, true)).map(({ page }) => page.visibility);
+  };
+  assert.deepEqual(seen(), ["mixed", "hidden"]);
+  session.look(false);
+  assert.deepEqual(seen(), ["mixed", "mixed"]);
+});
+
+test("what the content proves goes before what the page said", () => {
+  const chunks = createChunkWatcher();
+  const watcher = { ...chunks, report: (key) => ({ ...chunks.report(key), use_case: "proven" }) };
+  const { session, ends } = watched(undefined, watcher);
+  session.take(open(session), CLOSED, undefined, 200);
+  assert.equal(ends[0].use_case, "proven");
 });
 
 test("a page that may go away tells everything once", () => {
@@ -222,7 +246,7 @@ test("what is changed on its way out goes as it was changed", () => {
 });
 
 test("a client that stops at the end marker, without a cancel, has read its stream to the end", () => {
-  const chunks = createChunkWatcher({});
+  const chunks = createChunkWatcher();
   const told = [];
   const watcher = {
     ...chunks,

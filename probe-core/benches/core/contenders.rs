@@ -62,7 +62,7 @@ fn meter(chunks: &[&[u8]]) -> usize {
     for (read, chunk) in chunks.iter().enumerate() {
         meter.on_chunk(Timestamp::from_ms(read as f64 * 20.0), chunk);
     }
-    meter.settle().deltas as usize
+    meter.report().deltas as usize
 }
 
 /// Events of `sse-core` whose data is as `wanted`.

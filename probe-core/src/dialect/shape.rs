@@ -3,14 +3,14 @@
 //!
 //! The walk is there once, so that another dialect adds little but its table to what a page loads.
 
-use std::borrow::Cow;
 use std::mem;
 
 use super::packed::{Rows, TIMINGS, op};
 use super::{Facts, Usage};
+use crate::figures::{ABSENT, Name, or};
 use crate::json::{Json, Word, whole};
 use crate::layout::Free;
-use crate::server::Clock;
+use crate::server::{self, Clock};
 
 /// Writes a table: words of the wire, and what each means.
 macro_rules! table {
@@ -85,8 +85,8 @@ pub(crate) enum Number {
     /// When the server made the event.
     Stamp,
     /// Durations and counts of the server's own, in its own unit.
-    Queue,
     Load,
+    Queue,
     Prompt,
     Generation,
     Generated,
@@ -223,7 +223,6 @@ impl Said {
 }
 
 /// What one event has said so far that means nothing by itself.
-#[derive(Default)]
 pub(crate) struct Reading<'a> {
     pub(super) said: Said,
     pub(super) act: Act,
@@ -234,7 +233,23 @@ pub(crate) struct Reading<'a> {
     pub(super) whole: bool,
     /// What the event is, if it is a string and no object.
     bare: &'a [u8],
-    numbers: [Option<f64>; Number::Generated as usize + 1],
+    /// By [`Number`].
+    numbers: [f64; Number::Generated as usize + 1],
+}
+
+impl Default for Reading<'_> {
+    fn default() -> Self {
+        Self {
+            said: Said::default(),
+            act: Act::default(),
+            kind: b"",
+            id: b"",
+            reason: b"",
+            whole: false,
+            bare: b"",
+            numbers: [ABSENT; _],
+        }
+    }
 }
 
 impl<'a> Reading<'a> {
@@ -261,28 +276,34 @@ impl<'a> Reading<'a> {
         words.rsplit(|&byte| byte == b'.').next().unwrap_or_default()
     }
 
-    /// Whether the number is there and over zero.
-    pub(crate) fn is_positive(&self, number: Number) -> bool {
-        self.numbers[number as usize].is_some_and(|number| number > 0.0)
-    }
-
     /// Takes a number from where it stands by itself.
     pub(super) fn number(&mut self, number: Number, text: &[u8]) {
         self.numbers[number as usize] = Json::new(text).number();
     }
 
     pub(super) fn has_numbers(&self) -> bool {
-        self.numbers.iter().any(Option::is_some)
+        self.numbers.iter().any(|number| !number.is_nan())
+    }
+
+    pub(crate) fn get(&self, number: Number) -> f64 {
+        self.numbers[number as usize]
     }
 
     /// Gives the number away, so that the next object starts without it.
-    pub(crate) fn take(&mut self, number: Number) -> Option<f64> {
-        self.numbers[number as usize].take()
+    pub(crate) fn take(&mut self, number: Number) -> f64 {
+        mem::replace(&mut self.numbers[number as usize], ABSENT)
     }
 
-    /// The same as a count. `None` where it is not whole.
-    pub(crate) fn take_count(&mut self, number: Number) -> Option<u64> {
-        self.take(number).and_then(whole)
+    /// The same as a count. Absent where it is not whole.
+    pub(crate) fn take_count(&mut self, number: Number) -> f64 {
+        whole(self.take(number))
+    }
+
+    /// The same of all that a server's claim is made of.
+    pub(crate) fn take_claim(&mut self) -> [f64; server::FIGURES] {
+        use Number::{Generated, Generation, Prompt, Queue};
+        let [queue, prompt, generation] = [Queue, Prompt, Generation].map(|number| self.take(number));
+        [queue, prompt, generation, self.take_count(Generated)]
     }
 
     fn add(&mut self, kinds: Text, text: Option<&[u8]>) {
@@ -311,14 +332,15 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
         }
         op::TOKENS => {
             let Usage(counts) = &mut facts.usage;
-            counts[at] = json.count().or(counts[at]);
+            counts[at] = or(json.count(), counts[at]);
         }
         op::MORE_TOKENS => {
             facts.layout.veto();
             let Usage(counts) = &mut facts.usage;
-            let sum = &mut counts[at];
-            let count = json.count().filter(|_| !reading.whole);
-            *sum = count.map(|count| count.saturating_add(sum.unwrap_or(0))).or(*sum);
+            let count = json.count();
+            if !reading.whole {
+                counts[at] = or(or(counts[at], 0.0) + count, counts[at]);
+            }
         }
         op::NUMBER => {
             let start = json.start();
@@ -327,8 +349,8 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
                 facts.layout.may_differ(start, json.end(), Free::Sequence);
             }
         }
-        op::MODEL if facts.report.response_model.is_none() => {
-            facts.report.response_model = json.name().map(Cow::Owned);
+        op::MODEL if facts.tally.name(Name::Model).is_empty() => {
+            facts.tally.set_name(Name::Model, json.name());
         }
         op::MODEL => {}
         op::ID => reading.id = json.string().unwrap_or_default(),
@@ -343,7 +365,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             let act = json.string().and_then(|word| Act::of(word, Rows(argument))).unwrap_or_default();
             reading.act = reading.act.and(act);
         }
-        op::PROVES => facts.provider = Some(TIMINGS[at].name),
+        op::PROVES => facts.tally.set_name(Name::Provider, TIMINGS[at].name),
         _ => drop(free_string(facts, json, Free::Unread)),
     }
 }

@@ -1,4 +1,5 @@
 use beacon::{Outcome, StreamReport};
+use serde_json::{Value, json, to_value};
 
 use super::*;
 
@@ -10,25 +11,29 @@ const CANCELLED: u8 = 2;
 const PAGE_GONE: u8 = 4;
 const UNSEEN: u8 = 5;
 
-fn session() -> Session {
-    let options = Options { use_case: Some("chat"), release: Some("1.2"), ..Options::default() };
-    let device = Device { browser: Some("chrome"), ..Device::default() };
-    Session::new(options, device, Some(0.1), true)
-}
-
-fn open(session: &mut Session, key: u32) {
-    let place = Place { route: "/chat".into(), connection: None };
-    let model = Some("m".into());
-    session.open(key, Opening { id: format!("{key:032}"), request: 0.0, submit: f64::NAN, model, place });
-}
-
 fn begin(session: &mut Session, key: u32) {
-    open(session, key);
+    session.open(key, 0.0, f64::NAN);
     session.headers(key, 10.0, 200, SSE);
 }
 
+/// The report as the collector reads it, with what the facade adds.
 fn report(session: &mut Session, key: u32) -> StreamReport {
-    serde_json::from_str(&session.report(key)).unwrap()
+    let mut report = to_value(session.report(key).unwrap()).unwrap();
+    (report["v"], report["id"]) = (json!(1), json!(""));
+    serde_json::from_value(as_written(report)).unwrap()
+}
+
+/// JavaScript writes whole numbers without decimals.
+fn as_written(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 => json!(float as i64),
+            _ => json!(number),
+        },
+        Value::Array(values) => values.into_iter().map(as_written).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, as_written(value))).collect(),
+        other => other,
+    }
 }
 
 fn ended(session: &mut Session, key: u32, how: u8) -> Outcome {
@@ -37,40 +42,51 @@ fn ended(session: &mut Session, key: u32, how: u8) -> Outcome {
 }
 
 #[test]
-fn each_report_is_a_revision_with_what_the_page_said() {
-    let mut session = session();
+fn a_report_has_what_was_seen_so_far() {
+    let mut session = Session::new(Some(0.1));
     begin(&mut session, 1);
     assert_eq!(session.chunk(1, 100.0, FIRST), 0b011, "the first token, to be read");
     assert_eq!(session.chunk(1, 120.0, FIRST), 0b011);
     let first = report(&mut session, 1);
-    assert_eq!((first.rev, first.open, first.ttft_ms), (0, true, Some(100.0)));
+    assert_eq!((first.outcome, first.ttft_ms, first.close_ms), (Outcome::Abandoned, Some(100.0), None));
 
     assert_eq!(session.chunk(1, 1_200.0, LAST), 0b111, "the end marker, too");
     session.end(1, 1_201.0, CLOSED);
     let last = report(&mut session, 1);
-    assert_eq!((last.rev, last.open, last.outcome), (1, false, Outcome::Complete));
-    assert_eq!((last.model.as_deref(), last.use_case.as_deref()), (Some("m"), Some("chat")));
+    assert_eq!((last.outcome, last.close_ms), (Outcome::Complete, Some(1_201.0)));
     assert_eq!((last.clock_resolution_ms, last.submit_delay_ms), (Some(0.1), None));
-    let page = Page {
-        browser: Some("chrome".into()),
-        visibility: Some("visible".into()),
-        release: Some("1.2".into()),
-        route: Some("/chat".into()),
-        ..Page::default()
-    };
-    assert_eq!(last.page, Some(page));
 }
 
 #[test]
-fn what_the_answer_proves_goes_before_what_the_page_said() {
-    let options = Options { provider: Some("mine"), ..Options::default() };
-    let mut session = Session::new(options, Device::default(), None, true);
-    begin(&mut session, 1);
-    assert_eq!(report(&mut session, 1).provider.as_deref(), Some("mine"));
+fn every_field_is_written_as_the_native_report_has_it() {
     let timing =
-        br#"data: {"choices":[],"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
-    session.chunk(1, 50.0, &[timing, &b"\n\n"[..]].concat());
-    assert_eq!(report(&mut session, 1).provider.as_deref(), Some("cerebras"));
+        br#"data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens_details":{"cached_tokens":1}},"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
+    let chunks = [FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
+    let mut session = Session::new(Some(0.1));
+    session.open(1, 0.0, -5.5);
+    session.headers(1, 10.0, 200, SSE);
+    let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+    meter.on_submit(Timestamp::from_ms(-5.5));
+    meter.on_clock(0.1);
+    meter.on_headers(Timestamp::from_ms(10.0), 200, SSE);
+    for (chunk, time) in chunks.into_iter().zip([100.0, 120.0, 121.0, 3_500.3, 3_600.0, 3_600.0, 3_601.0]) {
+        session.chunk(1, time, chunk);
+        meter.on_chunk(Timestamp::from_ms(time), chunk);
+    }
+    session.end(1, 3_700.0, CLOSED);
+    meter.on_end(Timestamp::from_ms(3_700.0), End::Closed);
+    let native = meter.report();
+    assert_eq!(report(&mut session, 1), native);
+
+    let elsewhere = ["v", "id", "rev", "open", "site", "use_case", "observed", "model", "ttfp_ms", "phases"];
+    let around = ["around", "page", "sample_rate", "dropped"];
+    let written = to_value(session.report(1).unwrap()).unwrap();
+    let golden: Value =
+        serde_json::from_str(include_str!("../../../beacon/tests/golden/v1-full.json")).unwrap();
+    for (field, _) in golden.as_object().unwrap() {
+        let expected = !elsewhere.contains(&field.as_str()) && !around.contains(&field.as_str());
+        assert_eq!(written.get(field).is_some(), expected, "{field}");
+    }
 }
 
 #[test]
@@ -81,7 +97,7 @@ fn the_way_it_ended_decides_only_where_the_content_does_not() {
         (PAGE_GONE, Outcome::Abandoned, Outcome::Complete),
         (UNSEEN, Outcome::Unobserved, Outcome::Complete),
     ] {
-        let mut session = session();
+        let mut session = Session::NONE;
         for key in [1, 2] {
             begin(&mut session, key);
             session.chunk(key, 100.0, FIRST);
@@ -93,30 +109,18 @@ fn the_way_it_ended_decides_only_where_the_content_does_not() {
 
 #[test]
 fn a_refusal_that_was_never_read_is_an_http_error() {
-    let mut session = session();
-    open(&mut session, 1);
+    let mut session = Session::NONE;
+    session.open(1, 0.0, f64::NAN);
     session.headers(1, 10.0, 429, "application/json");
     assert_eq!(ended(&mut session, 1, UNSEEN), Outcome::HttpError);
 }
 
 #[test]
-fn visibility_is_that_of_the_whole_stream() {
-    let mut session = session();
-    begin(&mut session, 1);
-    session.set_visible(false);
-    begin(&mut session, 2);
-    let seen = |session: &mut Session, key| report(session, key).page.unwrap().visibility.unwrap();
-    assert_eq!((seen(&mut session, 1), seen(&mut session, 2)), ("mixed".into(), "hidden".into()));
-    session.set_visible(true);
-    assert_eq!((seen(&mut session, 1), seen(&mut session, 2)), ("mixed".into(), "mixed".into()));
-}
-
-#[test]
 fn what_is_not_open_is_ignored() {
-    let mut session = session();
-    open(&mut session, 1);
+    let mut session = Session::NONE;
+    session.open(1, 0.0, f64::NAN);
     session.forget(1);
     assert_eq!(session.chunk(1, 1.0, FIRST), 0);
     session.end(1, 2.0, CLOSED);
-    assert_eq!(session.report(1), "");
+    assert!(session.report(1).is_none());
 }
