@@ -5,14 +5,14 @@ import { bytes, count, duration, isKnown, plural, type Maybe } from "./format";
 /** From what cost the user time to what only explains. Nothing where nothing stood out, or nothing was told. */
 export function noteworthy({ around }: Pick<StreamReport, "around">): string[] {
   if (!around) return [];
-  return [delay(around), frames(around), hidden(around), wasted(around), frozen(around), origin(around)].filter(
-    (sentence) => sentence !== null,
-  );
+  const told = [delay, frames, hidden, wasted, frozen, origin].map((tell) => tell(around));
+  return told.filter((sentence) => sentence !== null);
 }
 
 function delay({ end_delay_ms: late }: Around): string | null {
   if (!isKnown(late) || late < FELT_MS) return null;
-  return `The app learnt of the end ${duration(late)} after it had arrived: the main thread was busy, or the app read late.`;
+  const why = "the main thread was busy, or the app read late";
+  return `The app learnt of the end ${duration(late)} after it had arrived: ${why}.`;
 }
 
 function frames({ long_frames: held, long_frames_ms: together }: Around): string | null {

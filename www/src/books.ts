@@ -65,10 +65,10 @@ export function pagesOf({ beacons, reports, streams, probe_dropped }: Accounting
 export function readBooks({ beacons, reports, streams, probe_dropped }: Accounting): string {
   const lost = total(probe_dropped);
   const refused = total(beacons.refused);
-  const seenAll = `Since it began, this collector has taken ${plural(reports.received, "report")} of ${plural(streams.new, "stream")}`;
-  const away = refused === 0 ? "refused no request" : `refused ${count(refused)} of ${plural(beacons.received, "request")}`;
+  const taken = `${plural(reports.received, "report")} of ${plural(streams.new, "stream")}`;
+  const away = refused === 0 ? "no request" : `${count(refused)} of ${plural(beacons.received, "request")}`;
   const unsent = lost === 0 ? "" : `; probes say that ${plural(lost, "report")} never left them`;
-  return `${seenAll} and ${away}${unsent}.`;
+  return `Since it began, this collector has taken ${taken} and refused ${away}${unsent}.`;
 }
 
 /** What the figures above do not show, so much of it that they may mislead; nothing when all is well. */
@@ -80,12 +80,13 @@ export function troublesOf(books: Accounting): string[] {
   const refused = total(beacons.refused);
   if (isMuch(refused, beacons.received)) {
     const [most] = entries(beacons.refused);
-    const why = most ? `, most of them because of ${most.name}` : "";
-    troubles.push(`${percent(refused / beacons.received)} of all requests were refused${why}.`);
+    const why = most ? `, most for “${most.name}”` : "";
+    const share = percent(refused / beacons.received);
+    troubles.push(`Of all requests since this collector began, ${share} were refused${why}.`);
   }
   const lost = total(probe_dropped);
   if (isMuch(lost, reports.received + lost))
-    troubles.push(`${percent(lost / (reports.received + lost))} of all reports never left the pages.`);
+    troubles.push(`Of all reports, ${percent(lost / (reports.received + lost))} never left the pages.`);
   const damaged = reports.became["unreadable"] ?? 0;
   if (damaged > 0) troubles.push(`${plural(damaged, "report")} in the journal could not be read any more.`);
   return troubles;

@@ -54,7 +54,7 @@ function Known({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
         </details>
       )}
       <BurnRates held={all} isNamed={!single} />
-      {more > 0 && <p class="dim">{plural(more, "further use case")} with fewer streams not asked for.</p>}
+      {more > 0 && <p class="beyond">{plural(more, "use case")} with fewer streams not shown.</p>}
     </>
   );
 }
@@ -110,12 +110,11 @@ function Line({ held, isNamed }: { held: Held; isNamed: boolean }) {
 function BurnDown({ held: { budget, from, to }, standing }: { held: Held; standing: Standing }) {
   const x = (t: number) => ((Math.max(from, Math.min(to, t)) - from) / (to - from)) * 100;
   const y = (left: number) => 2 + (1 - Math.max(0, left)) * 20;
-  let path = `M0 ${y(1)}`;
-  for (const { t, left } of burnDown(budget)) path += `H${x(t).toFixed(1)}L${x(t + DAY_MS).toFixed(1)} ${y(left).toFixed(1)}`;
+  const steps = burnDown(budget).map(({ t, left }) => `H${x(t)}L${x(t + DAY_MS)} ${y(left)}`);
   return (
     <svg class={`burn-down ${standing}`} viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">
       <path class="foot" d="M0 22.5H100" />
-      <path class="left" d={`${path}H100`} />
+      <path class="left" d={`M0 ${y(1)}${steps.join("")}H100`} />
     </svg>
   );
 }

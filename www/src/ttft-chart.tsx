@@ -40,7 +40,10 @@ export function TtftChart({ series, heatmap, range, metric, drawing }: TtftChart
     >
       {drawing === "heatmap" && heatmap && !isEmpty ? (
         <>
-          <HeatLegend answer={heatmap} />
+          <div class="legend-row">
+            <HeatLegend answer={heatmap} />
+            <Tighter series={series} range={range} />
+          </div>
           <Heatmap answer={heatmap} label={`${label}: how many samples lie where, step by step`} />
         </>
       ) : (
@@ -59,7 +62,6 @@ interface LinesProps {
 
 function Lines({ series, range, label, isEmpty }: LinesProps) {
   const spec = useMemo(() => plotOf(series), [series]);
-  const tighter = tighterRange(range, series.from, series.to, series.points);
   return (
     <>
       <div class="legend-row">
@@ -72,11 +74,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             { label: "errors", colour: "errors" },
           ]}
         />
-        {tighter && (
-          <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
-            All of this is from {lastRange(tighter)}: show only these
-          </button>
-        )}
+        <Tighter series={series} range={range} />
       </div>
       <div class="plot-frame tall">
         <LineChart
@@ -92,6 +90,17 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         )}
       </div>
     </>
+  );
+}
+
+/** Offers a shorter range where a shorter one holds everything. */
+function Tighter({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
+  const tighter = tighterRange(range, from, to, points);
+  if (!tighter) return null;
+  return (
+    <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
+      All of this is from {lastRange(tighter)}: show only these
+    </button>
   );
 }
 

@@ -46,10 +46,10 @@ it("what is refused or lost is told from one in a hundred on, with its commonest
   const { beacons } = books();
   const refusing = books({ beacons: { ...beacons, refused: { bad_field: 2, unknown_site: 20 } } });
   expect(troublesOf(refusing).map(plain)).toEqual([
-    "2.2 % of all requests were refused, most of them because of unknown site.",
+    "Of all requests since this collector began, 2.2 % were refused, most for “unknown site”.",
   ]);
   const lossy = books({ probe_dropped: { send_failed: 100 } });
-  expect(troublesOf(lossy).map(plain)).toEqual(["4.8 % of all reports never left the pages."]);
+  expect(troublesOf(lossy).map(plain)).toEqual(["Of all reports, 4.8 % never left the pages."]);
   expect(troublesOf(books({ probe_dropped: { send_failed: 9 }, reports: books().reports }))).toEqual([]);
 });
 
