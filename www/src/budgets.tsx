@@ -44,6 +44,7 @@ function Known({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
     <>
       <h2 id="budgets-title">
         {single ? `Error budget of ${words(single.useCase)}` : "Error budgets"}
+        {" "}
         <small>{first[0]?.days} days</small>
       </h2>
       <Lines held={first} isNamed={!single} />
