@@ -1,19 +1,19 @@
 //! Chunks of bytes come in, split anywhere; events and comments go out. What lies inside one chunk
 //! is lent from it, the rest from a buffer that is reused.
 
+mod brackets;
 mod find;
-mod ndjson;
 mod sse;
 mod text;
-mod values;
+mod texts;
 
 use crate::utf8::is_utf8;
 
+use brackets::RECORD_SEPARATOR;
 use find::find;
-pub use ndjson::Ndjson;
 pub use sse::Sse;
 pub use text::Text;
-pub use values::Values;
+pub use texts::Texts;
 
 /// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
 /// skipped, so that a stream without line ends cannot grow the page's memory.
@@ -77,10 +77,8 @@ pub struct Pending<'a> {
 pub enum Framing {
     /// Server-sent events.
     Sse(Sse),
-    /// One JSON value per line, perhaps with a code before it.
-    Ndjson(Ndjson),
-    /// JSON values told apart by their brackets.
-    Values(Values),
+    /// JSON: a value per line, or values told apart by their brackets.
+    Texts(Texts),
     /// Text without events.
     Text(Text),
 }
@@ -90,7 +88,7 @@ impl Framing {
     #[must_use]
     pub fn named(content_type: &str) -> Self {
         if LINES_TYPES.split_ascii_whitespace().any(|known| is_type(content_type, known)) {
-            Self::Ndjson(Ndjson::default())
+            Self::Texts(Texts::by_lines())
         } else if is_events(content_type) {
             Self::Sse(Sse::default())
         } else {
@@ -104,7 +102,7 @@ impl Framing {
     #[must_use]
     pub fn of(content_type: &str, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
-        if matches!(named, Self::Ndjson(_)) {
+        if matches!(named, Self::Texts(_)) {
             return Some(named);
         }
         let text = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
@@ -112,10 +110,10 @@ impl Framing {
             _ if start.len() - text.len() > MAX_START => Some(named),
             [] => None,
             _ if BOM.starts_with(text) => None,
-            [b'{' | b'[', ..] => Some(Self::Values(Values::default())),
-            [values::RECORD_SEPARATOR, ..] => Some(Self::Ndjson(Ndjson::default())),
+            [b'{' | b'[', ..] => Some(Self::Texts(Texts::by_brackets())),
+            [RECORD_SEPARATOR, ..] => Some(Self::Texts(Texts::by_lines())),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
-                Some(Self::Ndjson(Ndjson::default()))
+                Some(Self::Texts(Texts::by_lines()))
             }
             [code] | [code, b':'] if code.is_ascii_alphanumeric() => None,
             _ if matches!(named, Self::Sse(_)) => Some(named),
@@ -127,8 +125,7 @@ impl Framing {
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         match self {
             Self::Sse(sse) => sse.next(input),
-            Self::Ndjson(lines) => lines.next(input),
-            Self::Values(values) => values.next(input),
+            Self::Texts(texts) => texts.next(input),
             Self::Text(text) => text.next(input),
         }
     }
@@ -137,8 +134,7 @@ impl Framing {
     pub fn finish(&mut self) -> Pending<'_> {
         match self {
             Self::Sse(sse) => sse.finish(),
-            Self::Ndjson(lines) => lines.finish(),
-            Self::Values(values) => values.finish(),
+            Self::Texts(texts) => texts.finish(),
             Self::Text(text) => text.finish(),
         }
     }

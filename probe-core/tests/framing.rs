@@ -30,8 +30,8 @@ fn listen<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) ->
     heard.take(&mut framing, &start);
     heard.kind = match &framing {
         Framing::Sse(_) => "sse",
-        Framing::Ndjson(_) => "ndjson",
-        Framing::Values(_) => "values",
+        Framing::Texts(texts) if texts.are_lines() => "ndjson",
+        Framing::Texts(_) => "values",
         Framing::Text(_) => "text",
     };
     let pending = framing.finish();

@@ -46,9 +46,8 @@ pub fn open(key: u32, request: f64, submit: f64) {
 
 /// The response came.
 #[wasm_bindgen]
-pub fn headers(key: u32, time: f64, status: u16, content_type: &JsValue) {
-    let content_type = content_type.as_string().unwrap_or_default();
-    SESSION.with_borrow_mut(|session| session.headers(key, time, status, &content_type));
+pub fn headers(key: u32, time: f64, status: u16, content_type: &str) {
+    SESSION.with_borrow_mut(|session| session.headers(key, time, status, content_type));
 }
 
 /// The app got bytes. What has been seen with them, in the bits of `js/seen.js`.

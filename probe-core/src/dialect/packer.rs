@@ -86,6 +86,7 @@ impl Packer {
             table.row(*word, self.meaning(take));
             at += 1;
         }
+        table.sort_rows();
         Rows(self.write(&table))
     }
 
@@ -97,6 +98,7 @@ impl Packer {
             table.row(word, act.bits());
             at += 1;
         }
+        table.sort_rows();
         Rows(self.write(&table))
     }
 
@@ -190,6 +192,38 @@ impl<const N: usize> Bytes<N> {
     const fn row(&mut self, word: Word, meaning: u16) {
         self.extend(&word.to_bytes(), 3);
         self.extend(&meaning.to_le_bytes(), 2);
+    }
+
+    /// By their words: tables with some of the same rows have them in the same order then, which makes the
+    /// compressed probe 70 bytes smaller.
+    const fn sort_rows(&mut self) {
+        let mut sorted = 1 + ROW_BYTES;
+        while sorted < self.len {
+            let mut at = sorted;
+            while at > 1 && self.swap_rows(at) {
+                at -= ROW_BYTES;
+            }
+            sorted += ROW_BYTES;
+        }
+    }
+
+    /// Swaps the row at that place with the one before, if it has the lower bytes.
+    const fn swap_rows(&mut self, at: usize) -> bool {
+        let mut differs = 0;
+        while differs < ROW_BYTES && self.bytes[at + differs] == self.bytes[at - ROW_BYTES + differs] {
+            differs += 1;
+        }
+        if differs == ROW_BYTES || self.bytes[at + differs] > self.bytes[at - ROW_BYTES + differs] {
+            return false;
+        }
+        let mut byte = 0;
+        while byte < ROW_BYTES {
+            let before = self.bytes[at - ROW_BYTES + byte];
+            self.bytes[at - ROW_BYTES + byte] = self.bytes[at + byte];
+            self.bytes[at + byte] = before;
+            byte += 1;
+        }
+        true
     }
 
     const fn extend(&mut self, bytes: &[u8], len: usize) {

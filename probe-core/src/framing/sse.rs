@@ -1,8 +1,7 @@
 //! Server-sent events by the WHATWG rules (HTML standard, section 9.2), as a push parser.
 //!
-//! An event is followed line by line where it lies in the chunk. Only when the chunk ends before
-//! the event does, what there is of it moves to `held`, and each later byte is added once: the cost
-//! of an event does not depend on how it is split.
+//! An event of the usual kind is lent where it lies in the chunk. Of any other, and of one that the chunk
+//! ends in, each byte moves to `held` once: the cost of an event does not depend on how it is split.
 
 use std::mem;
 use std::ops::Range;
@@ -13,7 +12,7 @@ use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
 #[derive(Debug, Clone, Default)]
 pub struct Sse {
     block: Block,
-    /// The event so far, when it did not end in the chunk that it began in.
+    /// The lines so far of an event that is not lent from its chunk, without their ends.
     held: Vec<u8>,
     /// Where the line that is being read begins in `held`.
     line_start: usize,
@@ -84,7 +83,33 @@ impl Sse {
         if self.skipping != Skipping::No {
             self.skip(input);
         }
-        if self.held.is_empty() { self.next_in_chunk(input) } else { self.next_in_held(input) }
+        loop {
+            if self.held.is_empty()
+                && let Some((name, data)) = usual_event(input)
+            {
+                return Some(Frame::Event(Event { name, data, id: &self.block.id, retry: self.block.retry }));
+            }
+            match self.take_line(input)? {
+                Line::Blank if self.block.data_lines > 0 => {
+                    self.lent = Lent::Event;
+                    return Some(Frame::Event(self.block.event(&self.held)));
+                }
+                Line::Comment => {
+                    self.lent = Lent::Comment;
+                    return Some(Frame::Comment(&self.held[self.line_start + 1..]));
+                }
+                Line::Html => {
+                    self.forget();
+                    return Some(Frame::Html);
+                }
+                Line::Oversize => {
+                    self.forget();
+                    return Some(Frame::Oversize);
+                }
+                Line::Blank => self.forget(),
+                Line::Field => self.line_start = self.held.len(),
+            }
+        }
     }
 
     /// What is left when no more bytes come. By the standard such an event is dropped, but most
@@ -97,84 +122,20 @@ impl Sse {
         Pending { bytes: self.block.size, event, unclosed: false }
     }
 
-    /// Follows an event that begins in this chunk.
-    fn next_in_chunk<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
-        if let Some((name, data)) = usual_event(input) {
-            return Some(Frame::Event(Event { name, data, id: &self.block.id, retry: self.block.retry }));
+    /// Moves the next line of `input` to the others of its event. `None` where it goes on in the next chunk.
+    fn take_line(&mut self, input: &mut &[u8]) -> Option<Line> {
+        let chunk = *input;
+        let len = line_len(chunk);
+        let part = &chunk[..len.unwrap_or(chunk.len())];
+        let size = self.block.size + self.held.len() - self.line_start + part.len();
+        *input = len.map_or(&[], |end| &chunk[self.past_line_end(chunk, end)..]);
+        if size > MAX_EVENT_BYTES {
+            self.skipping = if len.is_some() { Skipping::LineStart } else { Skipping::InLine };
+            return Some(Line::Oversize);
         }
-        let mut event = *input;
-        let mut at = 0;
-        loop {
-            let Some(len) = line_len(&event[at..]) else {
-                *input = &[];
-                if self.block.size + event.len() - at > MAX_EVENT_BYTES {
-                    return Some(self.start_skipping(Skipping::InLine));
-                }
-                self.held.extend_from_slice(event);
-                self.line_start = at;
-                return None;
-            };
-            let end = at + len;
-            let after = self.past_line_end(event, end);
-            *input = &event[after..];
-            match self.block.read(event, at..end) {
-                Line::Blank if self.block.data_lines > 0 => {
-                    self.lent = Lent::Event;
-                    return Some(Frame::Event(self.block.event(event)));
-                }
-                Line::Blank => {
-                    self.block.clear();
-                    event = *input;
-                    at = 0;
-                }
-                Line::Field => at = after,
-                Line::Comment => {
-                    if self.block.size > 0 {
-                        self.held.extend_from_slice(&event[..at]);
-                        self.line_start = at;
-                    }
-                    return Some(Frame::Comment(&event[at + 1..end]));
-                }
-                Line::Html => return Some(Frame::Html),
-                Line::Oversize => return Some(self.start_skipping(Skipping::LineStart)),
-            }
-        }
-    }
-
-    /// Follows an event that began in an earlier chunk.
-    fn next_in_held<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
-        loop {
-            let chunk = *input;
-            let len = line_len(chunk);
-            let part = &chunk[..len.unwrap_or(chunk.len())];
-            let size = self.block.size + self.held.len() - self.line_start + part.len();
-            *input = len.map_or(&[], |end| &chunk[self.past_line_end(chunk, end)..]);
-            if size > MAX_EVENT_BYTES {
-                let rest = if len.is_some() { Skipping::LineStart } else { Skipping::InLine };
-                return Some(self.start_skipping(rest));
-            }
-            self.held.extend_from_slice(part);
-            len?;
-            match self.block.read(&self.held, self.line_start..self.held.len()) {
-                Line::Blank if self.block.data_lines > 0 => {
-                    self.lent = Lent::Event;
-                    return Some(Frame::Event(self.block.event(&self.held)));
-                }
-                Line::Blank => {
-                    self.forget();
-                    return self.next_in_chunk(input);
-                }
-                Line::Comment => {
-                    self.lent = Lent::Comment;
-                    return Some(Frame::Comment(&self.held[self.line_start + 1..]));
-                }
-                Line::Html => {
-                    self.forget();
-                    return Some(Frame::Html);
-                }
-                Line::Field | Line::Oversize => self.line_start = self.held.len(),
-            }
-        }
+        self.held.extend_from_slice(part);
+        len?;
+        Some(self.block.read(&self.held, self.line_start..self.held.len()))
     }
 
     /// Takes back what the last call lent.
@@ -190,12 +151,6 @@ impl Sse {
         self.block.clear();
         self.held.clear();
         self.line_start = 0;
-    }
-
-    fn start_skipping(&mut self, rest: Skipping) -> Frame<'static> {
-        self.forget();
-        self.skipping = rest;
-        Frame::Oversize
     }
 
     /// Drops lines up to the blank one that ends the event.
@@ -254,9 +209,6 @@ impl Block {
         let Some(first) = bytes.first() else {
             return Line::Blank;
         };
-        if self.size + bytes.len() > MAX_EVENT_BYTES {
-            return Line::Oversize;
-        }
         match first {
             b':' => return Line::Comment,
             b'<' if self.size == 0 => return Line::Html,

@@ -1,22 +1,17 @@
-//! JSON values by their brackets: one array over the whole body, values one after another, or one
-//! that is printed over many lines.
+//! Where JSON values begin and end by their brackets: in one array over the whole body, one after another,
+//! or printed over many lines.
 //!
 //! Where a value is broken, the next is found again: no string reaches over a line end, and a brace
 //! at the very beginning of a line opens a value of its own, as everything inside one is indented.
 
-use super::{Event, Frame, MAX_EVENT_BYTES, Pending};
+use std::mem;
+
 use crate::json::plain_len;
 use crate::steps;
 
-/// A push parser for JSON values. Feed it chunks in order with [`Values::next`].
+/// Follows values over chunks that come in order.
 #[derive(Debug, Clone, Default)]
-pub struct Values {
-    /// The value so far, when it did not end in the chunk that it began in.
-    held: Vec<u8>,
-    /// The held value was lent out and goes with the next call.
-    lent: bool,
-    /// The rest of the value is over the cap and is dropped.
-    skipping: bool,
+pub(super) struct Brackets {
     within: Within,
     /// Brackets open in the value.
     depth: u32,
@@ -47,59 +42,14 @@ enum Body {
     OpenArray,
 }
 
-impl Values {
-    /// Takes the next value off the front of `input`. `None` when it is used up.
-    pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
-        if std::mem::take(&mut self.lent) {
-            self.held.clear();
-        }
-        loop {
-            let begins = self.within == Within::Nothing;
-            if begins {
-                self.skip_separators(input);
-            }
-            let chunk = *input;
-            if chunk.is_empty() {
-                return None;
-            }
-            let end = self.value_end(chunk);
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            *input = &chunk[part.len()..];
-            if end.is_some() {
-                (self.within, self.depth) = (Within::Nothing, 0);
-            }
-            if self.skipping {
-                self.skipping = end.is_none();
-                continue;
-            }
-            if self.held.len() + part.len() > MAX_EVENT_BYTES {
-                self.held.clear();
-                self.skipping = end.is_none();
-                return Some(Frame::Oversize);
-            }
-            if begins && end.is_some() {
-                return Some(frame(part));
-            }
-            self.held.extend_from_slice(part);
-            if end.is_some() {
-                self.lent = true;
-                return Some(frame(&self.held));
-            }
-        }
-    }
-
-    /// What is left when no more bytes come.
-    pub fn finish(&mut self) -> Pending<'_> {
-        if std::mem::take(&mut self.lent) {
-            self.held.clear();
-        }
-        let value = self.held.trim_ascii();
-        let event = (!value.is_empty()).then_some(Event { data: value, ..Event::default() });
-        Pending { bytes: value.len(), event, unclosed: self.body == Body::OpenArray }
+impl Brackets {
+    /// Whether the array that holds all values was not closed.
+    pub(super) fn is_array_open(&self) -> bool {
+        self.body == Body::OpenArray
     }
 
     /// Drops what stands between values, and the brackets of an array that holds them all.
-    fn skip_separators(&mut self, input: &mut &[u8]) {
+    pub(super) fn skip_separators(&mut self, input: &mut &[u8]) {
         while let Some((&byte, rest)) = input.split_first() {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' | RECORD_SEPARATOR | 0xEF | 0xBB | 0xBF => {}
@@ -117,11 +67,19 @@ impl Values {
     }
 
     /// Follows a value. Where it ends, if that is in `chunk`.
-    fn value_end(&mut self, chunk: &[u8]) -> Option<usize> {
+    pub(super) fn value_end(&mut self, chunk: &[u8]) -> Option<usize> {
+        let end = self.follow(chunk);
+        if end.is_some() {
+            (self.within, self.depth) = (Within::Nothing, 0);
+        }
+        end
+    }
+
+    fn follow(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
             steps::add(1);
-            let line_start = std::mem::replace(&mut self.line_start, byte == b'\n');
+            let line_start = mem::replace(&mut self.line_start, byte == b'\n');
             match (self.within, byte) {
                 (Within::Escape, _) => self.within = Within::String,
                 (Within::String, b'"') => {
@@ -147,13 +105,6 @@ impl Values {
             at += 1;
         }
         None
-    }
-}
-
-fn frame(value: &[u8]) -> Frame<'_> {
-    match value {
-        [b'<', ..] => Frame::Html,
-        data => Frame::Event(Event { data, ..Event::default() }),
     }
 }
 

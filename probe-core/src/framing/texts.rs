@@ -1,0 +1,135 @@
+//! JSON texts one after another: one in each line, or told apart by their brackets.
+//!
+//! Blank lines say nothing. Some writers put a code before a line's value, as in `0:"Hi"`, or a record
+//! separator.
+
+use std::mem;
+
+use super::brackets::{Brackets, RECORD_SEPARATOR};
+use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
+
+/// A push parser for JSON texts. Feed it chunks in order with [`Texts::next`].
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    /// What tells them apart. `None` where it is the ends of lines.
+    brackets: Option<Brackets>,
+    /// The text so far, when it did not end in the chunk that it began in.
+    held: Vec<u8>,
+    /// The held text was lent out and goes with the next call.
+    lent: bool,
+    /// The rest of the text is over the cap and is dropped.
+    skipping: bool,
+}
+
+impl Texts {
+    /// One in each line.
+    #[must_use]
+    pub fn by_lines() -> Self {
+        Self::default()
+    }
+
+    /// Told apart by their brackets: one array over the whole body, values one after another, or one that is
+    /// printed over many lines.
+    #[must_use]
+    pub fn by_brackets() -> Self {
+        Self { brackets: Some(Brackets::default()), ..Self::default() }
+    }
+
+    /// Whether each line is one.
+    #[must_use]
+    pub fn are_lines(&self) -> bool {
+        self.brackets.is_none()
+    }
+
+    /// Takes the next text off the front of `input`. `None` when it is used up.
+    pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
+        self.settle();
+        loop {
+            let begins = self.held.is_empty() && !self.skipping;
+            let (part, ends) = self.part(input, begins)?;
+            if self.skipping {
+                self.skipping = !ends;
+                continue;
+            }
+            if self.held.len() + part.len() > MAX_EVENT_BYTES {
+                self.held.clear();
+                self.skipping = !ends;
+                return Some(Frame::Oversize);
+            }
+            let lines = self.are_lines();
+            if begins && ends {
+                match frame(part, lines) {
+                    None => continue,
+                    whole => return whole,
+                }
+            }
+            self.held.extend_from_slice(part);
+            self.lent = ends;
+            if ends && !trim(&self.held, lines).is_empty() {
+                return frame(&self.held, lines);
+            }
+            self.settle();
+        }
+    }
+
+    /// What is left when no more bytes come. A last line without a line end is common and whole.
+    pub fn finish(&mut self) -> Pending<'_> {
+        self.settle();
+        let text = trim(&self.held, self.are_lines()).trim_ascii();
+        Pending {
+            bytes: text.len(),
+            event: (!text.is_empty()).then(|| event(text, self.are_lines())),
+            unclosed: self.brackets.as_ref().is_some_and(Brackets::is_array_open),
+        }
+    }
+
+    /// Takes what `input` has of the text that begins here or goes on, and whether it ends there.
+    fn part<'b>(&mut self, input: &mut &'b [u8], begins: bool) -> Option<(&'b [u8], bool)> {
+        if let Some(brackets) = &mut self.brackets
+            && begins
+        {
+            brackets.skip_separators(input);
+        }
+        let chunk = *input;
+        let end = match &mut self.brackets {
+            _ if chunk.is_empty() => return None,
+            Some(brackets) => brackets.value_end(chunk),
+            None => find(chunk, *b"\n\n"),
+        };
+        let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
+        *input = rest.strip_prefix(b"\n").unwrap_or(rest);
+        Some((part, end.is_some()))
+    }
+
+    /// Takes back what the last call lent.
+    fn settle(&mut self) {
+        if mem::take(&mut self.lent) {
+            self.held.clear();
+        }
+    }
+}
+
+fn frame(text: &[u8], lines: bool) -> Option<Frame<'_>> {
+    let text = trim(text, lines);
+    match text.first()? {
+        b'<' => Some(Frame::Html),
+        _ => Some(Frame::Event(event(text, lines))),
+    }
+}
+
+/// No JSON has a colon in the second place.
+fn event(text: &[u8], lines: bool) -> Event<'_> {
+    match text {
+        [_, b':', data @ ..] if lines => Event { name: &text[..1], data, ..Event::default() },
+        data => Event { data, ..Event::default() },
+    }
+}
+
+/// A line without the blanks around it, and without the mark or separator that some writers put first.
+fn trim(text: &[u8], line: bool) -> &[u8] {
+    if !line {
+        return text;
+    }
+    let line = text.trim_ascii();
+    line.strip_prefix(BOM).or_else(|| line.strip_prefix(&[RECORD_SEPARATOR])).unwrap_or(line).trim_ascii()
+}
