@@ -3,30 +3,28 @@
 //!
 //! A dialect is a table in the language of [`shape`], read by the code here. A new one is a file of
 //! its own and a line in [`DIALECTS`]. While the crate is compiled, [`packer`] makes bytes of all tables;
-//! what reads them is [`packed`].
+//! what reads them is [`packed`], and [`facts`] says what it comes to.
 
+mod facts;
 mod generic;
 mod packed;
 mod packer;
 mod shape;
+mod usage;
 
+pub(crate) use facts::Facts;
 pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 
-use std::mem;
+use beacon::ServerStart;
 
-use beacon::{Defect, ServerStart};
-
-use crate::figures::{ABSENT, Name, Tally, or};
-use crate::framing::Event;
-use crate::integrity::{Message, Sequence};
-use crate::json::{Json, Word, unescaped};
-use crate::layout::{Layout, Repeated};
-use crate::server::{Clock, ServerClaims};
+use crate::json::Word;
+use crate::server::Clock;
 
 use generic::FirstLook;
-pub(crate) use packed::{KNOWN, Known, Timing};
-use packed::{TIMINGS, op};
-use shape::{Act, Table, Take, Tokens, table, walk};
+#[cfg(any(test, fuzzing))]
+pub(crate) use packed::KNOWN;
+pub(crate) use packed::{Known, Timing};
+use shape::{Act, Table, Take, Tokens, table};
 pub(crate) use shape::{Number, Reading, Shape, Text, written_bytes};
 
 macro_rules! dialects {
@@ -112,292 +110,6 @@ impl Known {
             None => self.kinds.is_empty() && signed(),
         }
     }
-}
-
-/// What a stream has said of itself so far.
-#[derive(Clone, Default)]
-pub(crate) struct Facts {
-    /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
-    /// only where the content proves it.
-    pub(crate) tally: Tally,
-    pub(crate) dialect: Option<&'static Known>,
-    /// Every answer in the stream has its finish reason.
-    pub(crate) finished: bool,
-    /// The end marker came.
-    pub(crate) ended: bool,
-    /// The provider reported an error. Nothing that follows takes it back.
-    pub(crate) failed: bool,
-    /// The kinds of text that came so far.
-    pub(crate) said: Text,
-    pub(crate) usage: Usage,
-    pub(crate) server: ServerClaims,
-    sequence: Sequence,
-    message: Message,
-    layout: Layout,
-    choices: Choices,
-    /// Length of the text so far, where it comes whole each time.
-    whole_bytes: usize,
-    /// Events that were not JSON, before the dialect was known.
-    unread: u32,
-}
-
-/// Tokens as the provider counted them, latest count, by [`Tokens`].
-#[derive(Debug, Clone)]
-pub(crate) struct Usage([f64; Tokens::Cached as usize + 1]);
-
-impl Default for Usage {
-    fn default() -> Self {
-        Self([ABSENT; _])
-    }
-}
-
-/// Which of several answers were seen, and which of them have finished; one bit each.
-#[derive(Clone, Default)]
-struct Choices {
-    seen: u64,
-    finished: u64,
-}
-
-impl Facts {
-    /// Takes in one event.
-    pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
-        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
-            self.sequence.observe(sequence, &mut self.tally.defects);
-            return text;
-        }
-        let valid = event.is_utf8();
-        self.layout.begin();
-        if !valid {
-            self.tally.defects.add(Defect::InvalidUtf8);
-        }
-        let text = self.read_anew(event);
-        self.said = self.said.and(text);
-        let over = self.finished || self.ended || self.failed;
-        if valid && text.any() && !over && self.message.is_settled() {
-            self.layout.learn(event.name, event.data, text);
-        }
-        text
-    }
-
-    /// Reads the next event as if it were like no other.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn forget_layout(&mut self) {
-        self.layout.begin();
-    }
-
-    /// What is known of the end, usage and server besides the report.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
-        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.whole_bytes)
-    }
-
-    /// Takes in an event that is not like the one before.
-    fn read_anew(&mut self, event: &Event<'_>) -> Text {
-        self.failed |= event.name == b"error";
-        let data = event.data.trim_ascii();
-        if data.is_empty() {
-            return Text::NONE;
-        }
-        if is_sentinel(data) {
-            self.ended = true;
-            return Text::NONE;
-        }
-        let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
-            return Text::NONE;
-        };
-        let mut reading = Reading::of(event.name);
-        if dialect.named {
-            reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
-            reading.whole = reading.act.has(Act::WHOLE);
-        }
-        let mut json = Json::new(event.data);
-        reading.root(self, &mut json, dialect.shape);
-        if !json.finish() {
-            self.tally.defects.add(Defect::Malformed);
-            return Text::NONE;
-        }
-        if dialect.numbered == Some(event.name) {
-            self.layout.veto();
-            reading.number(Number::Sequence, event.id);
-        }
-        self.settle(dialect, &mut reading)
-    }
-
-    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
-    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
-        if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
-            // What is free in it would be taken for places in the last event.
-            self.layout.begin();
-            let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | packed::COMMENT.0);
-            if json.finish() && reading.has_numbers() {
-                self.server.settle_comment(&mut reading);
-            }
-        }
-    }
-
-    /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
-    /// standard drops it. `None` where it is not whole.
-    pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<Text> {
-        let data = event.data.trim_ascii();
-        let whole = is_sentinel(data) || Json::new(data).finish();
-        whole.then(|| self.read(event))
-    }
-
-    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
-        let Some(look) = FirstLook::at(event) else {
-            if matches!(event.data.trim_ascii()[0], b'{' | b'[') {
-                self.tally.defects.add(Defect::Malformed);
-            } else {
-                self.unread = self.unread.saturating_add(1);
-            }
-            return None;
-        };
-        self.failed |= look.failed;
-        let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
-        let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
-        self.tally.defects.set(Defect::Malformed, malformed);
-        self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
-        self.dialect = Some(dialect);
-        self.dialect
-    }
-
-    /// What the event means, now that it is read.
-    fn settle(&mut self, dialect: &Known, event: &mut Reading) -> Text {
-        let kind = if dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
-        let act = event.act.and(kind.unwrap_or_default());
-        self.failed |= act.has(Act::FAIL) || event.kind == b"error";
-        if act.has(Act::BEGIN) {
-            self.begin_answer(event.id);
-        } else {
-            self.repeat_id(event.id);
-        }
-        let mut reason = event.reason;
-        if act.has(Act::NAMES_REASON) && reason.is_empty() {
-            reason = event.last_word();
-        }
-        if !act.has(Act::MUTE) {
-            self.finish(reason);
-        }
-        self.finished |= act.has(Act::FINISH);
-        if act.has(Act::END) {
-            self.ended = true;
-            self.message.close();
-        }
-        self.sequence.observe(event.take_count(Number::Sequence), &mut self.tally.defects);
-        if act.has(Act::WHOLE) {
-            self.layout.veto();
-        }
-        let text = event.said.kinds(act, &mut self.whole_bytes);
-        if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
-            self.settle_clock(timing, event);
-            self.server.settle_stamp(timing, event, text.any());
-        }
-        text
-    }
-
-    /// One of several answers was read.
-    fn settle_choice(&mut self, choice: &mut Reading) {
-        // The first, where it has no number.
-        let bit = 1u64.checked_shl(choice.take_count(Number::Index) as u32).unwrap_or(0);
-        self.choices.seen |= bit;
-        if self.finish(mem::take(&mut choice.reason)) {
-            self.choices.finished |= bit;
-        }
-        if self.choices.finished != 0 {
-            self.finished = self.choices.finished == self.choices.seen;
-        }
-    }
-
-    /// A server's own timing was read.
-    fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
-        if self.server.settle(timing, said) && timing.is_provider {
-            self.tally.set_name(Name::Provider, timing.name);
-        }
-    }
-
-    /// An answer begins with an event of its own. A second one while the first is open is spliced
-    /// in; after its end it is one more, and the stream is open again.
-    fn begin_answer(&mut self, id: &[u8]) {
-        self.layout.veto();
-        self.sequence.restart();
-        if self.said.any() && self.message.is(id) {
-            self.tally.defects.add(Defect::Replay);
-        }
-        (self.ended, self.finished) = (false, false);
-        self.tally.set_name(Name::Reason, "");
-        self.see_id(id, 1);
-    }
-
-    /// An id that every event repeats. Another one while the answer is open belongs to another
-    /// answer, unless the server makes one up per event.
-    fn repeat_id(&mut self, id: &[u8]) {
-        self.see_id(id, if self.finished { u32::MAX } else { 2 });
-    }
-
-    fn see_id(&mut self, id: &[u8], settled: u32) {
-        if id.is_empty() {
-            return;
-        }
-        if self.tally.name(Name::Id).is_empty() {
-            self.tally.set_name(Name::Id, unescaped(id));
-        }
-        if self.message.observe(id, settled) {
-            self.tally.defects.add(Defect::Spliced);
-        }
-    }
-
-    /// What every dialect does with a finish reason. False if there is none.
-    fn finish(&mut self, reason: &[u8]) -> bool {
-        let name = unescaped(reason);
-        if name.is_empty() {
-            return false;
-        }
-        self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
-        self.tally.set_name(Name::Reason, name);
-        self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
-        true
-    }
-}
-
-impl Usage {
-    pub(crate) fn input(&self) -> f64 {
-        self.get(Tokens::Input)
-    }
-
-    pub(crate) fn reasoning(&self) -> f64 {
-        or(self.get(Tokens::Reasoning), self.get(Tokens::ReasoningBeside))
-    }
-
-    pub(crate) fn cached(&self) -> f64 {
-        self.get(Tokens::Cached)
-    }
-
-    /// Whether the counts cannot all be true: a total below its parts, more reasoning than output, or
-    /// another output than the engine itself `counted`.
-    pub(crate) fn contradicts_itself(&self, counted: f64) -> bool {
-        let output = self.get(Tokens::Output);
-        let less = self.get(Tokens::Total) < self.input() + output;
-        less || self.reasoning() > self.output() || counted < output || counted > output
-    }
-
-    /// Generated tokens, reasoning included. Some providers leave reasoning out of their own
-    /// figure, but never out of the total.
-    pub(crate) fn output(&self) -> f64 {
-        let (output, beside) = (self.get(Tokens::Output), self.get(Tokens::ReasoningBeside));
-        let sum = or(output + beside, or(output, beside));
-        let rest = self.get(Tokens::Total) - self.input();
-        if rest > sum { rest } else { sum }
-    }
-
-    fn get(&self, tokens: Tokens) -> f64 {
-        self.0[tokens as usize]
-    }
-}
-
-/// The end marker that is not JSON. Some writers put more behind it.
-fn is_sentinel(data: &[u8]) -> bool {
-    data.starts_with(b"[DONE]")
 }
 
 /// Finish reasons that say that the answer broke off.

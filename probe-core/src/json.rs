@@ -5,60 +5,22 @@
 //! [`Json::element`]; a value that is not taken is skipped. After the first fault everything
 //! answers "nothing", and [`Json::finish`] is false. A key with escapes in it is taken for an
 //! unknown one.
-//!
-//! Keys and tags are compared as [`Word`]s, numbers made of their bytes: code that compares bytes
-//! with each of the words that the dialects know takes the page kilobytes to load.
 
-use crate::IN_PAGE;
+mod number;
+mod text;
+mod word;
+
 use crate::figures::ABSENT;
 use crate::steps;
-use crate::utf8::{self, First};
+
+use number::Decimal;
+pub(crate) use number::whole;
+use text::special_bytes;
+pub(crate) use text::{plain_len, same, unescaped};
+pub(crate) use word::Word;
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;
-
-/// Longest identifier that is kept, in bytes.
-const MAX_NAME_BYTES: usize = 128;
-
-/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^24; then a
-/// field that no dialect knows is read as one that it does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Word(u32);
-
-impl Word {
-    pub(crate) const fn of(text: &[u8]) -> Self {
-        let (mut hash, mut rest) = (0, text);
-        while let Some((eight, more)) = rest.split_first_chunk() {
-            hash = Self::mix(hash, u64::from_le_bytes(*eight));
-            rest = more;
-        }
-        let mut last = 0;
-        let mut at = 0;
-        while at < rest.len() {
-            last |= (rest[at] as u64) << (8 * at);
-            at += 1;
-        }
-        Self::end(hash, last, rest.len())
-    }
-
-    pub(crate) const fn from_bytes([a, b, c]: [u8; 3]) -> Self {
-        Self(u32::from_le_bytes([a, b, c, 0]))
-    }
-
-    pub(crate) const fn to_bytes(self) -> [u8; 3] {
-        let [a, b, c, _] = self.0.to_le_bytes();
-        [a, b, c]
-    }
-
-    /// Takes in the last bytes, of which there are at most seven.
-    const fn end(hash: u64, last: u64, len: usize) -> Self {
-        Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)
-    }
-
-    const fn mix(hash: u64, eight: u64) -> u64 {
-        (hash.rotate_left(23) ^ eight).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-}
 
 /// A position in one JSON text.
 pub(crate) struct Json<'a> {
@@ -353,177 +315,6 @@ impl<'a> Json<'a> {
         self.depth = 0;
     }
 }
-
-/// A JSON number: `mantissa × 10^exponent`.
-struct Decimal {
-    mantissa: u64,
-    exponent: i32,
-    negative: bool,
-    /// Bytes that it took.
-    len: usize,
-}
-
-impl Decimal {
-    /// Reads the number that `bytes` begins with. Digits beyond the nineteenth only scale it.
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let negative = bytes.first() == Some(&b'-');
-        let start = usize::from(negative);
-        let mut number = Self { mantissa: 0, exponent: 0, negative, len: start };
-        number.digits(bytes, 0);
-        let whole = number.len - start;
-        if whole == 0 || (whole > 1 && bytes[start] == b'0') {
-            return None;
-        }
-        if bytes.get(number.len) == Some(&b'.') {
-            number.len += 1;
-            let point = number.len;
-            number.digits(bytes, 1);
-            if number.len == point {
-                return None;
-            }
-        }
-        if let Some(b'e' | b'E') = bytes.get(number.len) {
-            number.exponent(bytes)?;
-        }
-        Some(number)
-    }
-
-    fn digits(&mut self, bytes: &[u8], decimals: i32) {
-        while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
-            self.len += 1;
-            steps::add(1);
-            if self.mantissa < MAX_MANTISSA {
-                self.mantissa = self.mantissa * 10 + u64::from(digit - b'0');
-                self.exponent -= decimals;
-            } else {
-                self.exponent = self.exponent.saturating_add(1 - decimals);
-            }
-        }
-    }
-
-    fn exponent(&mut self, bytes: &[u8]) -> Option<()> {
-        self.len += 1;
-        let sign = bytes.get(self.len).copied();
-        self.len += usize::from(matches!(sign, Some(b'+' | b'-')));
-        let start = self.len;
-        let mut exponent = 0i32;
-        while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
-            self.len += 1;
-            exponent = exponent.saturating_mul(10).saturating_add(i32::from(digit - b'0'));
-        }
-        let exponent = if sign == Some(b'-') { -exponent } else { exponent };
-        self.exponent = self.exponent.saturating_add(exponent);
-        (self.len > start).then_some(())
-    }
-
-    /// Exact for up to 15 digits and 22 decimals, which is all that servers write; else within a
-    /// few units of the last place.
-    fn value(&self) -> f64 {
-        let mut value = self.mantissa as f64;
-        let mut left = self.exponent.unsigned_abs().min(MAX_EXPONENT);
-        while left > 0 {
-            let step = left.min(EXACT_DECIMALS);
-            let power = (0..step).fold(1.0, |power, _| power * 10.0);
-            value = if self.exponent < 0 { value / power } else { value * power };
-            left -= step;
-        }
-        if value.is_finite() { value } else { f64::MAX }
-    }
-}
-
-/// The number as a count. [`ABSENT`] where it is not whole, or too large for a double to be exact.
-pub(crate) fn whole(number: f64) -> f64 {
-    if number as u64 as f64 == number && number <= MAX_COUNT { number } else { ABSENT }
-}
-
-/// Bytes before the first that ends or breaks a string.
-pub(crate) fn plain_len(bytes: &[u8]) -> usize {
-    // Strings are mostly too short for calls of SIMD searches to pay off, and this is as fast in
-    // WebAssembly.
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        steps::add(1);
-        let hits = special_bytes(u64::from_le_bytes(*word));
-        if hits != 0 {
-            return index * 8 + hits.trailing_zeros() as usize / 8;
-        }
-    }
-    steps::add(1);
-    let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
-}
-
-/// Whether both are the same bytes. The library's comparison goes byte by byte in WebAssembly, and
-/// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
-pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
-    if !IN_PAGE {
-        steps::add(1 + left.len() / 8);
-        return left.len() == right.len() && (left.is_empty() || left == right);
-    }
-    let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
-    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    left.len() == right.len()
-        && words.iter().zip(right_words).all(|(left, right)| word(left) == word(right))
-        && rest.iter().zip(right_rest).all(|(left, right)| left == right)
-}
-
-/// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the
-/// lowest is to be trusted: the subtraction may borrow from bytes above a true hit.
-fn special_bytes(eight: u64) -> u64 {
-    let quote = eight ^ (ONES * b'"' as u64);
-    let escape = eight ^ (ONES * b'\\' as u64);
-    let hits = (quote.wrapping_sub(ONES) & !quote)
-        | (escape.wrapping_sub(ONES) & !escape)
-        | (eight.wrapping_sub(ONES * 0x20) & !eight);
-    hits & HIGHS
-}
-
-/// The text of a checked string, up to the cap and without control characters. What is cut off in
-/// the middle of a character, or is no UTF-8, ends it.
-pub(crate) fn unescaped(raw: &[u8]) -> String {
-    let (mut name, mut rest) = (String::new(), raw);
-    while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
-        if char == '\\' {
-            char = escaped(&mut rest);
-        }
-        if name.len() + char.len_utf8() > MAX_NAME_BYTES {
-            break;
-        }
-        if char >= ' ' {
-            name.push(char);
-        }
-    }
-    name
-}
-
-/// Takes what stands behind a backslash; a control character where that is one, or half of a
-/// surrogate pair: nothing in a name needs either.
-fn escaped(rest: &mut &[u8]) -> char {
-    let Some((&kind, mut more)) = rest.split_first() else {
-        return '\0';
-    };
-    let mut char = '\0';
-    if kind == b'u' {
-        let (digits, behind) = more.split_at(more.len().min(4));
-        let digit = |hex: &u8| (*hex as char).to_digit(16).unwrap_or(0);
-        let code = digits.iter().fold(0, |code, hex| code << 4 | digit(hex));
-        (char, more) = (char::from_u32(code).unwrap_or_default(), behind);
-    } else if matches!(kind, b'"' | b'\\' | b'/') {
-        char = kind.into();
-    }
-    *rest = more;
-    char
-}
-
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const HIGHS: u64 = ONES << 7;
-const MAX_COUNT: f64 = (1u64 << 53) as f64;
-/// Room for one more digit in 64 bits.
-const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
-/// Beyond every double, with all the digits that an event has room for.
-const MAX_EXPONENT: u32 = 700;
-/// Powers of ten up to this one are doubles.
-const EXACT_DECIMALS: u32 = 22;
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,9 @@
 
 use std::mem;
 
+use super::facts::Facts;
 use super::packed::{Rows, TIMINGS, op};
-use super::{Facts, Usage};
+use super::usage::Usage;
 use crate::figures::{ABSENT, Name, or};
 use crate::json::{Json, Word, whole};
 use crate::layout::Free;

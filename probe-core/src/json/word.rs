@@ -1,0 +1,44 @@
+//! Keys and tags come in, numbers made of their bytes go out.
+//!
+//! They are compared by these: code that compares bytes with each of the words that the dialects know takes
+//! the page kilobytes to load.
+
+/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^24; then a
+/// field that no dialect knows is read as one that it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Word(u32);
+
+impl Word {
+    pub(crate) const fn of(text: &[u8]) -> Self {
+        let (mut hash, mut rest) = (0, text);
+        while let Some((eight, more)) = rest.split_first_chunk() {
+            hash = Self::mix(hash, u64::from_le_bytes(*eight));
+            rest = more;
+        }
+        let mut last = 0;
+        let mut at = 0;
+        while at < rest.len() {
+            last |= (rest[at] as u64) << (8 * at);
+            at += 1;
+        }
+        Self::end(hash, last, rest.len())
+    }
+
+    pub(crate) const fn from_bytes([a, b, c]: [u8; 3]) -> Self {
+        Self(u32::from_le_bytes([a, b, c, 0]))
+    }
+
+    pub(crate) const fn to_bytes(self) -> [u8; 3] {
+        let [a, b, c, _] = self.0.to_le_bytes();
+        [a, b, c]
+    }
+
+    /// Takes in the last bytes, of which there are at most seven.
+    pub(super) const fn end(hash: u64, last: u64, len: usize) -> Self {
+        Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)
+    }
+
+    pub(super) const fn mix(hash: u64, eight: u64) -> u64 {
+        (hash.rotate_left(23) ^ eight).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
