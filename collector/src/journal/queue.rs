@@ -1,6 +1,9 @@
 //! Who writes when: batches come in from the workers, one of them or the thread writes, and what was
 //! written goes on in the same order. When counting falls behind, writing waits for it; when more waits
 //! than may, it is refused.
+//!
+//! Whoever brings the first batch of a group leads it: nobody takes the group until its leader has let all
+//! others go first that have something to bring.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +33,8 @@ struct State {
     /// Somebody owns the end of the journal.
     writing: bool,
     waiting: Vec<Frame>,
+    /// Whoever leads what is in `waiting` lets others go first.
+    led: bool,
     /// Who brought what is in `waiting`.
     waiters: Arc<Waiters>,
     written: Vec<Written>,
@@ -44,9 +49,8 @@ struct State {
 
 /// What becomes of a batch that was brought.
 pub(super) enum Entered {
-    /// Whoever brought it writes it, and then calls [`Queue::wrote_one`].
-    Writes(Frame),
-    /// Somebody else does.
+    /// It is the first of a group.
+    Leads(Answer),
     Waits(Answer),
     Refused(Reason),
 }
@@ -71,47 +75,60 @@ impl Queue {
         }
     }
 
-    pub(super) fn enter(&self, frame: Frame, may_write: bool) -> Entered {
+    /// Takes a batch in. Who leads calls [`lead`](Self::lead) or [`stop_leading`](Self::stop_leading).
+    pub(super) fn enter(&self, frame: Frame) -> Entered {
         let held_bytes = frame.held_bytes();
         let mut state = self.state();
         if state.stuck || state.closed {
             return Entered::Refused(Reason::StorageUnavailable);
         }
-        if may_write && state.waiting.is_empty() && self.may_be_written(&state) {
-            state.writing = true;
-            state.uncounted_bytes += held_bytes;
-            return Entered::Writes(frame);
-        }
         if state.waiting_bytes + held_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
             return Entered::Refused(Reason::Overloaded);
         }
         let answer = state.waiters.join();
+        let is_first = state.waiting.is_empty();
         state.waiting.push(frame);
         state.waiting_bytes += held_bytes;
-        let wakes = state.waiting.len() == 1 && self.may_be_written(&state);
+        state.led |= is_first;
+        if is_first { Entered::Leads(answer) } else { Entered::Waits(answer) }
+    }
+
+    /// The group that the caller leads, to be written by it. `None` when somebody writes or counting is
+    /// behind: then it is left to others.
+    pub(super) fn lead(&self) -> Option<Group> {
+        let mut state = self.state();
+        if state.waiting.is_empty() || !self.may_be_written(&state) {
+            self.leave_to_others(state);
+            return None;
+        }
+        Some(state.take_group())
+    }
+
+    /// Leaves the group that the caller leads to the thread, or to who is writing.
+    pub(super) fn stop_leading(&self) {
+        self.leave_to_others(self.state());
+    }
+
+    fn leave_to_others(&self, mut state: MutexGuard<'_, State>) {
+        state.led = false;
+        let wakes = self.has_group(&state);
         drop(state);
         if wakes {
             self.to_write.notify_one();
         }
-        Entered::Waits(answer)
     }
 
     /// Everything that waits, as soon as something does and may be written. `None` when nothing will come
     /// any more.
     pub(super) fn group(&self) -> Option<Group> {
         let mut state = self.state();
-        while state.waiting.is_empty() || !self.may_be_written(&state) {
+        while !self.has_group(&state) {
             if state.closed && state.waiting.is_empty() {
                 return None;
             }
             state = self.to_write.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Some(state.take_group())
-    }
-
-    /// The batch stands at `position`, or nowhere. Gives back what waits, if the same writer `goes_on`.
-    pub(super) fn wrote_one(&self, frame: Frame, position: Option<u64>, goes_on: bool) -> Option<Group> {
-        self.put_down([frame], position, goes_on)
     }
 
     /// The group stands from `position` on, or nowhere. Gives back what waits, if the same writer
@@ -141,7 +158,7 @@ impl Queue {
             }
         }
         state.writing = false;
-        if !goes_on || state.waiting.is_empty() || !self.may_be_written(&state) {
+        if !goes_on || !self.has_group(&state) {
             self.hand_on(state, was_empty);
             return None;
         }
@@ -156,7 +173,7 @@ impl Queue {
     /// Nobody writes any more; who waits for that is woken, and who counts if nothing was written before.
     fn hand_on(&self, mut state: MutexGuard<'_, State>, was_empty: bool) {
         state.writing = false;
-        let write = !state.waiting.is_empty() || state.closed;
+        let write = self.has_group(&state) || state.closed;
         drop(state);
         if write {
             self.to_write.notify_one();
@@ -200,11 +217,16 @@ impl Queue {
         let mut state = self.state();
         state.uncounted_bytes -= held_bytes;
         state.stuck = stuck;
-        let wakes = !state.waiting.is_empty() && self.may_be_written(&state);
+        let wakes = self.has_group(&state);
         drop(state);
         if wakes {
             self.to_write.notify_one();
         }
+    }
+
+    /// Something waits and may be written, and its leader leaves it to others, or may never come back to it.
+    const fn has_group(&self, state: &State) -> bool {
+        !state.waiting.is_empty() && (!state.led || state.closed) && self.may_be_written(state)
     }
 
     /// Nobody writes just now, and counting keeps up.
@@ -267,7 +289,48 @@ impl State {
     /// Everything that waits is being written now.
     fn take_group(&mut self) -> Group {
         self.writing = true;
+        self.led = false;
         self.uncounted_bytes += mem::take(&mut self.waiting_bytes);
         Group { frames: mem::take(&mut self.waiting), waiters: mem::take(&mut self.waiters) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        Queue::new(&Ingest::default())
+    }
+
+    fn enter(queue: &Queue) -> Entered {
+        let nothing: [(); 0] = [];
+        queue.enter(Frame::pack(0, &nothing, |(), _| {}))
+    }
+
+    #[test]
+    fn the_first_of_a_group_leads_it_and_takes_what_others_brought() {
+        let queue = queue();
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        assert!(matches!(enter(&queue), Entered::Waits(_)));
+        let group = queue.lead().expect("nobody writes");
+        assert_eq!(group.frames.len(), 2);
+        assert!(matches!(enter(&queue), Entered::Leads(_)), "the next group has a leader of its own");
+        assert!(queue.wrote(group, Some(0), true).is_none(), "who has yet to let others go first");
+        queue.stop_leading();
+        assert_eq!(queue.group().map(|group| group.frames.len()), Some(1));
+    }
+
+    #[test]
+    fn whoever_writes_goes_on_with_a_group_that_could_not_be_written_meanwhile() {
+        let queue = queue();
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        let group = queue.lead().expect("nobody writes");
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        assert!(queue.lead().is_none(), "somebody writes");
+        let next = queue.wrote(group, Some(0), true).expect("it is nobody's");
+        assert_eq!(next.frames.len(), 1);
+        assert!(queue.wrote(next, Some(0), true).is_none());
+        assert_eq!(queue.take(Instant::now()).written.len(), 2);
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -178,6 +179,26 @@ fn a_file_that_is_gone_costs_what_it_held() {
     let (numbers, found) = fixture.replayed(0);
     assert_eq!((numbers.first(), numbers.last(), found.end), (Some(&0), Some(&23), fixture.ends[24]));
     assert_eq!(numbers.len(), 24 - 8);
+}
+
+#[tokio::test]
+async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
+    for sync in [Sync::Normal, Sync::Full] {
+        let folder = TempDir::new().unwrap();
+        let segments = Arc::new(Segments::open(folder.path()).unwrap());
+        let config =
+            Config { journal: crate::config::Journal { sync, ..Default::default() }, ..Config::default() };
+        let opened =
+            Journal::open(&segments, &config, Arc::default(), Arc::default(), 0, |_| Ok::<_, io::Error>(()));
+        let journal = Arc::new(opened.unwrap().0);
+        let thread = journal.start().unwrap();
+        let batch = Batch { received_ms: 0, country: None, reports: Vec::new() };
+        drop(journal.keep(&batch));
+        journal.keep(&batch).unwrap().await.unwrap();
+        journal.close();
+        thread.join().unwrap();
+        assert_eq!(journal.queue().take(Instant::now()).written.len(), 2, "{sync:?}");
+    }
 }
 
 proptest! {
