@@ -105,6 +105,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // An answer to a beacon is one piece, which the system takes sooner than a list of one.
+        if let [piece] = bytes {
+            return self.poll_write(cx, piece);
+        }
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write_vectored(cx, bytes);
         this.wait(written, cx)

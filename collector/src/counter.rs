@@ -133,6 +133,8 @@ impl Counter {
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
                 self.release(mem::take(&mut counted_bytes));
+                // Where there are no more processors than busy threads, whoever answers goes first.
+                thread::yield_now();
             }
         }
         self.release(counted_bytes);
@@ -207,7 +209,7 @@ impl Default for Pace {
 }
 
 fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
-    rollup.counts.accepted_beacons(1, kept.reports.len() as u64);
+    rollup.counts.accepted_beacon(kept.reports.len() as u64);
     for report in kept.reports {
         rollup.apply(&report, kept.received_ms, store)?;
     }
@@ -220,8 +222,9 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// So many times as long as a flush took, nothing is flushed after it.
 const REST: u32 = 8;
 
-/// What is remembered of a stream stays in memory until it is stored.
-const FLUSH_REVISIONS: u64 = 25_000;
+/// What is remembered of a stream stays in memory until it is stored, and while it is being stored a worker
+/// may have to wait for its processor: a few milliseconds with so many.
+const FLUSH_REVISIONS: u64 = 10_000;
 
 /// However long flushing takes: a restart must not take long to count what was not stored.
 const FLUSH_REVISIONS_AT_ONCE: u64 = 100_000;
@@ -229,7 +232,7 @@ const FLUSH_REVISIONS_AT_ONCE: u64 = 100_000;
 /// What cannot be stored is held in memory: there is room for so much.
 const MOST_UNSTORED: u64 = 150_000;
 
-const PIECE_BYTES: usize = 256 * 1024;
+const PIECE_BYTES: usize = 64 * 1024;
 
 const GATHER: Duration = Duration::from_millis(5);
 

@@ -127,18 +127,27 @@ pub(crate) struct Counts {
     stored: BTreeMap<CountKey, u64>,
     /// Counted since `all` was last brought up to date: what every single report counts in.
     handled: [u64; Handled::ALL.len()],
+    /// The same of what every batch counts in.
+    accepted: Accepted,
+}
+
+/// Batches that the journal holds, and their reports.
+#[derive(Default)]
+struct Accepted {
+    batches: u64,
+    reports: u64,
 }
 
 impl Counts {
     /// The counts that the store has.
     pub(crate) fn new(stored: BTreeMap<CountKey, u64>) -> Self {
-        Self { all: stored.clone(), stored, handled: Default::default() }
+        Self { all: stored.clone(), stored, ..Self::default() }
     }
 
-    /// Batches that the journal holds, and how many reports they have together.
-    pub(crate) fn accepted_beacons(&mut self, count: u64, reports: u64) {
-        self.add(Kind::Beacon, "", ACCEPTED, count);
-        self.add(Kind::Received, "", REPORTS, reports);
+    /// A batch that the journal holds, with so many reports.
+    pub(crate) const fn accepted_beacon(&mut self, reports: u64) {
+        self.accepted.batches += 1;
+        self.accepted.reports += reports;
     }
 
     /// Takes over what the front door has counted since the last call.
@@ -167,6 +176,7 @@ impl Counts {
 
     /// What was under way when the last process ended was never answered: it was not received.
     pub(crate) fn close_books(&mut self) {
+        self.bring_up_to_date();
         let decided = self.iter(Kind::Beacon).map(|(_, count)| count).sum();
         let key = CountKey { kind: Kind::Received, site: String::new(), word: BEACONS.to_owned() };
         self.all.insert(key, decided);
@@ -238,16 +248,23 @@ impl Counts {
 
     /// Counts that the store has otherwise or not at all.
     pub(crate) fn unstored(&mut self) -> Vec<(&CountKey, u64)> {
-        for handled in Handled::ALL {
-            let count = std::mem::take(&mut self.handled[handled as usize]);
-            self.add(Kind::Report, "", handled.as_str(), count);
-        }
+        self.bring_up_to_date();
         let changed = |(key, count): &(&CountKey, &u64)| self.stored.get(key) != Some(*count);
         self.all.iter().filter(changed).map(|(key, count)| (key, *count)).collect()
     }
 
     pub(crate) fn mark_stored(&mut self) {
         self.stored.clone_from(&self.all);
+    }
+
+    fn bring_up_to_date(&mut self) {
+        for handled in Handled::ALL {
+            let count = std::mem::take(&mut self.handled[handled as usize]);
+            self.add(Kind::Report, "", handled.as_str(), count);
+        }
+        let Accepted { batches, reports } = std::mem::take(&mut self.accepted);
+        self.add(Kind::Beacon, "", ACCEPTED, batches);
+        self.add(Kind::Received, "", REPORTS, reports);
     }
 
     fn add(&mut self, kind: Kind, site: &str, word: &str, count: u64) {

@@ -270,7 +270,7 @@ impl Rollup {
         report: &StreamReport,
         earlier: &impl Earlier,
     ) -> Result<Counted, StoreError> {
-        let good = self.targets_of(report).met_by(report);
+        let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         self.window(at, earlier)?.add(report, good);
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
@@ -302,21 +302,21 @@ impl Rollup {
         &mut self.totals[at]
     }
 
-    fn targets_of(&mut self, report: &StreamReport) -> &Targets {
+    fn meets_targets(&mut self, report: &StreamReport) -> bool {
         let site = report.site.as_deref().unwrap_or_default();
         let use_case = report.use_case.as_deref().unwrap_or_default();
-        if !self.targets.contains_key(site) {
-            self.targets.insert(site.to_owned(), HashMap::new());
+        if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
+            return targets.met_by(report);
         }
-        let known = self.targets.get_mut(site).expect("it is there by now");
-        if !known.contains_key(use_case) {
-            // Pages choose use cases: a map of all that ever came must not grow.
-            if known.len() >= MOST_TARGETS {
-                known.clear();
-            }
-            known.insert(use_case.to_owned(), self.config.targets(Some(site), use_case));
+        let targets = self.config.targets(Some(site), use_case);
+        let good = targets.met_by(report);
+        let known = self.targets.entry(site.to_owned()).or_default();
+        // Pages choose use cases: a map of all that ever came must not grow.
+        if known.len() >= MOST_TARGETS {
+            known.clear();
         }
-        &known[use_case]
+        known.insert(use_case.to_owned(), targets);
+        good
     }
 
     fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {

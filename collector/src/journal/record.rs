@@ -13,6 +13,7 @@
 //! short as a number of tenths. A group such as `page` is its fields, then a zero. Words stand for outcomes
 //! and defects, as elsewhere on disk: one more in their middle moves none.
 
+use std::array;
 use std::borrow::Cow;
 
 use beacon::{
@@ -70,8 +71,8 @@ fn read_layout(country: Option<Country>, from: &[u8]) -> Option<Record> {
 }
 
 fn hexadecimal(id: StreamId) -> String {
-    let digit = |at: u32| char::from(b"0123456789abcdef"[(id >> (4 * at)) as usize & 15]);
-    (0..32).rev().map(digit).collect()
+    let digits: [u8; 32] = array::from_fn(|at| b"0123456789abcdef"[(id >> (4 * (31 - at))) as usize & 15]);
+    str::from_utf8(&digits).expect("digits are ASCII").to_owned()
 }
 
 /// A value that is written with a number before it.
