@@ -8,8 +8,11 @@ export interface StreamReport {
   /** The stream had not ended. */
   open?: true;
   use_case?: string;
-  /** `"chunks"`: the page forbids WebAssembly, so only chunks and their times are known. */
-  observed?: "chunks";
+  /**
+   * `"chunks"`: the page forbids WebAssembly, so only chunks and their times are known. `"arrival"`: the body
+   * was cloned or teed, and times are those of whichever branch was read first, perhaps ahead of the app.
+   */
+  observed?: "chunks" | "arrival";
   /** Wire format, recognised from content. */
   dialect?: string;
   provider?: string;

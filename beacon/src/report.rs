@@ -172,6 +172,9 @@ pub enum Observed {
     Events,
     /// Only chunks and their times: the page forbids WebAssembly.
     Chunks,
+    /// As [`Self::Events`], but the body was cloned or teed: times are those of whichever branch was read
+    /// first, perhaps by another script, ahead of the app.
+    Arrival,
 }
 
 impl Observed {

@@ -134,6 +134,8 @@ export function createTap(sink) {
     function watchBody(body, at = 0) {
       let cancelled;
 
+      stream.bodies = -~stream.bodies;
+
       // The promise is kept when nobody can read the source any more: of two branches, the one that
       // is cancelled first waits for the other.
       const watchCancel = (target, name) =>

@@ -317,6 +317,18 @@ for (const [way, stop] of Object.entries(STOPS))
     assert.equal(seen.told.at(-1), CANCELLED);
   });
 
+test("a body that has branches is known as one", async () => {
+  const branching = { clone: (response) => response.clone().text(), tee: ({ body }) => body.tee(), neither: () => {} };
+  for (const [way, branch] of Object.entries(branching)) {
+    const { fetch, seen } = watched();
+    const response = await fetch("/sse", ASK);
+    branch(response);
+    if (!response.body.locked) await response.text();
+    const [{ bodies }] = seen.streams;
+    assert.equal(bodies > 1, way != "neither", way);
+  }
+});
+
 test("one cancelled branch of two ends nothing", async () => {
   const { fetch, seen } = watched();
   const [one, two] = (await fetch("/sse", ASK)).body.tee();

@@ -1,7 +1,7 @@
 //! Bodies that are read where the probe cannot see it: said to be unobserved, and nothing made up.
 
 use anyhow::{Result, ensure};
-use beacon::{Outcome, StreamReport};
+use beacon::{Observed, Outcome, StreamReport};
 use tests::{Engine, eventually};
 
 use crate::{Stage, in_every_engine};
@@ -30,6 +30,45 @@ async fn gone_elsewhere(engine: Engine) -> Result<()> {
     }
     stage.browser.close().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_of_a_body_that_another_script_reads_ahead_are_told_as_those_of_its_arrival() -> Result<()> {
+    in_every_engine(read_ahead).await
+}
+
+async fn read_ahead(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    let read_ms = stage.browser.run(READ_LATE, vec![]).await?;
+    let ids = stage.ended_ids(1).await?;
+    let report = stage.collector.final_report(&ids[0]).await?;
+    let entry = stage.demo.ended(0).await?;
+    ensure!(report.outcome == Outcome::Complete && report.bytes == entry.bytes(), "{report:#?}");
+    ensure!(
+        report.observed == Observed::Arrival && report.ttft_ms < read_ms.as_f64(),
+        "{read_ms}: {report:#?}"
+    );
+    stage.browser.close().await
+}
+
+/// Another script reads a copy to its end before the app begins; gives back when that is.
+const READ_LATE: &str = "
+    const { fetch } = window;
+    window.fetch = async (...call) => {
+        const response = await fetch(...call);
+        const reader = response.clone().body.getReader();
+        window.copy = (async () => { while (!(await reader.read()).done); })();
+        return response;
+    };
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    const start = performance.now();
+    const response = await window.fetch('/llm/normal;first=20;gap=5;deltas=8/v1/chat/completions', { method: 'POST', headers, body });
+    await window.copy;
+    const reading = performance.now() - start;
+    const reader = response.body.getReader();
+    while (!(await reader.read()).done);
+    return reading;";
 
 /// Reads answers by a new `Response`, by a cache, and by a transferred body, in a frame that then goes: a
 /// page that is left may come back.

@@ -223,7 +223,7 @@ export interface StreamReport {
   open?: boolean;
   site?: string | null;
   use_case?: string | null;
-  observed?: "events" | "chunks";
+  observed?: "events" | "chunks" | "arrival";
   dialect?: string | null;
   provider?: string | null;
   model?: string | null;

@@ -37,7 +37,7 @@ function what(report: StreamReport): FieldGroup {
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },
       { name: "answer id", text: report.response_id ?? null },
-      { name: "seen", text: report.observed === "chunks" ? "chunks only" : "events" },
+      { name: "seen", text: SEEN[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
       ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of pages` }] : []),
     ],
@@ -132,3 +132,6 @@ function counted(name: string, value: Maybe): Field {
 function timed(name: string, value: Maybe): Field {
   return { name, text: isKnown(value) ? exactDuration(value) : null };
 }
+
+/** How much of a stream the probe could see. */
+const SEEN = { events: "events", chunks: "chunks only", arrival: "events, as they arrived" };

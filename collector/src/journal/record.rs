@@ -188,8 +188,8 @@ by_way_of! {
     Cow<'static, str>: Text, |value, into| put_text(value, into), |Text(text)| Some(Self::Owned(text));
     Outcome: Text, |value, into| put_text(value.as_str(), into),
         |Text(word)| Self::ALL.into_iter().find(|known| known.as_str() == word);
-    Observed: u64, |value, into| put(u64::from(!value.is_events()), into),
-        |value| Some(if value == 0 { Self::Events } else { Self::Chunks });
+    Observed: u64, |value, into| put(*value as u64, into),
+        |value| [Self::Events, Self::Chunks, Self::Arrival].get(value as usize).copied();
     ServerStart: Text, |value, into| put_text(value.as_str(), into),
         |Text(word)| [Self::Arrival, Self::Scheduled, Self::Prefill].into_iter()
             .find(|known| known.as_str() == word);
@@ -372,7 +372,8 @@ mod tests {
 
     #[test]
     fn a_report_with_every_field_and_one_with_none_come_back() {
-        for report in [full(), StreamReport::new("0".repeat(32))] {
+        let cloned = StreamReport { observed: Observed::Arrival, ..full() };
+        for report in [full(), cloned, StreamReport::new("0".repeat(32))] {
             check(&written(&report), None, report);
         }
     }

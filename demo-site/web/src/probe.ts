@@ -7,7 +7,7 @@ export interface Report {
   response_id?: string;
   dialect?: string;
   outcome: string;
-  observed?: "chunks";
+  observed?: "chunks" | "arrival";
   status?: number;
   headers_ms?: number;
   first_byte_ms?: number;
