@@ -173,15 +173,14 @@ const IMPORTS_FROM: &str = "g";
 /// The export that it calls first.
 const START: &str = "__wbindgen_start";
 
-/// What wasm-bindgen asks of the page to describe a value that is no string: the probe reads nothing
-/// else by serde-wasm-bindgen, which inlines the making of its messages.
-const IMPORTS_FOR_MESSAGES: [&str; 2] = ["__wbg___wbindgen_boolean_get_", "__wbg_Error_"];
+/// What serde-wasm-bindgen asks of the page to make an error: nothing that the probe writes by it can fail.
+const IMPORTS_FOR_MESSAGES: [&str; 1] = ["__wbg_Error_"];
 
 /// The futures of js-sys, which its closures keep in the module's table: the probe has none.
 const TASKS: [&str; 1] = ["js_sys::futures::"];
 
 /// Functions with one of these in their names only make the text of panics and errors.
-const MESSAGES: [&str; 9] = [
+const MESSAGES: [&str; 8] = [
     "::fmt::",
     "::panicking::",
     "::expect_failed",
@@ -189,6 +188,5 @@ const MESSAGES: [&str; 9] = [
     "slice_index_fail",
     "slice_error_fail",
     "len_mismatch_fail",
-    "::invalid_type_",
     "wasm_bindgen::throw_str",
 ];
