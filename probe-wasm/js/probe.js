@@ -184,8 +184,6 @@ function createProbe(options) {
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
   function enrich(stream, json, goes) {
     let report = { ...JSON.parse(json), sample_rate: sampleRate && +sampleRate };
-    // Of a body with branches, another script may have read one ahead of the app.
-    if (stream.bodies > 1) report.observed ||= "arrival";
     for (const { add } of extensions) add?.(report, stream);
     if (goes) last = report = attempt(() => beforeSend(report));
     return report ? JSON.stringify(report) : "";

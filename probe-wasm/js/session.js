@@ -51,11 +51,11 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
     if (!streams.has(stream)) return;
     switch (moment) {
       case HEADERS:
+        // It lies there unread, until the app asks for it.
         stream.answered = time;
         return watcher.headers(key, time, value.status, value.headers.get("content-type") ?? "");
       case READ:
-        // Until the chunk is there; then it is that one's time.
-        stream.read = true;
+        stream.answered = undefined;
         return;
       case CHUNK:
         stream.read = time;
@@ -94,13 +94,15 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
     const news = stream.seen & ~before;
     if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
     // What follows an end marker follows soon.
-    stream.due = time + DELAY_MS + (news & END_MARKER && LINGER_MS);
+    stream.due = time + (news & END_MARKER ? LINGER_MS + DELAY_MS : DELAY_MS);
     if (news & FIRST_TOKEN) onFirst(report(stream));
   }
 
   /** The stream's JSON as it is now, each a later revision than the one before. */
-  function report({ key, facts, shown }) {
+  function report({ key, facts, shown, bodies }) {
     facts.page.visibility = VISIBILITY[shown];
+    // Of a body with branches, another script may have read one ahead of the app.
+    if (bodies > 1) facts.observed = "arrival";
     const json = JSON.stringify({ ...facts, ...watcher.report(key) });
     facts.rev++;
     return json;
@@ -145,14 +147,14 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
    */
   function hurry(time, how) {
     for (const stream of streams)
-      if (how) end(stream, time, stream.answered && !stream.read ? ends.UNSEEN : how);
+      if (how) end(stream, time, stream.answered ? ends.UNSEEN : how);
       else stream.due = time;
     outbox.hurry(time);
   }
 
   /** What the collector is to get of an open stream: nothing while an answer lies there unread. */
   function standing(stream) {
-    return stream.answered && !stream.read ? "" : enrich(stream, report(stream), true);
+    return stream.answered ? "" : enrich(stream, report(stream), true);
   }
 
   /** When something is due to be sent; `Infinity`: not before something happens. */
@@ -167,7 +169,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
   function body(now, blindly) {
     for (const stream of streams)
       // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
-      if (!stream.read && now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);
+      if (now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);
       // Some clients stop at the end marker: they neither read on nor cancel.
       else if (stream.seen & END_MARKER && now - stream.read >= LINGER_MS) end(stream, stream.read, ends.CANCELLED);
     if (!blindly && next() > now) return;
