@@ -88,8 +88,8 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
             [days],
         )?;
         store.execute(
-            "INSERT OR REPLACE INTO spans SELECT length, start - 1440 * ?1, changes, summed, frozen
-             FROM spans_of_day",
+            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen)
+             SELECT length, start - 1440 * ?1, changes, summed, frozen FROM spans_of_day",
             [days],
         )?;
     }
