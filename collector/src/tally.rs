@@ -4,7 +4,7 @@
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{self, StoredHistogram, UnreadableBlob};
+use crate::codec::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
 
 /// A distribution that a tally keeps. The number is its name in stored bytes: never reuse one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -190,25 +190,40 @@ impl Tally {
     /// Bytes for the store.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
-        codec::encode(&Stored {
-            outcomes: self.outcomes().map(|(outcome, count)| (outcome.as_str().to_owned(), count)).collect(),
-            defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
-            sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
-            whole: self.whole,
-            good: self.good,
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            histograms: histograms
-                .filter(|(_, histogram)| !histogram.is_empty())
-                .map(|(metric, histogram)| (metric, StoredHistogram::from(histogram)))
-                .collect(),
-        })
+        codec::encode(
+            LAYOUT,
+            &Stored {
+                outcomes: self
+                    .outcomes()
+                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
+                    .collect(),
+                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+                sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
+                whole: self.whole,
+                good: self.good,
+                input_tokens: self.input_tokens,
+                output_tokens: self.output_tokens,
+                histograms: histograms
+                    .filter(|(_, histogram)| !histogram.is_empty())
+                    .map(|(metric, histogram)| (metric, StoredHistogram::from(histogram)))
+                    .collect(),
+            },
+        )
     }
 
     /// The tally that [`encode`](Self::encode) made these bytes from.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
-        let stored: Stored = codec::decode(bytes)?;
-        let histogram = |(metric, stored): (u8, StoredHistogram)| {
+        match bytes.first() {
+            Some(&STEPPED) => Self::restore(codec::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?),
+            _ => Self::restore(codec::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?),
+        }
+    }
+
+    fn restore<H>(stored: Stored<H>) -> Result<Self, UnreadableBlob>
+    where
+        Histogram: TryFrom<H, Error = UnreadableBlob>,
+    {
+        let histogram = |(metric, stored): (u8, H)| {
             let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric);
             Ok((metric.ok_or(UnreadableBlob)?, stored.try_into()?))
         };
@@ -292,9 +307,14 @@ pub(crate) struct Parts {
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
-/// Layout 1 of the stored bytes. Words instead of positions: an outcome added in the middle moves none.
+/// Number of the layout that is written.
+const LAYOUT: u8 = 2;
+/// Number of the one that 0.1.0 wrote.
+const STEPPED: u8 = 1;
+
+/// Words instead of positions: an outcome added in the middle moves none.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<H> {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     sources: Vec<(String, u64)>,
@@ -302,7 +322,7 @@ struct Stored {
     good: u64,
     input_tokens: u64,
     output_tokens: u64,
-    histograms: Vec<(u8, StoredHistogram)>,
+    histograms: Vec<(u8, H)>,
 }
 
 #[cfg(test)]

@@ -202,16 +202,22 @@ impl Total {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        codec::encode(&Stored {
-            outcomes: self.outcomes().map(|(outcome, count)| (outcome.as_str().to_owned(), count)).collect(),
-            defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
-            output_tokens: self.output_tokens,
-            histograms: self.histograms.to_vec(),
-        })
+        codec::encode(
+            LAYOUT,
+            &Stored {
+                outcomes: self
+                    .outcomes()
+                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
+                    .collect(),
+                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+                output_tokens: self.output_tokens,
+                histograms: self.histograms.to_vec(),
+            },
+        )
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
-        let stored: Stored = codec::decode(bytes)?;
+        let stored: Stored = codec::decode(LAYOUT, bytes)?;
         let mut total = Self { output_tokens: stored.output_tokens, ..Self::default() };
         codec::place(&stored.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut total.outcomes)?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
@@ -232,7 +238,8 @@ impl Total {
     }
 }
 
-/// Layout 1 of the stored bytes.
+const LAYOUT: u8 = 1;
+
 #[derive(Serialize, Deserialize)]
 struct Stored {
     outcomes: Vec<(String, u64)>,

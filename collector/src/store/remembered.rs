@@ -13,15 +13,18 @@ use crate::streams::{Counted, Place, Stream};
 
 /// The bytes of some revisions.
 pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
-    codec::encode(&Blob {
-        outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
-        revisions: revisions.iter().map(|(place, stream)| Revision::of(*place, stream)).collect(),
-    })
+    codec::encode(
+        LAYOUT,
+        &Blob {
+            outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
+            revisions: revisions.iter().map(|(place, stream)| Revision::of(*place, stream)).collect(),
+        },
+    )
 }
 
 /// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result<(), UnreadableBlob> {
-    let Blob { outcomes, revisions } = codec::decode(bytes)?;
+    let Blob { outcomes, revisions } = codec::decode(LAYOUT, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
     for revision in revisions {
@@ -30,6 +33,8 @@ pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result
     }
     Ok(())
 }
+
+const LAYOUT: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Blob {

@@ -186,7 +186,7 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     let folder = TempDir::new().unwrap();
     let mut command = Command::new("sh");
     let serve = format!(
-        "trap '' XFSZ; ulimit -S -f 1000; exec {} serve --listen 127.0.0.1:0 --data {}",
+        "trap '' XFSZ; ulimit -S -f 4000; exec {} serve --listen 127.0.0.1:0 --data {}",
         env!("CARGO_BIN_EXE_llm-rum"),
         folder.path().display()
     );
