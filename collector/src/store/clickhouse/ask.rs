@@ -73,9 +73,11 @@ impl Tables {
         }
         let pieces: Vec<_> =
             pieces.iter().map(|(collector, piece)| of_piece(collector, piece, kept)).collect();
+        // All of it is about columns of the key, which versions of a row share: it may come before the last of
+        // them is chosen, and then only rows that are asked for are read as a whole.
         let _infallible = write!(
             query,
-            " FROM {} FINAL WHERE ({}){} GROUP BY at, value ORDER BY at, value",
+            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, value ORDER BY at, value",
             self.client.table("windows"),
             pieces.join(" OR "),
             in_filter(asked.filter)

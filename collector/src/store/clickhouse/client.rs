@@ -122,10 +122,13 @@ pub(super) fn quote(text: &str) -> String {
 
 /// The status says whether all went well only when the answer is held back until it is whole. Numbers are
 /// to come as numbers. A partition holds all that is said of a window, so that none has to look at another.
-const SETTINGS: [(&str, &str); 3] = [
+/// Newer servers collect inserts of many clients unless told otherwise, and then a profile may let them confirm
+/// what is not written yet.
+const SETTINGS: [(&str, &str); 4] = [
     ("wait_end_of_query", "1"),
     ("output_format_json_quote_64bit_integers", "0"),
     ("do_not_merge_across_partitions_select_final", "1"),
+    ("async_insert", "0"),
 ];
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);

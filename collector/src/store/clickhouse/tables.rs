@@ -42,7 +42,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
                 version UInt64, written DateTime DEFAULT now(), {tally})
-            ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(toDateTime(start * 60))
+            ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
             ORDER BY ({KEY})
             {expiry} COMMENT 'llm-rum layout {LAYOUT}'",
             client.table("windows")
@@ -87,6 +87,10 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
     ]
 }
+
+/// What is short goes with its day, and no merge for it touches what stays for long.
+const PARTITION: &str =
+    "if(length < 60, toYYYYMMDD(toDateTime(start * 60, 'UTC')), toYYYYMM(toDateTime(start * 60, 'UTC')))";
 
 /// What tells two windows apart.
 const KEY: &str = "length, kept, site, start, use_case, provider, model, collector, country";
