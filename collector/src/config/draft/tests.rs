@@ -1,0 +1,124 @@
+//! What is said of files with and without mistakes.
+
+use super::*;
+
+fn said(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    match Draft::parse(text, environment.iter().map(owned)).finish() {
+        Ok(_) => Vec::new(),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+#[test]
+fn no_configuration_is_a_good_one() {
+    assert_eq!(said("", &[]), [""; 0]);
+    assert_eq!(said("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
+}
+
+#[test]
+fn a_mistake_has_its_line_and_its_remedy() {
+    let site = |rest: &str| format!("[[sites]]\nname = 'a'\n{rest}\norigins = ['loopback']");
+    for (text, expected) in [
+        ("listen = '0.0.0.0:1'".to_owned(), "configuration:1: `listen` is not a loopback address"),
+        ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
+        ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
+        (
+            "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
+            "configuration:2: `read_tokens` has a token",
+        ),
+        ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` does not exist: write `listen`"),
+        ("colour = 1".to_owned(), "configuration:1: `colour` does not exist: remove it; there is `listen`"),
+        (
+            "[journal]\nsync = 'always'".to_owned(),
+            "configuration:2: `journal.sync` cannot be: unknown variant `always`: write `full` or `normal`",
+        ),
+        ("[limits]\n\nmodels = 0".to_owned(), "configuration:3: `limits.models` is 0: write a whole number"),
+        (
+            "[limits]\nmodels = 'many'".to_owned(),
+            "configuration:2: `limits.models` cannot be: invalid type: string \"many\": write a whole number",
+        ),
+        ("settle_after_seconds = 1800".to_owned(), "configuration:1: `settle_after_seconds` is not below"),
+        ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
+        (site("keys = ['k', 'k']"), "configuration:3: `sites[0].keys` has the key `k`, which stands twice"),
+        (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is no word"),
+        (site("keys = []"), "configuration:3: `sites[0].keys` is empty"),
+        (site(""), "configuration:1: `sites[0]` has no `keys`: add it"),
+        (
+            site("keys = ['k']\nrate = { per_second = 0 }"),
+            "configuration:4: `sites[0].rate` has a `per_second`",
+        ),
+        (
+            "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = [\n'loopback',\n'app.example']".to_owned(),
+            "configuration:6: `sites[0].origins[1]` cannot be: `app.example` is no origin",
+        ),
+        (
+            "[targets.chat]\nttft_p95_ms = -1".to_owned(),
+            "configuration:2: `targets.chat.ttft_p95_ms` cannot be a target",
+        ),
+        (
+            "[ingest]\nproxies = ['10.0.0.0/99']".to_owned(),
+            "configuration:2: `ingest.proxies[0]` cannot be: `10.0.0.0/99` is no address",
+        ),
+        (
+            "[ingest]\nclient_header = 'x-forwarded-for'".to_owned(),
+            "configuration:2: `ingest.client_header` means nothing without",
+        ),
+        ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
+    ] {
+        let said = said(&text, &[]);
+        assert!(
+            said.len() == 1 && said[0].starts_with(expected),
+            "{text}\nexpected {expected}\nsaid {said:#?}"
+        );
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
+    let lines: Vec<_> =
+        said(text, &[]).iter().map(|said| said.split(':').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(lines, ["1", "3", "5", "9", "13", "14"], "{:#?}", said(text, &[]));
+}
+
+#[test]
+fn the_environment_goes_over_the_file() {
+    let environment = [
+        ("LLM_RUM__LISTEN", "127.0.0.1:99"),
+        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+        ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
+        ("LLM_RUM__JOURNAL__SYNC", "normal"),
+        ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'], origins = ['loopback'] }]"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config =
+        Draft::parse("[ingest]\nbody_bytes = 5\nbody_seconds = 7", owned.into_iter()).finish().unwrap();
+    assert_eq!(config.listen.port(), 99);
+    assert_eq!(config.admin_token.unwrap().bytes(), b"12345678901234567890");
+    assert_eq!((config.ingest.body_bytes, config.ingest.body_seconds), (1000, 7));
+    assert_eq!(config.journal.sync, crate::Sync::Normal);
+    assert_eq!(config.sites[0].name, "a");
+}
+
+#[test]
+fn a_mistake_in_the_environment_is_told_by_its_variable() {
+    for (name, value, expected) in [
+        ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` does not exist: write `listen`"),
+        ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
+        ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` cannot be"),
+        ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
+        ("LLM_RUM__SITES", "[{ name = 'a' }]", "LLM_RUM__SITES: `sites[0]` has no `keys`"),
+    ] {
+        let said = said("listen = '127.0.0.1:1'", &[(name, value)]);
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{name}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_token_is_not_told() {
+    let said = said("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
+    assert!(!said.concat().contains("secret-secret"), "{said:#?}");
+    let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
+    assert!(!format!("{config:?}").contains("0123456789abcdef"));
+}

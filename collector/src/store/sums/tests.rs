@@ -1,0 +1,175 @@
+//! What sums stand for, and which of them stand: over days that are filled unevenly.
+
+use beacon::{Outcome, StreamReport};
+
+use super::super::layout;
+use super::super::read::{WindowsAsked, windows, windows_by};
+use super::*;
+use crate::store::Dimension;
+use crate::tally::Metric;
+
+/// Fourteen and a half days after 1970, at noon.
+const NOW: i64 = 14 * DAY + 12 * HOUR;
+
+/// One in so many, which divides no length.
+fn is_filled(minute: &i64) -> bool {
+    minute % 17 == 0
+}
+
+fn limits() -> config::Store {
+    config::Store { windows_hours: 48, history_days: 10, ..config::Store::default() }
+}
+
+fn store() -> (tempfile::TempDir, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.sqlite");
+    let mut connection = Connection::open(&file).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
+    layout::migrate(&mut connection, &file).unwrap();
+    for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
+        let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
+        connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();
+    }
+    (folder, connection)
+}
+
+const SERIES: [(&str, &str, &str, &str); 4] = [
+    ("chat", "a", "m1", "unknown"),
+    ("chat", "a", "m2", "DE"),
+    ("coding", "a", "m1", "DE"),
+    ("coding", "b", "m3", "FR"),
+];
+
+fn tally(ttft_ms: i64) -> Tally {
+    let mut tally = Tally::default();
+    let report =
+        StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
+    tally.add(&report, true);
+    tally
+}
+
+/// One stream in a minute of a series, as a flush writes it.
+fn put(connection: &Connection, minute: i64, series: usize) {
+    if touch(connection, minute).unwrap() {
+        let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
+        let tally = tally(100 + minute % 700).encode();
+        connection.execute(insert, params![minute, series as i64, tally]).unwrap();
+    }
+}
+
+/// Something every so often over nine days, in all series by turns.
+fn fill(connection: &Connection) {
+    for minute in (NOW - 9 * DAY..NOW).filter(is_filled) {
+        put(connection, minute, (minute % 4) as usize);
+    }
+}
+
+fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (Tally, u64) {
+    let (mut sum, mut handed) = (Tally::default(), 0);
+    windows(connection, &WindowsAsked { filter, minutes, longest }, |start, tally| {
+        assert!((minutes.0..minutes.1).contains(&start));
+        sum.merge(tally);
+        handed += 1;
+    })
+    .unwrap();
+    (sum, handed)
+}
+
+fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
+    assert!(sum_up_to(connection, minute, &AtomicBool::new(false)).unwrap());
+    trim(connection, minute, limits).unwrap();
+}
+
+fn filters() -> [Filter; 7] {
+    let some = |text: &str| Some(text.to_owned());
+    [
+        Filter::default(),
+        Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
+        Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
+        Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
+        Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
+        Filter { country: some("DE"), ..Filter::default() },
+        Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
+    ]
+}
+
+#[test]
+fn sums_are_exactly_their_minutes() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY + 90, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY));
+    sum_all(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() });
+    for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
+        for longest in [DAY, HOUR, FIVE, 1] {
+            let (sum, handed) = ask(&connection, &filter, range, longest);
+            assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
+            assert!(longest < DAY || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
+        }
+    }
+    let (all, handed) = ask(&connection, &Filter::default(), range, DAY);
+    assert_eq!(all.histogram(Metric::Ttft).count(), (range.0..range.1).filter(is_filled).count() as u64);
+    assert!(handed < 8 + 24 + 12 + 20, "{handed}");
+}
+
+#[test]
+fn minutes_go_and_their_hours_stay() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY, NOW);
+    let (exact, _) = ask(&connection, &Filter::default(), range, DAY);
+    sum_all(&mut connection, NOW, &limits());
+    let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
+    assert!((NOW - 2 * DAY..NOW - 2 * DAY + HOUR).contains(&first));
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+
+    // A late change of a minute that is gone must not take the hour's place.
+    put(&connection, NOW - 5 * DAY, 0);
+    sum_all(&mut connection, NOW, &limits());
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+}
+
+#[test]
+fn an_hour_that_changed_is_read_by_the_minute_until_it_is_summed_again() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    let range = (NOW - 9 * DAY, NOW);
+    let (before, _) = ask(&connection, &Filter::default(), range, DAY);
+    let free = (NOW - DAY..).find(|minute| !is_filled(minute)).unwrap();
+    put(&connection, free, 3);
+    let (after, _) = ask(&connection, &Filter::default(), range, DAY);
+    assert_eq!(after.streams(), before.streams() + 1);
+    sum_all(&mut connection, NOW, &limits());
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), after.encode());
+}
+
+#[test]
+fn groups_add_up_to_the_whole() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    let minutes = (NOW - 9 * DAY, NOW);
+    for dimension in Dimension::ALL {
+        let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
+        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY };
+        let mut groups: HashMap<String, u64> = HashMap::new();
+        windows_by(&connection, &asked, dimension, |value, tally| {
+            *groups.entry(value.to_owned()).or_default() += tally.streams();
+        })
+        .unwrap();
+        let all = ask(&connection, &filter, minutes, DAY).0.streams();
+        assert_eq!(groups.values().sum::<u64>(), all, "{dimension:?}: {groups:?}");
+        assert!(!groups.contains_key(""), "{groups:?}");
+    }
+}
+
+#[test]
+fn what_is_older_than_the_history_goes() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    sum_all(&mut connection, NOW + 6 * DAY, &limits());
+    let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
+    assert_eq!(oldest, (NOW - 4 * DAY).div_euclid(DAY) * DAY);
+}
