@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
-use crate::run::run;
+use crate::run::{output, run};
 use crate::{artefacts, size, tools};
 
 /// Format, lints, unit tests: what a change should pass before it is committed.
@@ -46,10 +47,12 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         });
         checks.tests(
             "journeys",
-            cargo(
-                root,
-                &["test", "-p", "tests", "--no-fail-fast", "--", "--test-threads=1", "--show-output"],
-            ),
+            cargo(root, &["test", "--test", JOURNEYS]).args(ALL_BUT_XTASK).args([
+                "--no-fail-fast",
+                "--",
+                "--test-threads=1",
+                "--show-output",
+            ]),
         );
     }
     checks.close()
@@ -85,8 +88,29 @@ fn fast(root: &Path, checks: &mut Checks) {
         })
     });
     checks.stage("parser to compare with", || tools::npm_packages(&root.join(ORACLE)));
-    let unit = ["test", "--workspace", "--exclude", "tests", "--no-fail-fast", "--quiet"];
-    checks.tests("unit tests", cargo(root, &unit));
+    match unit_tests(root) {
+        Ok(targets) => {
+            let quiet = ["--no-fail-fast", "--quiet"];
+            checks.tests("unit tests", cargo(root, &["test"]).args(ALL_BUT_XTASK).args(targets).args(quiet));
+            checks.stage("examples in docs", || {
+                run(cargo(root, &["test", "--doc"]).args(ALL_BUT_XTASK).args(quiet))
+            });
+            checks.tests("unit tests of xtask", cargo(root, &["test", "-p", "xtask"]).args(quiet));
+        }
+        Err(error) => checks.fail("unit tests", &format!("{error:#}")),
+    }
+}
+
+/// Arguments that choose all tests but the journeys.
+fn unit_tests(root: &Path) -> Result<Vec<String>> {
+    let metadata = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let packages = metadata["packages"].as_array().context("packages")?;
+    let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
+    let tests = targets.filter(|target| target["kind"] == json!(["test"]) && target["name"] != JOURNEYS);
+    let names = tests.filter_map(|target| target["name"].as_str());
+    let chosen = names.flat_map(|name| ["--test", name]).map(str::to_owned);
+    Ok(["--lib", "--bins"].map(str::to_owned).into_iter().chain(chosen).collect())
 }
 
 /// What has run so far.
@@ -121,7 +145,7 @@ impl Checks {
     }
 
     /// Runs a cargo test command and adds up what its runners say.
-    fn tests(&mut self, name: &str, command: Command) {
+    fn tests(&mut self, name: &str, command: &mut Command) {
         let start = Instant::now();
         let counted = counted(command, &mut self.tests);
         let seconds = self.took(name, start.elapsed());
@@ -180,7 +204,7 @@ fn print_longest(what: &str, mut times: Vec<(String, Duration)>) {
 
 /// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
 /// time and name each, adds how long it took.
-fn counted(mut command: Command, tests: &mut Vec<(String, Duration)>) -> Result<(u64, u64, bool)> {
+fn counted(command: &mut Command, tests: &mut Vec<(String, Duration)>) -> Result<(u64, u64, bool)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("stdout is piped")?;
     let (mut passed, mut failed) = (0, 0);
@@ -213,6 +237,11 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
+/// Cargo builds a dependency anew for each set of packages that want other features of it: tests are run of
+/// the same set, and `xtask` is one of its own as it is when it runs.
+const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
+/// The test that needs everything built.
+const JOURNEYS: &str = "journeys";
 /// Lines of a table of times.
 const MOST_TIMES: usize = 30;
 /// What the parser of server-sent events is tested against.
