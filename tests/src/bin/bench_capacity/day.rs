@@ -177,15 +177,17 @@ impl Beacon {
 const MOVE: &str = "
     BEGIN;
     CREATE TEMP TABLE moved AS
-        SELECT site, use_case, provider, substr(model, 6) AS model, CAST(substr(model, 1, 4) AS INTEGER) AS at,
-            tally
+        SELECT site, use_case, provider, substr(model, 6) AS model, country,
+            CAST(substr(model, 1, 4) AS INTEGER) AS at, tally
         FROM windows JOIN series ON id = series;
     DELETE FROM windows; DELETE FROM totals; DELETE FROM series; DELETE FROM remembered;
     DELETE FROM sums; DELETE FROM labels; DELETE FROM spans;
-    INSERT INTO series
-        SELECT row_number() OVER () - 1, * FROM (SELECT DISTINCT site, use_case, provider, model FROM moved);
+    INSERT INTO series (id, site, use_case, provider, model, country)
+        SELECT row_number() OVER () - 1, *
+        FROM (SELECT DISTINCT site, use_case, provider, model, country FROM moved);
     INSERT OR IGNORE INTO windows
-        SELECT :day + at, id, tally FROM moved JOIN series USING (site, use_case, provider, model) ORDER BY 1, 2;
+        SELECT :day + at, id, tally FROM moved JOIN series USING (site, use_case, provider, model, country)
+        ORDER BY 1, 2;
     INSERT INTO spans (length, start, changes, summed)
         SELECT DISTINCT length, minute / length * length, 1, 0
         FROM windows, (SELECT 5 AS length UNION SELECT 60 UNION SELECT 1440);

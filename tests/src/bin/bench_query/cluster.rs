@@ -31,8 +31,8 @@ impl Month {
             for table in ["windows", "spans"] {
                 let copy = format!(
                     "INSERT INTO llm_rum.llm_rum_{table} SELECT * REPLACE (start - 1440 * {days} AS start)
-                     FROM llm_rum.llm_rum_{table} FINAL
-                     WHERE length >= 60 AND start >= {yesterday} AND start < {yesterday} + 1440"
+                     FROM (SELECT * FROM llm_rum.llm_rum_{table} FINAL
+                           WHERE length >= 60 AND start >= {yesterday} AND start < {yesterday} + 1440)"
                 );
                 month.clickhouse.query(&copy).await?;
             }
