@@ -1,14 +1,15 @@
 //! What browsers load: a path comes in, goes out a file of the dashboard, embedded in the binary when it was
-//! built. In debug builds it is read from its folder.
+//! built, compressed as the browser takes it. In debug builds it is read from its folder.
 
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use crate::coding::Coding;
 use crate::error::{ApiError, Reason};
 
 #[derive(RustEmbed)]
@@ -21,6 +22,7 @@ pub(crate) struct Asset {
     content_type: &'static str,
     content: Body,
     etag: String,
+    coding: Option<Coding>,
 }
 
 /// The dashboard and its files.
@@ -32,12 +34,10 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
         "" => "index.html",
         name => name,
     };
-    match Dashboard::get(name) {
+    match Asset::embedded::<Dashboard>(name, &headers) {
         // Vite names the files in `assets` after their content.
-        Some(file) if name.starts_with("assets/") => Asset::embedded(name, file).serve(IMMUTABLE, &headers),
-        Some(file) => {
-            secured(Asset::embedded(name, file).serve("no-cache", &headers), CONTENT_SECURITY_POLICY)
-        }
+        Some(file) if name.starts_with("assets/") => file.serve(IMMUTABLE, &headers),
+        Some(file) => secured(file.serve("no-cache", &headers), CONTENT_SECURITY_POLICY),
         None if name == "index.html" => {
             secured(Html(WITHOUT_DASHBOARD).into_response(), CONTENT_SECURITY_POLICY)
         }
@@ -47,17 +47,25 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
 
 impl Asset {
     pub(crate) fn new(name: &str, content: impl Into<Body>, etag: String) -> Self {
-        Self { content_type: content_type(name), content: content.into(), etag }
+        Self { content_type: content_type(name), content: content.into(), etag, coding: None }
     }
 
-    pub(crate) fn embedded(name: &str, file: EmbeddedFile) -> Self {
-        let hash = file.metadata.sha256_hash();
-        let start: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        let content = match file.data {
-            Cow::Borrowed(bytes) => Body::from(bytes),
-            Cow::Owned(bytes) => Body::from(bytes),
-        };
-        Self::new(name, content, format!("\"{start}\""))
+    /// A file of this binary, in the form that was `asked` for. `None` where there is none of this name.
+    pub(crate) fn embedded<Files: RustEmbed>(name: &str, asked: &HeaderMap) -> Option<Self> {
+        let file = Files::get(name)?;
+        let etag = tag(&file);
+        let compressed =
+            Coding::taken(asked).find_map(|coding| Some((coding, Files::get(&coding.of(name))?)));
+        Some(match compressed {
+            Some((coding, file)) => Self::new(name, content(file), etag).compressed(coding),
+            None => Self::new(name, content(file), etag),
+        })
+    }
+
+    /// Its content is compressed so. A cache is to tell it from what is not.
+    pub(crate) fn compressed(self, coding: Coding) -> Self {
+        let etag = format!("\"{}-{}\"", self.etag.trim_matches('"'), coding.as_str());
+        Self { etag, coding: Some(coding), ..self }
     }
 
     /// To who `asked`, unless they have it already.
@@ -71,10 +79,27 @@ impl Asset {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
         headers.insert(NO_SNIFF.0, NO_SNIFF.1);
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if let Some(coding) = self.coding.filter(|_| !known) {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.as_str()));
+        }
         if let Ok(etag) = HeaderValue::from_str(&self.etag) {
             headers.insert(ETAG, etag);
         }
         response
+    }
+}
+
+fn tag(file: &EmbeddedFile) -> String {
+    let hash = file.metadata.sha256_hash();
+    let start: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{start}\"")
+}
+
+fn content(file: EmbeddedFile) -> Body {
+    match file.data {
+        Cow::Borrowed(bytes) => Body::from(bytes),
+        Cow::Owned(bytes) => Body::from(bytes),
     }
 }
 

@@ -15,6 +15,7 @@ mod body;
 mod budget;
 mod clock;
 mod codec;
+mod coding;
 mod config;
 mod connection;
 mod counter;

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::assets::{Asset, HOUR, IMMUTABLE};
+use crate::coding::Coding;
 use crate::error::{ApiError, Reason};
 use crate::ingest::RESOURCE_POLICY;
 use crate::state::AppState;
@@ -38,15 +39,17 @@ pub(crate) struct Probes {
 struct Kept {
     version: String,
     name: &'static str,
+    /// `None`: as it is.
+    coding: Option<Coding>,
     content: Bytes,
 }
 
 /// The probe of this binary, for pages of any origin.
 pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
     let name = uri.path().trim_start_matches('/');
-    match Built::get(name) {
+    match Asset::embedded::<Built>(name, &headers) {
         // Pages name it without a version: an hour bounds how long an old one lives.
-        Some(file) => to_any_page(Asset::embedded(name, file).serve(HOUR, &headers)),
+        Some(file) => to_any_page(file.serve(HOUR, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
     }
 }
@@ -57,7 +60,7 @@ pub(crate) async fn versioned(
     extract::Path((version, name)): extract::Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    match state.probes().find(&version, &name) {
+    match state.probes().find(&version, &name, &headers) {
         Some(asset) => to_any_page(asset.serve(IMMUTABLE, &headers)),
         None => {
             let message =
@@ -115,14 +118,21 @@ impl Probes {
         &self.version
     }
 
-    fn find(&self, version: &str, name: &str) -> Option<Asset> {
+    fn find(&self, version: &str, name: &str, asked: &HeaderMap) -> Option<Asset> {
         let name = VERSIONED.into_iter().find(|known| *known == name)?;
         if version == self.version {
-            return Some(Asset::embedded(name, Built::get(name)?));
+            return Asset::embedded::<Built>(name, asked);
         }
-        let kept = self.earlier.iter().find(|kept| kept.version == version && kept.name == name)?;
+        let forms: Vec<&Kept> =
+            self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
+        let mut taken = Coding::taken(asked).map(Some).chain([None]);
+        let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
         // The address names the content, so the version is the tag as well.
-        Some(Asset::new(name, kept.content.clone(), format!("\"{version}\"")))
+        let asset = Asset::new(name, kept.content.clone(), format!("\"{version}\""));
+        Some(match kept.coding {
+            Some(coding) => asset.compressed(coding),
+            None => asset,
+        })
     }
 }
 
@@ -137,8 +147,8 @@ fn version() -> Option<String> {
 
 fn keep(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for name in VERSIONED {
-        let Some(file) = Built::get(name) else { continue };
+    for (_, _, name) in forms() {
+        let Some(file) = Built::get(&name) else { continue };
         // Whole or not at all: another start may read it meanwhile.
         let unfinished = folder.join(format!("{name}.part"));
         fs::write(&unfinished, &file.data)?;
@@ -170,9 +180,12 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
         else {
             continue;
         };
-        for name in VERSIONED {
-            match fs::read(path.join(name)) {
-                Ok(content) => kept.push(Kept { version: version.to_owned(), name, content: content.into() }),
+        for (name, coding, form) in forms() {
+            match fs::read(path.join(form)) {
+                Ok(content) => {
+                    let content = content.into();
+                    kept.push(Kept { version: version.to_owned(), name, coding, content });
+                }
                 // Some versions had fewer files.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -180,6 +193,14 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
         }
     }
     Ok(kept)
+}
+
+/// What a page loads, in each form that it is kept in, with the name of its file.
+fn forms() -> impl Iterator<Item = (&'static str, Option<Coding>, String)> {
+    VERSIONED.into_iter().flat_map(|name| {
+        let compressed = Coding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
+        [(name, None, name.to_owned())].into_iter().chain(compressed)
+    })
 }
 
 /// What a page loads by names with a version.
@@ -196,6 +217,8 @@ pub(crate) const WITHOUT_PROBE: &str =
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
+
     use super::*;
 
     fn leave(folder: &Path, version: &str, seconds: u64) {
@@ -217,13 +240,35 @@ mod tests {
         }
         fs::remove_file(data.path().join("probe/000000000000001c/llm-rum-more.js")).unwrap();
         let probes = Probes::open(data.path());
-        assert!(probes.find("000000000000001d", "llm-rum.js").is_some());
-        assert!(probes.find("000000000000001d", "llm-rum-more.js").is_some());
-        assert!(probes.find("000000000000001d", "stub.js").is_none());
-        assert!(probes.find("000000000000001c", "llm-rum.wasm").is_some());
-        assert!(probes.find("000000000000001c", "llm-rum-more.js").is_none());
-        assert!(probes.find("0000000000000000", "llm-rum.js").is_none());
-        assert!(probes.find("../0000000000000", "llm-rum.js").is_none());
+        let has = |version, name| probes.find(version, name, &HeaderMap::new()).is_some();
+        assert!(has("000000000000001d", "llm-rum.js"));
+        assert!(has("000000000000001d", "llm-rum-more.js"));
+        assert!(!has("000000000000001d", "stub.js"));
+        assert!(has("000000000000001c", "llm-rum.wasm"));
+        assert!(!has("000000000000001c", "llm-rum-more.js"));
+        assert!(!has("0000000000000000", "llm-rum.js"));
+        assert!(!has("../0000000000000", "llm-rum.js"));
         assert!(fs::read_dir(data.path().join("probe")).unwrap().count() <= MAX_VERSIONS);
+    }
+
+    #[test]
+    fn an_earlier_file_is_served_in_the_form_that_was_kept() {
+        let data = tempfile::tempdir().unwrap();
+        leave(data.path(), "000000000000001c", 1);
+        fs::write(data.path().join("probe/000000000000001c/llm-rum.js.br"), "by brotli").unwrap();
+        let probes = Probes::open(data.path());
+        for (name, asked, coding) in [
+            ("llm-rum.js", "gzip, br", Some("br")),
+            ("llm-rum.js", "gzip", None),
+            ("llm-rum.wasm", "gzip, br", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
+            let response =
+                probes.find("000000000000001c", name, &headers).unwrap().serve(IMMUTABLE, &headers);
+            let said = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
+            assert_eq!(said, coding, "{name} for {asked}");
+            assert_eq!(response.headers()[VARY], "accept-encoding");
+        }
     }
 }

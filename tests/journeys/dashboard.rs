@@ -41,6 +41,7 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
 
     judged(&browser, &collector).await?;
     promised(&browser, &collector).await?;
+    compressed(&browser).await?;
 
     browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
     let detail = format!("[data-detail='{:032x}']", 7);
@@ -105,6 +106,31 @@ async fn promised(browser: &Browser, collector: &Collector) -> Result<()> {
     ensure!(books.contains("100 reports of 100 streams") && books.contains("refused no request"), "{books}");
     Ok(())
 }
+
+/// What a browser loads, of the dashboard and of the probe, comes compressed, and is what it is uncompressed.
+async fn compressed(browser: &Browser) -> Result<()> {
+    let loaded = browser.run(LOADED, vec![]).await?;
+    let files = loaded.as_array().context("files")?;
+    for file in files {
+        let [sent, whole, read] = ["sent", "whole", "read"].map(|name| file[name].as_u64().unwrap_or(0));
+        ensure!(read > 0 && whole == read && sent < whole * 6 / 10, "{file}");
+    }
+    ensure!(files.len() == 4, "script and style of the dashboard, script and Wasm of the probe: {loaded}");
+    Ok(())
+}
+
+/// Each file's bytes on the wire, unpacked by the browser's own count, and as they are read.
+const LOADED: &str = "
+    const own = [...document.querySelectorAll('script[src], link[rel=stylesheet]')];
+    const names = [...own.map(({ src, href }) => src || href), '/llm-rum.js', '/llm-rum.wasm'];
+    return Promise.all(names.map(async (name) => {
+        const url = new URL(name, location);
+        url.search = '?anew';
+        const read = (await (await fetch(url)).arrayBuffer()).byteLength;
+        let entry;
+        while (!(entry = performance.getEntriesByName(url.href)[0])) await new Promise(requestAnimationFrame);
+        return { name, sent: entry.encodedBodySize, whole: entry.decodedBodySize, read };
+    }));";
 
 async fn state(browser: &Browser, wanted: &str) -> Result<()> {
     let script = "return document.documentElement.dataset.state";

@@ -32,7 +32,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     for types in ["llm-rum.d.ts", "more.d.ts"] {
         fs::copy(package.join(types), dist.join(types))?;
     }
-    pack(&package, &made, &dist)
+    pack(&package, &made, &dist)?;
+    run(Command::new("node").arg(root.join("xtask/compress.mjs")).arg(&dist))
 }
 
 /// Bytes of what pages download.
