@@ -45,6 +45,8 @@ pub fn rules(config: &Config) -> Result<String, NoRule> {
 /// Streams that share their targets.
 struct Profile {
     use_case: String,
+    /// The one whose targets they are. `None` where they are those of all others.
+    site: Option<String>,
     /// As a selector's labels.
     labels: String,
     targets: Targets,
@@ -69,7 +71,7 @@ fn profiles(config: &Config) -> Vec<Profile> {
         let apart: Vec<_> = config.sites.iter().filter(|site| site.targets.contains_key(use_case)).collect();
         for site in &apart {
             let labels = format!("site=\"{}\",use_case=\"{use_case}\"", site.name);
-            profiles.push((use_case, labels, config.targets(Some(&site.name), use_case)));
+            profiles.push((use_case, Some(&site.name), labels, config.targets(Some(&site.name), use_case)));
         }
         let not_those = match apart.is_empty() {
             true => String::new(),
@@ -79,10 +81,11 @@ fn profiles(config: &Config) -> Vec<Profile> {
             }
         };
         let labels = format!("{not_those}use_case=\"{use_case}\"");
-        profiles.push((use_case, labels, config.targets(None, use_case)));
+        profiles.push((use_case, None, labels, config.targets(None, use_case)));
     }
-    let profile = |(use_case, labels, targets): (&str, String, Targets)| Profile {
+    let profile = |(use_case, site, labels, targets): (&str, Option<&String>, String, Targets)| Profile {
         use_case: use_case.to_owned(),
+        site: site.cloned(),
         labels,
         targets,
     };
@@ -143,6 +146,8 @@ impl Profile {
             Promise::Integrity => "LlmRumIntegrityBudget",
             Promise::Speed => "LlmRumSpeedBudget",
         };
+        // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
+        let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
         let (over_long, over_short, all) = (share(&long), share(&short), &shares.all);
         // Writing to a text does not fail.
         let _written = write!(
@@ -152,7 +157,7 @@ impl Profile {
           ({over_long}) > {bound}
           and ({over_short}) > {bound}
           and sum by (site) (increase({all}[{long}])) >= {FEWEST}
-        labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long} }}
+        labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
         annotations:
           summary: \"`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast\"
 ",
@@ -195,6 +200,7 @@ mod tests {
         config.sites[0].targets.insert("chat".to_owned(), targets);
         let file = rules(&config).unwrap();
         assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
+        assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
         assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
     }
 }

@@ -1,8 +1,10 @@
-//! What `deploy/` holds for a cluster, read by those that it is for.
+//! What `deploy/` holds for others, and what `llm-rum rules` prints, read by those that it is for.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use tests::binary;
 use tokio::process::Command;
 
 fn root() -> PathBuf {
@@ -35,4 +37,84 @@ async fn nginx_takes_the_balancer() -> Result<()> {
     let output = command.output().await.context("cannot start nginx: `cargo xtask test` installs it")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
+}
+
+/// In `burning` one answer in ten fails and half are slow, in `steady` one in a thousand of either. `later`
+/// burns too, and writes edges as Prometheus 3 does; `own` has stricter targets of its own, and breaks those.
+const SERIES: [(&str, &str, u32, u32, u32); 4] = [
+    ("burning", "2", 900, 100, 500),
+    ("steady", "2", 999, 1, 1),
+    ("later", "2.0", 900, 100, 500),
+    ("own", "0.5", 995, 5, 500),
+];
+
+#[tokio::test]
+async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = "admin_token = '0123456789abcdef'\n[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
+                  targets.chat = { ttft_p95_ms = 500, availability = 0.9 }\n";
+    std::fs::write(folder.path().join("llm-rum.toml"), config)?;
+    let rules = said(
+        Command::new(binary("llm-rum")).args(["rules", "--config"]).arg(folder.path().join("llm-rum.toml")),
+    )
+    .await?;
+    std::fs::write(folder.path().join("rules.yml"), rules)?;
+    let mut test =
+        "rule_files: [rules.yml]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n"
+            .to_owned();
+    for (site, edge, whole, failed, slow) in SERIES {
+        let labels = format!("site=\"{site}\",use_case=\"chat\",provider=\"p\",model=\"m\"");
+        for (name, a_minute) in [
+            (format!("llm_rum_streams_total{{{labels},outcome=\"complete\"}}"), whole),
+            (format!("llm_rum_streams_total{{{labels},outcome=\"truncated\"}}"), failed),
+            // Those who leave neither keep nor break a promise.
+            (format!("llm_rum_streams_total{{{labels},outcome=\"aborted\"}}"), 9_000),
+            (format!("llm_generation_errors_total{{{labels}}}"), failed),
+            (
+                format!("llm_rum_first_visible_duration_seconds_bucket{{{labels},le=\"{edge}\"}}"),
+                1_000 - slow,
+            ),
+            (format!("llm_rum_first_visible_duration_seconds_count{{{labels}}}"), 1_000),
+        ] {
+            writeln!(test, "      - {{series: '{name}', values: '0+{a_minute}x180'}}")?;
+        }
+    }
+    test += "    alert_rule_test:\n";
+    for (promise, sites) in
+        [("availability", &["burning", "later"][..]), ("speed", &["burning", "later", "own"])]
+    {
+        let name = if promise == "speed" { "LlmRumSpeedBudget" } else { "LlmRumAvailabilityBudget" };
+        writeln!(test, "      - eval_time: 2h\n        alertname: {name}\n        exp_alerts:")?;
+        for site in sites {
+            for (over, severity, rate) in [
+                ("1h", "page", "14.4"),
+                ("6h", "page", "6"),
+                ("24h", "incident", "3"),
+                ("72h", "ticket", "1"),
+            ] {
+                writeln!(
+                    test,
+                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: chat, promise: {promise}, over: {over}}}\n            \
+                     exp_annotations: {{summary: '`{site}`: chat uses up its {promise} budget {rate} times too fast'}}"
+                )?;
+            }
+        }
+    }
+    std::fs::write(folder.path().join("test.yml"), test)?;
+    said(Command::new("promtool").arg("check").arg("rules").arg(folder.path().join("rules.yml"))).await?;
+    said(Command::new("promtool").arg("test").arg("rules").arg(folder.path().join("test.yml"))).await?;
+    for shipped in ["slo.yml", "alerts.yml"] {
+        said(Command::new("promtool").args(["check", "rules"]).arg(root().join("deploy").join(shipped)))
+            .await?;
+    }
+    Ok(())
+}
+
+/// What a program prints, once it has ended well.
+async fn said(command: &mut Command) -> Result<String> {
+    let output =
+        command.output().await.context("cannot start it: `cargo xtask test` installs what it needs")?;
+    let said = String::from_utf8(output.stdout)?;
+    ensure!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(said)
 }
