@@ -38,6 +38,7 @@ use queue::{Entered, Group, Queue};
 use record::Record;
 use segments::Log;
 
+pub use record::reread;
 pub(crate) use record::{read as read_report, write as write_report};
 pub(crate) use segments::{At, Segments, base_of};
 

@@ -68,6 +68,7 @@ pub use config::{
     Store, Sync, Temporality,
 };
 pub use filter::Filters;
+pub use journal::reread;
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
 pub use pace::Rate;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use collector::{ConfigError, Draft, judge};
+use collector::{ConfigError, Draft, judge, reread};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);
@@ -38,6 +38,14 @@ fn a_configuration_of_the_seeds_is_good_unless_its_name_tells_how_many_mistakes(
             }
             Err(other) => panic!("{path}: {other}"),
         }
+    });
+}
+
+#[test]
+fn a_record_of_the_seeds_is_good_unless_its_name_says_otherwise() {
+    each_file("seeds/journal", |path, bytes| {
+        let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        assert_eq!(reread(bytes), expected.starts_with("good"), "{path}");
     });
 }
 
