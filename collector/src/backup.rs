@@ -70,6 +70,10 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&journal);
     made.map_err(failed(&journal))?;
     let store = Connection::open_with_flags(data.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // One of an earlier version gives no space back: its copy does.
+    if store.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))? == 0 {
+        store.pragma_update(None, "auto_vacuum", "incremental")?;
+    }
     store.execute("VACUUM INTO ?1", [target.join(STORE).to_string_lossy()])?;
     let copy = Connection::open_with_flags(target.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let applied: i64 = copy.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;

@@ -48,6 +48,7 @@ impl Writer {
         connection.set_prepared_statement_cache_capacity(64);
         // Only a new file takes it.
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        make_shrinkable(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // Files of the journal are let go once this says that they are applied.
         let synchronous = match sync {
@@ -150,6 +151,21 @@ impl Writer {
         // A row goes when all in it are forgotten: until then it holds some that were.
         Ok(streams.split_off(&from.cast_unsigned()))
     }
+}
+
+/// Only a file that was made for it gives free pages back. One of an earlier version is made anew where that
+/// takes no longer than a second; a larger one uses free space again, and is made anew by a backup.
+fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let (mode, pages) = (number("auto_vacuum")?, number("page_count")?);
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
+    if mode == 0
+        && (1..=MOST_PAGES_AT_ONCE).contains(&pages)
+        && let Err(error) = connection.execute_batch("VACUUM")
+    {
+        tracing::warn!(%error, "The store could not be made to give space back; it uses it again");
+    }
+    Ok(())
 }
 
 /// Locks the folder, made when missing, for this process.
@@ -308,6 +324,9 @@ const PAGE_BYTES: u32 = 16_384;
 /// From this length of the write-ahead log on, about 64 MB, a commit moves it by itself: the thread for
 /// that cannot start the log anew while commits keep coming.
 const WAL_PAGES: u32 = 4_000;
+
+/// 64 MB in the pages of those versions.
+const MOST_PAGES_AT_ONCE: i64 = 16_000;
 
 /// Name of the file in the data folder.
 pub(crate) const FILE: &str = "llm-rum.sqlite";

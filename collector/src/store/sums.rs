@@ -143,8 +143,10 @@ fn run(
     while let Ok(minute) = woken.recv() {
         let may_drop = patience.may_drop(minute, clock::steady());
         let summed = sum_up_to(connection, minute, ended);
-        let done =
-            summed.and_then(|all| if all && may_drop { trim(connection, minute, limits) } else { Ok(()) });
+        let done = summed.and_then(|all| match all && may_drop {
+            true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
+            false => Ok(()),
+        });
         if let Err(error) = done {
             tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
         }
@@ -299,6 +301,25 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
     samples::drop_before(connection, too_old.div_euclid(DAY))
 }
 
+/// Gives the file system what is free, but for what the next hours will fill again.
+fn give_back(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let mut before = i64::MAX;
+    loop {
+        let (free, all) = (number("freelist_count")?, number("page_count")?);
+        // A file of an earlier version may give nothing back.
+        if free <= all / FREE_PART || free >= before || ended.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        before = free;
+        // Some at a time, so that the thread that counts never waits long; each step gives one.
+        let mut statement =
+            connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_AT_A_TIME})"))?;
+        let mut steps = statement.query([])?;
+        while steps.next()?.is_some() {}
+    }
+}
+
 /// Drops the sums of a length that begin from the first minute up to, not including, the second.
 fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
     let spans = "DELETE FROM spans WHERE length = ?1 AND start >= ?2 AND start < ?3";
@@ -336,6 +357,11 @@ fn decode(row: &rusqlite::Row<'_>, column: usize) -> Result<Tally, StoreError> {
 
 /// Minutes after which a minute no longer changes but by what comes late.
 const SETTLED: i64 = 2;
+
+/// So much of the file stays free: days come and go.
+const FREE_PART: i64 = 8;
+
+const PAGES_AT_A_TIME: i64 = 200;
 
 /// A transaction of so many rows takes some 10 ms.
 const ROWS_AT_A_TIME: usize = 500;

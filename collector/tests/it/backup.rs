@@ -83,3 +83,18 @@ fn what_is_there_is_not_overwritten_and_what_is_missing_is_said() {
     assert!(matches!(backup(folder.path(), &target), Err(BackupError::NoStore(_))));
     assert!(!target.exists());
 }
+
+#[test]
+fn the_copy_of_a_file_that_keeps_its_size_gives_space_back() {
+    let folder = TempDir::new().unwrap();
+    let (data, target) = (folder.path().join("data"), folder.path().join("backup"));
+    fs::create_dir_all(data.join("journal")).unwrap();
+    let store = rusqlite::Connection::open(data.join("llm-rum.sqlite")).unwrap();
+    store.execute_batch("CREATE TABLE journal (applied INTEGER); INSERT INTO journal VALUES (0)").unwrap();
+    let mode = |file: &rusqlite::Connection| {
+        file.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(mode(&store), 0, "as earlier versions made it");
+    backup(&data, &target).unwrap();
+    assert_eq!(mode(&rusqlite::Connection::open(target.join("llm-rum.sqlite")).unwrap()), 2);
+}

@@ -22,3 +22,4 @@ mod samples;
 mod seeds;
 mod slo;
 mod snippet;
+mod space;

@@ -56,6 +56,9 @@ async fn the_store_of_0_1_0_is_taken_over_with_all_that_it_held() {
         assert_eq!(books["probe_dropped"], json!({ "send_failed": 3 }));
         collector.restart();
     }
+    let store = rusqlite::Connection::open(collector.config.data.join("llm-rum.sqlite")).unwrap();
+    let shrinks: i64 = store.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+    assert_eq!(shrinks, 2, "it gives space back as a new one does");
     let first = collector.json(&format!("/v1/streams/{:032x}", 1)).await;
     assert_eq!((&first["rev"], &first["ttft_ms"]), (&json!(1), &json!(150.0)));
     let listed = collector.json("/v1/streams").await;
