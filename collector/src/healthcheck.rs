@@ -3,12 +3,23 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// Fails when the collector is not ready, or not there.
-pub(crate) fn check(url: &str) -> anyhow::Result<()> {
+/// Fails when the collector is not ready within `patience`, or not there.
+pub(crate) fn check_within(url: &str, patience: Duration) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match check(url) {
+            Err(_) if begun.elapsed() < patience => thread::sleep(BETWEEN),
+            checked => return checked,
+        }
+    }
+}
+
+fn check(url: &str) -> anyhow::Result<()> {
     let authority = url.strip_prefix("http://").context("the address begins with http://")?;
     let authority = authority.trim_end_matches('/');
     let with_port = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
@@ -25,5 +36,6 @@ pub(crate) fn check(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+const BETWEEN: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(3);
 const LONGEST_ANSWER: u64 = 16 * 1024;

@@ -67,6 +67,9 @@ enum Command {
         /// Address of the collector.
         #[arg(long, default_value = "http://127.0.0.1:8787")]
         url: String,
+        /// Seconds in which it may become so, as after a start. Left out, it is asked once.
+        #[arg(long, default_value_t = 0)]
+        wait: u64,
     },
 }
 
@@ -94,7 +97,7 @@ fn main() -> anyhow::Result<()> {
             print!("{}", collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?)?);
             Ok(())
         }
-        Command::Healthcheck { url } => healthcheck::check(&url),
+        Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait)),
     }
 }
 

@@ -12,6 +12,7 @@ mod door;
 mod harness;
 mod hostile;
 mod migrations;
+mod operations;
 mod otlp;
 mod process;
 mod queries;
