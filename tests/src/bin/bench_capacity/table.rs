@@ -157,7 +157,7 @@ impl Windows {
 
     /// A sum stands once for each choice of labels that it tells apart.
     fn streams_per_row(&self) -> f64 {
-        let times = if self.length == 1 { 1 } else { 8 };
+        let times = if self.length == 1 { 1 } else { 9 };
         (self.streams() * times) as f64 / self.rows as f64
     }
 }
