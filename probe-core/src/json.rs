@@ -97,8 +97,8 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a string, and gives its first [`MAX_NAME_BYTES`]; nothing of what is none. Only for names
-    /// of models.
+    /// Takes a string as a name, as [`unescaped`] gives it; nothing of what is none. Only for names of
+    /// models.
     pub(crate) fn name(&mut self) -> String {
         unescaped(self.string().unwrap_or_default())
     }
