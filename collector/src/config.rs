@@ -376,7 +376,9 @@ impl Default for Dedupe {
 
 impl Default for Otlp {
     fn default() -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        // A hardened service has no `/proc/sys`.
+        let names = ["/proc/sys/kernel/hostname", "/etc/hostname"];
+        let host = names.iter().find_map(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         Self {
             endpoint: None,
             headers: BTreeMap::new(),

@@ -70,7 +70,7 @@ fn profiles(config: &Config) -> Vec<Profile> {
     for use_case in use_cases {
         let apart: Vec<_> = config.sites.iter().filter(|site| site.targets.contains_key(use_case)).collect();
         for site in &apart {
-            let labels = format!("site=\"{}\",use_case=\"{use_case}\"", site.name);
+            let labels = format!("site=\"{}\",use_case={}", site.name, quoted(use_case));
             profiles.push((use_case, Some(&site.name), labels, config.targets(Some(&site.name), use_case)));
         }
         let not_those = match apart.is_empty() {
@@ -80,7 +80,7 @@ fn profiles(config: &Config) -> Vec<Profile> {
                 format!("site!~\"{}\",", names.join("|"))
             }
         };
-        let labels = format!("{not_those}use_case=\"{use_case}\"");
+        let labels = format!("{not_those}use_case={}", quoted(use_case));
         profiles.push((use_case, None, labels, config.targets(None, use_case)));
     }
     let profile = |(use_case, site, labels, targets): (&str, Option<&String>, String, Targets)| Profile {
@@ -140,7 +140,7 @@ impl Profile {
             if promise == Promise::Speed { format!("1 - {part}") } else { part }
         };
         let bound = rounded(alarm.rate(days) * (1.0 - objective));
-        let (use_case, word, severity) = (&self.use_case, promise.as_str(), alarm.severity.as_str());
+        let (use_case, word, severity) = (quoted(&self.use_case), promise.as_str(), alarm.severity.as_str());
         let name = match promise {
             Promise::Availability => "LlmRumAvailabilityBudget",
             Promise::Integrity => "LlmRumIntegrityBudget",
@@ -159,11 +159,17 @@ impl Profile {
           and sum by (site) (increase({all}[{long}])) >= {FEWEST}
         labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
         annotations:
-          summary: \"`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast\"
+          summary: \"`{{{{ $labels.site }}}}`: {{{{ $labels.use_case }}}} uses up its {word} budget {rate} times too \
+           fast\"
 ",
             rate = rounded(alarm.rate(days)),
         );
     }
+}
+
+/// A use case may be any text. As JSON writes it, YAML and PromQL both read it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn length(minutes: i64) -> String {
@@ -202,5 +208,16 @@ mod tests {
         assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
         assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
         assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
+    }
+
+    #[test]
+    fn a_use_case_of_any_words_stays_one_text() {
+        let mut config = Config::default();
+        config
+            .targets
+            .insert("the \"new\" chat: v2".to_owned(), Targets::default().or(config.targets(None, "chat")));
+        let file = rules(&config).unwrap();
+        assert!(file.contains(r#"{use_case="the \"new\" chat: v2",outcome"#), "{file}");
+        assert!(file.contains(r#"use_case: "the \"new\" chat: v2","#), "{file}");
     }
 }
