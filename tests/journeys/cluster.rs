@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use beacon::{Batch, Outcome, ServerTiming, StreamReport};
 use rusqlite::Connection;
 use serde_json::Value;
-use tests::{ClickHouse, Collector, eventually, report};
+use tests::{ClickHouse, Collector, eventually, http, report};
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -339,7 +339,7 @@ async fn post(collector: &Collector, body: &str) -> Result<()> {
 /// As a proxy passes it on, from one of three countries or from nowhere.
 fn request(url: &str, body: &str) -> reqwest::RequestBuilder {
     let country = ["DE", "FR", "IT", "XX"][body.len() % 4];
-    let request = reqwest::Client::new().post(format!("{url}/v1/beacons?site=demo"));
+    let request = http().post(format!("{url}/v1/beacons?site=demo"));
     request.header("content-type", "text/plain").header("cf-ipcountry", country).body(body.to_owned())
 }
 

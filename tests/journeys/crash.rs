@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
 use beacon::Batch;
-use tests::{Collector, eventually, report};
+use tests::{Collector, eventually, http, report};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -90,7 +90,7 @@ async fn send_share(
     answered: Arc<AtomicU64>,
     enough: Arc<Notify>,
 ) -> HashMap<u64, Option<u16>> {
-    let http = reqwest::Client::new();
+    let http = http();
     let mut answers = HashMap::new();
     for number in (connection..BEACONS).step_by(CONNECTIONS as usize) {
         let request = http.post(&url).header("content-type", "text/plain").body(body(number));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use beacon::Batch;
 use serde_json::{Value, json};
-use tests::{Collector, eventually, report};
+use tests::{Collector, eventually, http, report};
 
 /// One bad request and how it must be answered.
 struct Case {
@@ -22,7 +22,7 @@ struct Case {
 async fn bad_input_is_refused_with_a_reason_and_stored_nowhere() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
-    let http = reqwest::Client::new();
+    let http = http();
     let mut by_reason = BTreeMap::new();
     for case in cases()? {
         let mut request = http.post(format!("{}/v1/beacons{}", collector.url, case.query));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, Outcome};
 use serde_json::Value;
-use tests::{Collector, Server, eventually, free_port, report};
+use tests::{Collector, Server, eventually, free_port, http, report};
 use tokio::process::Command;
 
 const TTFT_P95: &str = "histogram_quantile(0.95, rate(llm_first_token_duration_seconds_bucket[5m]))";
@@ -128,7 +128,7 @@ impl Prometheus {
         command.args(features);
         let ready = |line: &str| line.contains("Server is ready").then(String::new);
         let (server, _) = Server::start(command, ready).await?;
-        Ok(Self { _server: server, url: format!("http://127.0.0.1:{port}"), http: reqwest::Client::new() })
+        Ok(Self { _server: server, url: format!("http://127.0.0.1:{port}"), http: http() })
     }
 
     async fn get(&self, route: &str, query: &[(&str, &str)]) -> Result<Value> {

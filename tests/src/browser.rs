@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
+use crate::http::http;
 use crate::process::{Server, kill_offspring};
 
 /// A browser with an empty profile; it, its driver and its display die with this value.
@@ -76,7 +77,7 @@ impl Browser {
     pub async fn console(&self) -> Result<Vec<Value>> {
         let session = self.page.session_id().await?.context("a session")?;
         let url = format!("{}/session/{session}/se/log", self.driver_url);
-        let answer = reqwest::Client::new().post(url).json(&json!({ "type": "browser" })).send().await?;
+        let answer = http().post(url).json(&json!({ "type": "browser" })).send().await?;
         let mut answer: Value = answer.json().await?;
         Ok(serde_json::from_value(answer["value"].take())?)
     }
@@ -89,7 +90,7 @@ impl Browser {
         let session = self.page.session_id().await?.context("a session")?;
         let url = format!("{}/session/{session}/goog/cdp/execute", self.driver_url);
         let body = json!({ "cmd": command, "params": parameters });
-        let answer = reqwest::Client::new().post(url).json(&body).send().await?;
+        let answer = http().post(url).json(&body).send().await?;
         ensure!(answer.status().is_success(), "{command} is refused: {}", answer.text().await?);
         let mut answer: Value = answer.json().await?;
         Ok(answer["value"].take())

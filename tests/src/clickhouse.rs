@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
+use crate::http::http;
 use crate::process::Server;
 use crate::world::said_address;
 
@@ -40,7 +41,7 @@ impl ClickHouse {
     /// # Errors
     /// When it is refused.
     pub async fn query(&self, query: &str) -> Result<String> {
-        let answer = reqwest::Client::new().post(&self.url).body(query.to_owned()).send().await?;
+        let answer = http().post(&self.url).body(query.to_owned()).send().await?;
         let text = answer.error_for_status()?.text().await?;
         Ok(text.lines().next().unwrap_or_default().to_owned())
     }

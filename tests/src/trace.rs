@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::Browser;
+use crate::http::http;
 
 /// A trace that Chromium is taking, over a connection of its own: its driver hands no events on.
 pub(crate) struct Tracing {
@@ -31,7 +32,8 @@ impl Tracing {
         let capabilities = browser.page.capabilities().context("a session has capabilities")?;
         let address = capabilities.get("goog:chromeOptions").map(|options| &options["debuggerAddress"]);
         let address = address.and_then(Value::as_str).context("only Chromium has DevTools")?;
-        let version: Value = reqwest::get(format!("http://{address}/json/version")).await?.json().await?;
+        let version: Value =
+            http().get(format!("http://{address}/json/version")).send().await?.json().await?;
         let url = version["webSocketDebuggerUrl"].as_str().context("DevTools tell where they listen")?;
         let (socket, _) = connect_async(url).await?;
         let mut tracing = Self { socket };

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::http::http;
 use crate::process::{Server, binary, faketime};
 
 /// A collector on a free port.
@@ -63,7 +64,7 @@ impl Collector {
 
     async fn from(command: Command) -> Result<Self> {
         let (server, url) = Server::start(command, said_address).await?;
-        Ok(Self { server, url, http: reqwest::Client::new() })
+        Ok(Self { server, url, http: http() })
     }
 
     /// Asks the query API; `path` begins with a slash.
@@ -226,7 +227,7 @@ impl DemoSite {
         command.args(["serve", "--listen", "127.0.0.1:0", "--collector", collector, "--site", "demo"]);
         command.args(arguments);
         let (server, url) = Server::start(command, said_address).await?;
-        Ok(Self { _server: server, url, http: reqwest::Client::new() })
+        Ok(Self { _server: server, url, http: http() })
     }
 
     /// What the server did for every request after number `seq`.
