@@ -1,0 +1,116 @@
+//! The later revision of a stream counts, wherever the earlier one is, and no jump of the clock loses either.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::{Dedupe, Store};
+use crate::counts::Kind;
+
+/// Stands for the store and the journal.
+#[derive(Default)]
+struct Past {
+    windows: HashMap<WindowKey, Vec<u8>>,
+    reports: HashMap<u64, StreamReport>,
+}
+
+impl Earlier for Past {
+    fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError> {
+        Ok(self.windows.get(&at).map(|bytes| Tally::decode(bytes)).transpose()?)
+    }
+
+    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+        Ok(self.reports.get(&at.position).cloned())
+    }
+
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
+    rollup.settle(now_ms, past).unwrap();
+    let changes = rollup.changes();
+    past.windows.extend(changes.windows);
+    rollup.stored(now_ms);
+    rollup.forget(now_ms, past).unwrap();
+}
+
+/// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
+fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u64) {
+    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let apply = |rollup: &mut Rollup, past: &mut Past, position: u64, rev: u32| {
+        let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
+        past.reports.insert(position, report.clone());
+        let at = At { position, len: 1 };
+        rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
+        flush(rollup, past, 60_000);
+    };
+    for (position, rev) in revisions.iter().enumerate() {
+        apply(&mut rollup, &mut past, position as u64, *rev);
+    }
+    // Heard of twice, as after a restart.
+    for _ in 0..2 {
+        rollup.heard(&heard, &past).unwrap();
+        flush(&mut rollup, &mut past, 60_000);
+    }
+    if let Some(rev) = then {
+        apply(&mut rollup, &mut past, 9, rev);
+    }
+    let streams = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+    (streams, rollup.counts.get(Kind::Moved, "revised") + rollup.counts.get(Kind::Moved, "duplicate"))
+}
+
+#[test]
+fn the_later_revision_counts_wherever_it_is() {
+    let heard = |rev, has_precedence| Heard { id: 7, rev, has_precedence };
+    for (revisions, heard, then, expected) in [
+        (&[0][..], heard(1, false), None, (0, 1)),
+        (&[0, 1], heard(2, true), None, (0, 1)),
+        (&[2], heard(1, true), None, (1, 0)),
+        (&[1], heard(1, false), None, (1, 0)),
+        (&[1], heard(1, true), None, (0, 1)),
+        // What comes late is known to be older, what comes later counts here again.
+        (&[0], heard(2, false), Some(1), (0, 1)),
+        (&[0], heard(2, false), Some(2), (0, 1)),
+        (&[0], heard(2, false), Some(3), (1, 1)),
+        (&[1], Heard { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+    ] {
+        assert_eq!(counted_after(revisions, heard, then), expected, "{revisions:?} {heard:?} {then:?}");
+    }
+}
+
+proptest! {
+    /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
+    /// counted once, as its latest revision says, in whatever window.
+    #[test]
+    fn no_jump_of_the_clock_loses_or_doubles_a_stream(
+        steps in prop::collection::vec((0..6_u128, 0..3_u32, any::<bool>(), -200_000_000..200_000_000_i64), 1..60),
+    ) {
+        let config = Config {
+            dedupe: Dedupe { ids: 1_000, minutes: 30 },
+            store: Store { streams_kept: 1_000, ..Config::default().store },
+            ..Config::default()
+        };
+        let (mut past, mut latest) = (Past::default(), BTreeMap::new());
+        let mut rollup = Rollup::new(config, Loaded::default());
+        for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
+            let at = At { position: position as u64, len: 1 };
+            let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
+            past.reports.insert(at.position, report.clone());
+            rollup.apply(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
+            let known = latest.entry(id).or_insert((rev, open));
+            if known.0 < rev {
+                *known = (rev, open);
+            }
+            if position % 3 == 0 {
+                flush(&mut rollup, &mut past, now_ms);
+            }
+        }
+        flush(&mut rollup, &mut past, i64::MAX / 2);
+        flush(&mut rollup, &mut past, i64::MAX / 2);
+        let counted: u64 = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+        prop_assert_eq!(counted, latest.len() as u64);
+    }
+}
