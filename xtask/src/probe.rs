@@ -60,10 +60,10 @@ pub(crate) struct FileSize {
 pub(crate) fn size(root: &Path) -> Result<Sizes> {
     let package = root.join("probe-wasm");
     let made = target_dir(root).join("probe");
-    for (entry, file) in PARTS {
+    for (_, entry, file) in PARTS {
         bundle(&package, &made, &package.join("js").join(entry), &made.join(file), "esm")?;
     }
-    let parts = [("tap", made.join("tap.js")), ("glue", made.join("glue.min.js"))];
+    let parts = PARTS.map(|(name, _, file)| (name, made.join(file)));
     let extensions = EXTENSIONS.map(|(name, file, _)| (name, made.join(file)));
     for (_, file, _) in EXTENSIONS {
         bundle(&package, &made, &package.join("js/more").join(file), &made.join(file), "esm")?;
@@ -156,6 +156,7 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
     run(tool(package, "esbuild")
         .arg(entry)
         .args(inject)
+        .args(entry.ends_with(FACADE).then_some(BESIDE_THE_FACADE).into_iter().flatten())
         .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
         .args([format!("--format={format}"), format!("--mangle-props={INNER_NAMES}")])
         .args([cache, glue, outfile]))?;
@@ -216,8 +217,12 @@ const BUNDLES: [(&str, &str, &str); 7] = [
     ("glue.js", "test/dist/watcher.mjs", "esm"),
 ];
 
-/// Parts of them that [`size`] shows alone.
-const PARTS: [(&str, &str); 2] = [("tap.js", "tap.js"), ("glue.js", "glue.min.js")];
+/// Parts of them that [`size`] shows alone: what it calls them, entry, file.
+const PARTS: [(&str, &str, &str); 3] =
+    [("tap", "tap.js", "tap.js"), ("facade", FACADE, "facade.js"), ("glue", "glue.js", "glue.min.js")];
+/// What holds tap and glue together. Alone it is without them; in [`BUNDLES`] others bring it in.
+const FACADE: &str = "probe.js";
+const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js/glue.js"];
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
