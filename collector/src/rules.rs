@@ -140,7 +140,12 @@ impl Profile {
             if promise == Promise::Speed { format!("1 - {part}") } else { part }
         };
         let bound = rounded(alarm.rate(days) * (1.0 - objective));
-        let (use_case, word, severity) = (quoted(&self.use_case), promise.as_str(), alarm.severity.as_str());
+        let (word, severity, rate) = (promise.as_str(), alarm.severity.as_str(), rounded(alarm.rate(days)));
+        let use_case = literal(&self.use_case);
+        // A template knows the labels of the series alone, and this one's use case is a label of the rule.
+        let summary =
+            format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
+        let (use_case, summary) = (quoted(&use_case), quoted(&summary));
         let name = match promise {
             Promise::Availability => "LlmRumAvailabilityBudget",
             Promise::Integrity => "LlmRumIntegrityBudget",
@@ -159,10 +164,8 @@ impl Profile {
           and sum by (site) (increase({all}[{long}])) >= {FEWEST}
         labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
         annotations:
-          summary: \"`{{{{ $labels.site }}}}`: {{{{ $labels.use_case }}}} uses up its {word} budget {rate} times too \
-           fast\"
-",
-            rate = rounded(alarm.rate(days)),
+          summary: {summary}
+"
         );
     }
 }
@@ -170,6 +173,11 @@ impl Profile {
 /// A use case may be any text. As JSON writes it, YAML and PromQL both read it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// As Prometheus prints it again: it reads labels and summaries of a rule as templates.
+fn literal(text: &str) -> String {
+    if text.contains("{{") { format!("{{{{ {} }}}}", quoted(text)) } else { text.to_owned() }
 }
 
 fn length(minutes: i64) -> String {

@@ -40,19 +40,24 @@ async fn nginx_takes_the_balancer() -> Result<()> {
 }
 
 /// In `burning` one answer in ten fails and half are slow, in `steady` one in a thousand of either. `later`
-/// burns too, and writes edges as Prometheus 3 does; `own` has stricter targets of its own, and breaks those.
-const SERIES: [(&str, &str, u32, u32, u32); 4] = [
-    ("burning", "2", 900, 100, 500),
-    ("steady", "2", 999, 1, 1),
-    ("later", "2.0", 900, 100, 500),
-    ("own", "0.5", 995, 5, 500),
+/// burns too, and writes edges as Prometheus 3 does; `own` has stricter targets of its own, for a use case with
+/// every character that YAML, PromQL and templates go by, and breaks those.
+const SERIES: [(&str, &str, &str, u32, u32, u32); 4] = [
+    ("burning", "chat", "2", 900, 100, 500),
+    ("steady", "chat", "2", 999, 1, 1),
+    ("later", "chat", "2.0", 900, 100, 500),
+    ("own", ODD, "0.5", 995, 5, 500),
 ];
+
+const ODD: &str = r#"the "new" chat: {{ $v2 }} \ #"#;
 
 #[tokio::test]
 async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let config = "admin_token = '0123456789abcdef'\n[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
-                  targets.chat = { ttft_p95_ms = 500, availability = 0.9 }\n";
+    let config = format!(
+        "admin_token = '0123456789abcdef'\n[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
+         targets.'{ODD}' = {{ ttft_p95_ms = 500, availability = 0.9, speed = 0.98 }}\n"
+    );
     std::fs::write(folder.path().join("llm-rum.toml"), config)?;
     let rules = said(
         Command::new(binary("llm-rum")).args(["rules", "--config"]).arg(folder.path().join("llm-rum.toml")),
@@ -62,8 +67,9 @@ async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
     let mut test =
         "rule_files: [rules.yml]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n"
             .to_owned();
-    for (site, edge, whole, failed, slow) in SERIES {
-        let labels = format!("site=\"{site}\",use_case=\"chat\",provider=\"p\",model=\"m\"");
+    for (site, use_case, edge, whole, failed, slow) in SERIES {
+        let use_case = quoted(use_case);
+        let labels = format!("site=\"{site}\",use_case={use_case},provider=\"p\",model=\"m\"");
         for (name, a_minute) in [
             (format!("llm_rum_streams_total{{{labels},outcome=\"complete\"}}"), whole),
             (format!("llm_rum_streams_total{{{labels},outcome=\"truncated\"}}"), failed),
@@ -80,22 +86,26 @@ async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
         }
     }
     test += "    alert_rule_test:\n";
+    let burning = [("burning", "chat"), ("later", "chat")];
     for (promise, sites) in
-        [("availability", &["burning", "later"][..]), ("speed", &["burning", "later", "own"])]
+        [("availability", burning.to_vec()), ("speed", [&burning[..], &[("own", ODD)]].concat())]
     {
         let name = if promise == "speed" { "LlmRumSpeedBudget" } else { "LlmRumAvailabilityBudget" };
         writeln!(test, "      - eval_time: 2h\n        alertname: {name}\n        exp_alerts:")?;
-        for site in sites {
+        for (site, use_case) in sites {
             for (over, severity, rate) in [
                 ("1h", "page", "14.4"),
                 ("6h", "page", "6"),
                 ("24h", "incident", "3"),
                 ("72h", "ticket", "1"),
             ] {
+                let summary =
+                    format!("`{site}`: {use_case} uses up its {promise} budget {rate} times too fast");
+                let (use_case, summary) = (quoted(use_case), quoted(&summary));
                 writeln!(
                     test,
-                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: chat, promise: {promise}, over: {over}}}\n            \
-                     exp_annotations: {{summary: '`{site}`: chat uses up its {promise} budget {rate} times too fast'}}"
+                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: {use_case}, promise: {promise}, over: {over}}}\n            \
+                     exp_annotations: {{summary: {summary}}}"
                 )?;
             }
         }
@@ -108,6 +118,11 @@ async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
             .await?;
     }
     Ok(())
+}
+
+/// As YAML and PromQL read it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// What a program prints, once it has ended well.
