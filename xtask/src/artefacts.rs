@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::run::run;
+use crate::unchanged::Before;
 use crate::{probe, tools};
 
 /// Builds everything that the release binaries embed, then the binaries.
@@ -23,13 +24,14 @@ pub(crate) fn build(root: &Path) -> Result<()> {
 
 /// The probe, the dashboard and the demo page.
 pub(crate) fn build_pages(root: &Path) -> Result<()> {
+    let before = Before::of(EMBEDDED.map(|folder| root.join(folder)))?;
     build_probe(root)?;
     for folder in ["www", "demo-site/web"] {
         let folder = root.join(folder);
         tools::npm_packages(&folder)?;
         tools::npm_script(&folder, "build")?;
     }
-    Ok(())
+    Ok(before.give_times_back()?)
 }
 
 /// The probe alone: Wasm, glue, facade, stub.
@@ -48,3 +50,6 @@ pub(crate) fn binary(root: &Path, name: &str) -> PathBuf {
 pub(crate) fn target_dir(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
+
+/// What the binaries embed.
+const EMBEDDED: [&str; 3] = ["probe-wasm/dist", "www/dist", "demo-site/web/dist"];

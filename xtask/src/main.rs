@@ -17,6 +17,7 @@ mod run;
 mod screenshots;
 mod size;
 mod tools;
+mod unchanged;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "llm-rum's own commands")]
