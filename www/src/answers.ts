@@ -262,6 +262,8 @@ export interface StreamReport {
   sample_rate?: number | null;
   dropped?: Record<string, number> | null;
   received_ms: number;
+  /** As it is counted; `unknown` where nothing says it. */
+  country: string;
 }
 
 export interface StreamPage {

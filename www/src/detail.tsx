@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "./answers";
 import { Bars } from "./bars";
-import { count, duration, isKnown, moment } from "./format";
+import { count, duration, isKnown, moment, nameOf } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";
 import { Glyph, OUTCOME_LOOKS, OutcomeMark } from "./glyph";
@@ -213,7 +213,7 @@ function Narrow({ dimension, value }: { dimension: Dimension; value: string }): 
       onClick={() => setFilter(dimension, value)}
       title="Only these streams"
     >
-      {value}
+      {nameOf(dimension, value)}
     </button>
   );
 }

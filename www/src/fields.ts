@@ -33,6 +33,7 @@ function what(report: StreamReport): FieldGroup {
         text: report.response_model ?? null,
         dimension: asked === null ? "model" : undefined,
       },
+      { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
       { name: "dialect", text: report.dialect ? words(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },

@@ -19,6 +19,7 @@ const REPORT: StreamReport = {
   bytes: 1840,
   server: { source: "comment", queue_ms: 10, ttft_ms: 300, generation_ms: 480 },
   received_ms: 0,
+  country: "unknown",
 };
 
 const rowOf = (report: StreamReport, name: string, span: "whole" | "first" = "whole") =>
@@ -78,6 +79,7 @@ describe("the timeline of a stream", () => {
       deltas: 0,
       bytes: 0,
       received_ms: 0,
+      country: "unknown",
     };
     const { from, to, moments } = layOut(bare, "first");
     expect(to).toBeGreaterThan(from);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use beacon::StreamReport;
 
 use super::frame::{END, Frame};
-use super::record;
+use super::record::{self, Record};
 use crate::config::Sync;
 
 /// Where a report's bytes stand in the journal.
@@ -61,7 +61,12 @@ impl Segments {
 
     /// The report at `at`. `None` when it is no longer kept.
     pub(crate) fn report(&self, at: At) -> io::Result<Option<StreamReport>> {
-        Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)).map(|record| record.report))
+        Ok(self.record(at)?.map(|record| record.report))
+    }
+
+    /// The same, with what is known beside it. `None` when it is no longer kept.
+    pub(crate) fn record(&self, at: At) -> io::Result<Option<Record>> {
+        Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)))
     }
 
     fn read(&self, at: At) -> io::Result<Option<Vec<u8>>> {

@@ -1,5 +1,5 @@
 //! `GET /v1/streams` and `GET /v1/streams/{id}`: a filter or an id comes in, stored reports go out as
-//! they are, each with the time of its arrival.
+//! they are, each with the time of its arrival and its country.
 
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
@@ -70,7 +70,8 @@ fn sample(params: &Params) -> Result<Option<Sample>, ApiError> {
 /// The stored report is a JSON object: what is added goes before its closing brace.
 fn object(stream: &StoredStream) -> String {
     let fields = &stream.json[..stream.json.len() - 1];
-    format!("{fields},\"received_ms\":{}}}", stream.received_ms)
+    // Two letters, or a word of ours.
+    format!("{fields},\"received_ms\":{},\"country\":\"{}\"}}", stream.received_ms, stream.country)
 }
 
 fn json(body: String) -> Response {

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::read::{Filter, IN_FILTER, Page, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
+use crate::country::Country;
 use crate::journal::Segments;
-use crate::series::SeriesId;
+use crate::series::{SeriesId, UNKNOWN};
 use crate::streams::{Place, Stream, StreamId, Streams};
 
 /// The streams that are remembered, shared with the thread that counts.
@@ -46,7 +47,7 @@ impl Listing {
         };
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].0);
-        let read = found[..shown].iter().filter_map(|(_, stream)| self.read(stream).transpose());
+        let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
         Ok(Page { streams: read.collect::<Result<_, _>>()?, next })
     }
 
@@ -57,7 +58,7 @@ impl Listing {
         id: StreamId,
     ) -> Result<Option<StoredStream>, StoreError> {
         let found = self.streams().get(id).filter(|(_, stream)| !stream.is_elsewhere());
-        let newest = found.map_or(Ok(None), |(_, stream)| self.read(&stream))?;
+        let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
         newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
     }
 
@@ -76,17 +77,23 @@ impl Listing {
         };
         let mut reports = Vec::with_capacity(standing.len());
         for (place, stream) in standing {
-            if let Some(StoredStream { json, .. }) = self.read(&stream)? {
-                reports.push((place, stream, json));
+            if let Some(report) = self.segments.report(stream.at)? {
+                reports.push((place, stream, serde_json::to_string(&report)?));
             }
         }
         Ok(reports)
     }
 
     /// `None` when the journal let go of it just now.
-    fn read(&self, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
-        let Some(report) = self.segments.report(stream.at)? else { return Ok(None) };
-        Ok(Some(StoredStream { json: serde_json::to_string(&report)?, received_ms: stream.received_ms }))
+    fn read(&self, connection: &Connection, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
+        let Some(record) = self.segments.record(stream.at)? else { return Ok(None) };
+        let mut counted = connection.prepare_cached("SELECT country FROM series WHERE id = ?1")?;
+        let counted = counted.query_row([stream.series], |row| row.get(0)).optional()?;
+        // A series may be so new that the store does not have it yet.
+        let said = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
+        let country = counted.unwrap_or_else(said);
+        let json = serde_json::to_string(&record.report)?;
+        Ok(Some(StoredStream { json, received_ms: stream.received_ms, country }))
     }
 
     fn streams(&self) -> RwLockReadGuard<'_, Streams> {

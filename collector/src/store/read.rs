@@ -97,6 +97,8 @@ pub(crate) struct StreamsAsked {
 pub(crate) struct StoredStream {
     pub(crate) json: String,
     pub(crate) received_ms: i64,
+    /// As it is counted: `unknown` and `other` are some too.
+    pub(crate) country: String,
 }
 
 /// Some stored reports, newest first, and where the next ones begin.

@@ -28,7 +28,7 @@ impl SamplesAsked {
             Sample::Failed | Sample::Uniform => "received_ms",
         };
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT report, received_ms FROM samples JOIN series ON series.id = series
+            "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
              WHERE day BETWEEN :first AND :last AND kinds & :kind
                AND received_ms >= :from AND received_ms < :to
                AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
@@ -52,7 +52,8 @@ impl SamplesAsked {
 
 /// One of them.
 pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
-    let query = "SELECT report, received_ms FROM samples WHERE stream = ?1 ORDER BY day DESC LIMIT 1";
+    let query = "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
+        WHERE stream = ?1 ORDER BY day DESC LIMIT 1";
     Ok(connection.prepare_cached(query)?.query_row([id.to_be_bytes()], stored).optional()?)
 }
 
@@ -106,7 +107,7 @@ pub(super) fn drop_before(connection: &Connection, day: i64) -> Result<(), Store
 }
 
 fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
-    Ok(StoredStream { json: row.get(0)?, received_ms: row.get(1)? })
+    Ok(StoredStream { json: row.get(0)?, received_ms: row.get(1)?, country: row.get(2)? })
 }
 
 #[cfg(test)]

@@ -66,6 +66,17 @@ fn a_proxys_header_says_the_country_and_what_is_none_is_unknown() {
     let listed = process.json("/v1/streams?country=FR")["streams"].clone();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["id"], format!("{:032x}", 3));
+    let countries = |path: &str| {
+        let listed = process.json(path)["streams"].clone();
+        let listed = listed.as_array().unwrap().iter();
+        let mut told: Vec<_> = listed.map(|stream| stream["country"].as_str().unwrap().to_owned()).collect();
+        told.sort_unstable();
+        told
+    };
+    let all = ["DE", "DE", "FR", "unknown", "unknown", "unknown", "unknown", "unknown"];
+    assert_eq!(countries("/v1/streams"), all);
+    assert_eq!(countries("/v1/streams?sample=uniform"), all);
+    assert_eq!(process.json(&format!("/v1/streams/{:032x}", 3))["country"], "FR");
     let metrics = process.get("/metrics").1;
     assert!(
         !metrics.contains("country=") && !metrics.contains("\"DE\""),

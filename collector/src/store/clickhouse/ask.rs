@@ -192,15 +192,16 @@ impl Tables {
         let list: Vec<_> =
             places.iter().map(|(collector, place, _)| format!("('{collector}', {place})")).collect();
         let query = format!(
-            "SELECT collector, place, received_ms, report FROM {} WHERE (collector, place) IN ({})",
+            "SELECT collector, place, received_ms, country, report FROM {} WHERE (collector, place) IN ({})",
             self.client.table("streams"),
             list.join(", ")
         );
         let mut reports = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
-            |(collector, place, received_ms, json): (String, u64, i64, String)| {
-                reports.insert((collector, place), StoredStream { json, received_ms });
+            |(collector, place, received_ms, country, json): (String, u64, i64, String, String)| {
+                let country = rows::meant(country);
+                reports.insert((collector, place), StoredStream { json, received_ms, country });
                 Ok(())
             },
         )?;
@@ -217,7 +218,7 @@ impl Tables {
         };
         let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
         let query = format!(
-            "SELECT received_ms, report FROM (
+            "SELECT received_ms, country, report FROM (
                 SELECT * FROM {} FINAL WHERE bitAnd(kinds, {}) > 0 AND day BETWEEN {} AND {}
                 ORDER BY {score} DESC, id DESC LIMIT {} BY site, day)
              WHERE received_ms >= {} AND received_ms < {}{}{}
@@ -243,8 +244,8 @@ impl Tables {
 
     fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
         let mut streams = Vec::new();
-        rows::each(&self.client.query(query)?, |(received_ms, json): (i64, String)| {
-            streams.push(StoredStream { json, received_ms });
+        rows::each(&self.client.query(query)?, |(received_ms, country, json): (i64, String, String)| {
+            streams.push(StoredStream { json, received_ms, country: rows::meant(country) });
             Ok(())
         })?;
         Ok(streams)
@@ -253,12 +254,12 @@ impl Tables {
     /// One stored report: of the newest, or of the samples.
     pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
         let newest = format!(
-            "SELECT received_ms, report FROM {} WHERE id = '{id:032x}'
+            "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
         let kept = format!(
-            "SELECT received_ms, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
+            "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );

@@ -141,6 +141,11 @@ pub(super) fn written(country: &str) -> &str {
     if country == UNKNOWN { "" } else { country }
 }
 
+/// The country that is written so.
+pub(super) fn meant(written: String) -> String {
+    if written.is_empty() { UNKNOWN.to_owned() } else { written }
+}
+
 pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
 /// A tally's columns: name, how rows are summed in it, and its type.
