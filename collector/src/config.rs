@@ -75,7 +75,8 @@ pub struct CountryFrom {
     #[serde(deserialize_with = "header_name")]
     pub header: Option<HeaderName>,
     /// File of the MaxMind DB format with countries, such as GeoLite2-Country. Default none. Read at the
-    /// start and held in memory; asked for the client's network, not for its address.
+    /// start and when another takes its place, and held in memory; asked for the client's network, not for
+    /// its address.
     pub mmdb: Option<PathBuf>,
 }
 

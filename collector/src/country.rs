@@ -1,12 +1,11 @@
 //! Which country a beacon comes from: a proxy's header or the client's network comes in, goes out one of the
 //! codes that there are. Looked up here or not at all; neither address nor network is kept.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+mod file;
 
 use axum::http::{HeaderMap, HeaderName};
-use maxminddb::{MaxMindDbError, PathElement, Reader};
+
+pub(crate) use file::{CountryError, NetworkFile, Watch};
 
 use crate::config::{CountryFrom, Ingest};
 use crate::network::Peer;
@@ -22,31 +21,7 @@ pub(crate) enum Countries {
     /// A header of the proxies in front.
     Header(HeaderName),
     /// A file of networks and their countries.
-    File(Reader<Vec<u8>>),
-}
-
-/// Why a file gives no countries.
-#[derive(Debug, thiserror::Error)]
-pub enum CountryError {
-    /// It cannot be read.
-    #[error("{path} cannot be read: {source}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a folder or a device, or larger than any such file.
-    #[error("{0} is no file of up to 512 MiB")]
-    NoFile(PathBuf),
-    /// It is read, and is not what it should be.
-    #[error("{path} is no MaxMind DB file: {source}")]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: MaxMindDbError,
-    },
+    File(Box<NetworkFile>),
 }
 
 impl Country {
@@ -73,7 +48,7 @@ impl Countries {
     pub(crate) fn open(from: &CountryFrom) -> Result<Self, CountryError> {
         Ok(match (&from.header, &from.mmdb) {
             (Some(header), _) => Self::Header(header.clone()),
-            (None, Some(path)) => Self::File(open(path)?),
+            (None, Some(path)) => Self::File(Box::new(NetworkFile::open(path)?)),
             (None, None) => Self::Unasked,
         })
     }
@@ -86,29 +61,12 @@ impl Countries {
                 Country::of_code(headers.get(name)?.to_str().ok()?.trim())
             }
             Self::Header(_) => None,
-            Self::File(networks) => {
-                let network = peer.network(limits.client_header.as_ref(), headers, &limits.proxies)?;
-                let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
-                // What a damaged place of the file says is nothing.
-                let found = networks.lookup(network.first_address()).ok()?.decode_path::<&str>(&code);
-                Country::of_code(found.ok()??)
+            Self::File(file) => {
+                file.country(peer.network(limits.client_header.as_ref(), headers, &limits.proxies)?)
             }
         }
     }
 }
-
-fn open(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
-    let unreadable = |source| CountryError::Unreadable { path: path.into(), source };
-    let held = fs::metadata(path).map_err(unreadable)?;
-    if !held.is_file() || held.len() > MOST_BYTES {
-        return Err(CountryError::NoFile(path.into()));
-    }
-    let bytes = fs::read(path).map_err(unreadable)?;
-    Reader::from_source(bytes).map_err(|source| CountryError::Broken { path: path.into(), source })
-}
-
-/// The file with cities, which has their countries too, takes 60 MB.
-const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// ISO 3166-1, and Kosovo, which it leaves to its users and which those who know networks agree on.
 const CODES: &str = "\
@@ -147,18 +105,5 @@ mod tests {
         let codes: Vec<_> = CODES.split(' ').collect();
         assert_eq!(codes.len(), 250);
         assert!(codes.is_sorted_by(|one, next| one < next && next.len() == 2));
-    }
-
-    #[test]
-    fn what_is_no_such_file_is_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let from = |path: PathBuf| CountryFrom { mmdb: Some(path), ..CountryFrom::default() };
-        let error = |path| Countries::open(&from(path)).err().unwrap().to_string();
-        let text = folder.path().join("text.mmdb");
-        fs::write(&text, "no database").unwrap();
-        assert!(error(text).contains("text.mmdb is no MaxMind DB file: "));
-        assert!(error(folder.path().join("none")).contains("none cannot be read: "));
-        assert!(error(folder.path().into()).ends_with(" is no file of up to 512 MiB"));
-        assert!(error("/dev/zero".into()).ends_with(" is no file of up to 512 MiB"));
     }
 }

@@ -71,13 +71,15 @@ pub(crate) enum Kind {
     Counted,
     /// Fields that this version does not know, by site.
     Ignored,
+    /// Files of countries that took the place of the one before, by result.
+    CountryFile,
 }
 
 /// As collectors tell each other how many streams are in their totals.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -87,6 +89,7 @@ impl Kind {
         Self::Moved,
         Self::Counted,
         Self::Ignored,
+        Self::CountryFile,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -100,6 +103,7 @@ impl Kind {
             Self::Moved => "moved",
             Self::Counted => "counted",
             Self::Ignored => "ignored",
+            Self::CountryFile => "country_file",
         }
     }
 }
@@ -169,6 +173,9 @@ impl Counts {
         self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
         for (site, count) in door.take_ignored_fields() {
             self.add(Kind::Ignored, &site, "fields", count);
+        }
+        for (result, count) in COUNTRY_FILES.into_iter().zip(door.take_country_files()) {
+            self.add(Kind::CountryFile, "", result, count);
         }
         // After the results: what arrives meanwhile is under way, not missing.
         self.add(Kind::Received, "", BEACONS, door.received.swap(0, Ordering::Relaxed));
@@ -307,6 +314,8 @@ pub(crate) struct Door {
     refused: Refused,
     /// By site.
     ignored_fields: Mutex<BTreeMap<String, u64>>,
+    /// As in [`COUNTRY_FILES`].
+    country_files: [AtomicU64; 2],
 }
 
 struct Refused([AtomicU64; Reason::ALL.len()]);
@@ -346,6 +355,16 @@ impl Door {
     /// Its network has its share: it was closed before anything was read.
     pub(crate) fn connection_refused(&self) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A file of countries took the place of the one before: it was read, or could not be.
+    pub(crate) fn country_file(&self, read: bool) {
+        self.country_files[usize::from(!read)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those since the last call, as in [`COUNTRY_FILES`].
+    pub(crate) fn take_country_files(&self) -> [u64; 2] {
+        self.country_files.each_ref().map(|count| count.swap(0, Ordering::Relaxed))
     }
 
     /// Those since the last call, by site.
@@ -416,6 +435,9 @@ pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 
 /// Streams that gave way and are in the totals.
 pub(crate) const TOTALLED: &str = "totalled";
+
+/// What became of new files of countries.
+pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];
 
 /// What came in: requests to the front door.
 pub(crate) const BEACONS: &str = "beacons";

@@ -17,7 +17,7 @@ use accept::Form;
 use exemplars::Exemplars;
 
 use crate::clock;
-use crate::counts::{ACCEPTED, Kind, PREFLIGHT, SAMPLED_OUT};
+use crate::counts::{ACCEPTED, COUNTRY_FILES, Kind, PREFLIGHT, SAMPLED_OUT};
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
@@ -176,7 +176,7 @@ impl Scrape {
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 6] {
+    fn own_counts(&self) -> [MetricFamily; 7] {
         let counts = &self.snapshot.counts;
         let of = |kind, label: &'static str| {
             counts.iter(kind).map(move |(key, count)| {
@@ -193,6 +193,10 @@ impl Scrape {
         // A counter that starts at its first increment hides that increment from `rate()`.
         let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         let beacons = of(Kind::Beacon, "result").chain(unseen).collect();
+        let country_files = COUNTRY_FILES.map(|word| {
+            let count = counts.get(Kind::CountryFile, word);
+            counted(vec![pair("result", word)], count)
+        });
         let ignored = counts.iter(Kind::Ignored);
         let ignored = ignored.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect();
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -222,6 +226,11 @@ impl Scrape {
                 "llm_rum_ignored_fields_total",
                 "Fields of reports that this version does not know.",
                 ignored,
+            ),
+            counter(
+                "llm_rum_country_files_total",
+                "Files of countries that took the place of the one before, by result.",
+                country_files.into(),
             ),
         ]
     }

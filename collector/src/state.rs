@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::body::Room;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
-use crate::country::Countries;
+use crate::country::{self, Countries};
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
@@ -28,7 +28,7 @@ struct Shared {
     keys: HashMap<String, usize>,
     sites: Vec<OpenSite>,
     networks: NetworkPaces,
-    countries: Countries,
+    countries: Arc<Countries>,
     room: Room,
     journal: Arc<Journal>,
     reader: Reader,
@@ -52,6 +52,8 @@ pub struct Collector {
     threads: Threads,
     /// Ends after the threads: it pushes what they counted last.
     exporter: Option<Exporter>,
+    /// Ends before the threads: they count what it read.
+    countries: Option<country::Watch>,
     failed: oneshot::Receiver<()>,
 }
 
@@ -64,13 +66,14 @@ impl Collector {
         let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
         // Before the journal is touched: without its file a collector does not start.
-        let countries = Countries::open(&config.country)?;
+        let countries = Arc::new(Countries::open(&config.country)?);
         let (stopped, failed) = oneshot::channel();
         let Started { journal, listing, published, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = Exporter::start(&config)?;
+        let watch = country::Watch::start(&countries, &door).map_err(StoreError::Thread)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),
@@ -87,7 +90,7 @@ impl Collector {
             health,
         };
         let state = AppState(Arc::new(shared));
-        Ok(Self { state, threads, exporter, failed })
+        Ok(Self { state, threads, exporter, countries: watch, failed })
     }
 
     /// What [`app`](crate::app) needs.
@@ -107,6 +110,7 @@ impl Collector {
     /// # Errors
     /// Why the store failed, when it had.
     pub fn close(self) -> Result<(), StoreError> {
+        drop(self.countries);
         let stopped = self.threads.stop();
         drop(self.exporter);
         stopped
