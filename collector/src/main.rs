@@ -76,7 +76,10 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // What cannot be logged would be told on the same standard error, and whoever tells it there panics: with
+    // the log on the disk that is full, that would be the thread that writes the journal.
+    log.with_ansi(colours).log_internal_errors(false).init();
     match Arguments::parse().command {
         Command::Serve { config, listen, data } => {
             let mut draft = Draft::read(config.as_deref(), environment())?;
