@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -79,9 +80,22 @@ pub(crate) fn start(
 }
 
 impl Threads {
-    /// Writes and counts what waits, and ends the threads.
-    pub(crate) fn stop(self) -> Result<(), StoreError> {
+    /// Writes and counts what waits, and ends the threads. Those that the disk has not let go by then are
+    /// left behind.
+    pub(crate) fn stop(self, within: Duration) -> Result<(), StoreError> {
         self.journal.close();
+        let (tell, told) = mpsc::channel();
+        // Joining knows no deadline, so it is done elsewhere.
+        let join = move || tell.send(self.join());
+        thread::Builder::new().name("stop".into()).spawn(join).map_err(StoreError::Thread)?;
+        match told.recv_timeout(within) {
+            Ok(ended) => ended,
+            Err(RecvTimeoutError::Timeout) => Err(StoreError::Hangs(within)),
+            Err(RecvTimeoutError::Disconnected) => panic!("a thread has panicked, and said so"),
+        }
+    }
+
+    fn join(self) -> Result<(), StoreError> {
         self.writes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         self.counts.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, Draft, serve};
+use collector::{Collector, Config, Draft, StoreError, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -87,7 +87,12 @@ fn main() -> anyhow::Result<()> {
             if let Some(data) = data {
                 draft.config.data = data;
             }
-            tokio::runtime::Runtime::new()?.block_on(run(draft.finish()?))
+            let config = draft.finish()?;
+            let runtime = tokio::runtime::Runtime::new()?;
+            let ended = runtime.block_on(run(config));
+            // A query that a disk holds up must not hold up the end.
+            runtime.shutdown_background();
+            ended
         }
         Command::CheckConfig { file } => check_config(&file),
         Command::Backup { target, config, data } => {
@@ -128,7 +133,13 @@ async fn run(config: Config) -> anyhow::Result<()> {
     if !serve(listener, &state, stop, DRAIN_FOR).await {
         tracing::warn!("Some requests had not ended after {DRAIN_FOR:?}");
     }
-    collector.close().context("the store has failed; start again, and the journal is counted")
+    let closed = collector.close(CLOSE_WITHIN);
+    let hangs = matches!(closed, Err(StoreError::Hangs(_)));
+    closed.context(if hangs {
+        "stopped all the same: what was answered is kept, and the next start counts it"
+    } else {
+        "the store has failed; start again, and the journal is counted"
+    })
 }
 
 /// Listens for signals at once. What it gives back returns the name of the one that came.
@@ -158,3 +169,6 @@ fn check_config(file: &Path) -> anyhow::Result<()> {
 
 /// Long enough for a slow body, shorter than what supervisors wait before they kill.
 const DRAIN_FOR: Duration = Duration::from_secs(8);
+
+/// So that all has ended before supervisors kill, who are told to wait for 30 s.
+const CLOSE_WITHIN: Duration = Duration::from_secs(15);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -108,12 +109,13 @@ impl Collector {
     /// Counts what waits and closes the folder. Call it when no request is running any more.
     ///
     /// # Errors
-    /// Why the store failed, when it had.
-    pub fn close(self) -> Result<(), StoreError> {
+    /// Why the store failed, when it had; [`StoreError::Hangs`] when the disk takes longer than `within`:
+    /// then threads of it still wait for the disk, and only the end of the process gives the folder back.
+    pub fn close(self, within: Duration) -> Result<(), StoreError> {
         drop(self.countries);
-        let stopped = self.threads.stop();
+        self.threads.stop(within)?;
         drop(self.exporter);
-        stopped
+        Ok(())
     }
 }
 

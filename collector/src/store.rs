@@ -18,6 +18,7 @@ mod sums;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::codec::UnreadableBlob;
 use crate::country::CountryError;
@@ -88,6 +89,9 @@ pub enum StoreError {
     /// Another process works on the same folder.
     #[error("another collector works on {0}")]
     InUse(PathBuf),
+    /// What waits is neither written nor refused.
+    #[error("the disk has not taken within {0:?} what waits for it")]
+    Hangs(Duration),
     /// The journal's files cannot be read or made.
     #[error("cannot use the journal")]
     Journal(#[from] io::Error),

@@ -56,6 +56,10 @@ impl Fallible {
         self.process.until("/v1/accounting", is_balanced)
     }
 
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
     fn rss_kb(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
         let held = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -69,7 +73,8 @@ fn start(folder: &Path, journal: &str) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     command.env("LD_PRELOAD", library(folder)).env("LLM_RUM_DISK", folder.join("disk"));
-    Process::spawn(command.arg("--data").arg(folder.join("data")))
+    let log = fs::File::create(folder.join("log")).unwrap();
+    Process::spawn_logging(command.arg("--data").arg(folder.join("data")), log)
 }
 
 fn library(folder: &Path) -> PathBuf {
@@ -177,4 +182,29 @@ fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_o
     let books = collector.balances(65);
     let overloaded = books["beacons"]["refused"]["overloaded"].as_u64();
     assert_eq!(overloaded, Some(coded("overloaded") as u64), "{books}");
+}
+
+#[test]
+fn a_collector_on_a_disk_that_hangs_ends_when_told_to_and_loses_nothing_that_was_answered() {
+    let mut collector = Fallible::start("wait_seconds = 1");
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.disk("slow");
+    assert_eq!(client.report(20).unwrap().0, 503);
+
+    let told = Instant::now();
+    collector.process.signal("TERM");
+    let status = collector.process.child.wait().unwrap();
+    // Supervisors are told to wait for 30 s.
+    assert!(told.elapsed() < Duration::from_secs(25), "it took {:?}", told.elapsed());
+    let log = collector.log();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("the next start counts it") && log.contains("has not taken within 15s"), "{log}");
+
+    collector.disk("");
+    collector.process = start(collector.folder.path(), "wait_seconds = 1");
+    // Whoever was refused sends again.
+    assert_eq!(collector.process.connect().report(20).unwrap().0, 204);
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 21);
+    collector.balances(21);
 }

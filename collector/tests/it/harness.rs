@@ -54,7 +54,7 @@ impl TestCollector {
 
     pub(crate) fn close(&mut self) {
         if let Some(collector) = self.collector.take() {
-            collector.close().unwrap();
+            collector.close(Duration::from_secs(60)).unwrap();
         }
     }
 
