@@ -8,6 +8,7 @@
 mod tests;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,8 +162,7 @@ fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Re
             if ended.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let sums = sums(connection, length, due.start)?;
-            write(connection, length, due, &sums)?;
+            sum(connection, length, due)?;
         }
     }
     Ok(true)
@@ -189,50 +189,75 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
     Ok(statement.query_row(params![length, before], due).optional()?)
 }
 
-type Sums = HashMap<(u8, Series), Tally>;
-
-fn sums(connection: &Connection, length: i64, start: i64) -> Result<Sums, StoreError> {
-    let mut sums = Sums::new();
-    let Some(shorter) = LENGTHS.into_iter().rfind(|shorter| *shorter < length) else {
-        for (series, tally) in minutes(connection, start, length)? {
-            for kept in Kept::each() {
-                merge(&mut sums, (kept.0, kept.labels(&series)), &tally);
-            }
-        }
-        return Ok(sums);
-    };
-    let mut statement = connection.prepare_cached(
-        "SELECT kept, site, use_case, provider, model, country, tally
-         FROM labels CROSS JOIN sums ON sums.labels = id WHERE length = ?1 AND start >= ?2 AND start < ?3",
-    )?;
-    let mut rows = statement.query([shorter, start, start + length])?;
-    while let Some(row) = rows.next()? {
-        merge(&mut sums, (row.get(0)?, read::series(row, 1)?), &decode(row, 6)?);
+/// One choice of labels after the other: all at once would be in memory many times over where there are
+/// thousands of series. The last step makes them stand, unless something changed in between.
+fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
+    let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
+    let minutes = if shorter.is_none() { minutes(connection, due.start, length)? } else { Sums::new() };
+    for kept in Kept::each() {
+        let sums = match shorter {
+            Some(shorter) => shorter_sums(connection, kept, shorter, due.start..due.start + length)?,
+            None => fewer_labels(&minutes, kept),
+        };
+        write(connection, kept, length, due.start, &sums)?;
     }
-    Ok(sums)
+    connection
+        .prepare_cached("UPDATE spans SET summed = ?3 WHERE length = ?1 AND start = ?2")?
+        .execute(params![length, due.start, due.changes])?;
+    Ok(())
 }
 
-/// So many minutes, summed by series.
-fn minutes(connection: &Connection, start: i64, length: i64) -> Result<HashMap<Series, Tally>, StoreError> {
+type Sums = HashMap<Series, Box<Tally>>;
+
+fn fewer_labels(minutes: &Sums, kept: Kept) -> Sums {
+    let mut sums = Sums::new();
+    for (series, tally) in minutes {
+        sums.entry(kept.labels(series)).or_default().merge(tally);
+    }
+    sums
+}
+
+fn shorter_sums(
+    connection: &Connection,
+    kept: Kept,
+    length: i64,
+    range: Range<i64>,
+) -> Result<Sums, StoreError> {
+    let mut sums = Sums::new();
     let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, country, tally FROM windows JOIN series ON id = series
-         WHERE minute >= ?1 AND minute < ?2",
+        "SELECT site, use_case, provider, model, country, tally
+         FROM labels CROSS JOIN sums ON sums.labels = id
+         WHERE kept = ?1 AND length = ?2 AND start >= ?3 AND start < ?4",
     )?;
-    let mut rows = statement.query([start, start + length])?;
-    let mut sums: HashMap<Series, Tally> = HashMap::new();
+    let mut rows = statement.query(params![kept.0, length, range.start, range.end])?;
     while let Some(row) = rows.next()? {
         sums.entry(read::series(row, 0)?).or_default().merge(&decode(row, 5)?);
     }
     Ok(sums)
 }
 
-fn merge(sums: &mut Sums, key: (u8, Series), tally: &Tally) {
-    sums.entry(key).or_default().merge(tally);
+/// So many minutes, summed by series.
+fn minutes(connection: &Connection, start: i64, length: i64) -> Result<Sums, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT site, use_case, provider, model, country, tally FROM windows JOIN series ON id = series
+         WHERE minute >= ?1 AND minute < ?2",
+    )?;
+    let mut rows = statement.query([start, start + length])?;
+    let mut sums = Sums::new();
+    while let Some(row) = rows.next()? {
+        sums.entry(read::series(row, 0)?).or_default().merge(&decode(row, 5)?);
+    }
+    Ok(sums)
 }
 
-/// Some at a time, so that the thread that counts never waits long; the last step makes them stand, unless
-/// something changed in between.
-fn write(connection: &mut Connection, length: i64, due: Due, sums: &Sums) -> Result<(), StoreError> {
+/// Some at a time, so that the thread that counts never waits long.
+fn write(
+    connection: &mut Connection,
+    kept: Kept,
+    length: i64,
+    start: i64,
+    sums: &Sums,
+) -> Result<(), StoreError> {
     let all: Vec<_> = sums.iter().collect();
     for some in all.chunks(ROWS_AT_A_TIME) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -243,20 +268,15 @@ fn write(connection: &mut Connection, length: i64, due: Due, sums: &Sums) -> Res
         let mut sum = transaction.prepare_cached(
             "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
         )?;
-        for ((kept, series), tally) in some {
+        for (series, tally) in some {
             let Series { site, use_case, provider, model, country } = series;
-            let labels = params![kept, site, use_case, provider, model, country];
+            let labels = params![kept.0, site, use_case, provider, model, country];
             let id: i64 = label.query_row(labels, |row| row.get(0))?;
-            sum.execute(params![id, length, due.start, tally.encode()])?;
+            sum.execute(params![id, length, start, tally.encode()])?;
         }
         drop((label, sum));
         transaction.commit()?;
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction
-        .prepare_cached("UPDATE spans SET summed = ?3 WHERE length = ?1 AND start = ?2")?
-        .execute(params![length, due.start, due.changes])?;
-    transaction.commit()?;
     Ok(())
 }
 
