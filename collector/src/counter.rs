@@ -171,7 +171,7 @@ impl Counter {
         self.rollup.counts.take(&self.door);
         let changes = self.rollup.changes();
         let needs_journal_from = changes.needs_journal_from;
-        let written = self.store.apply(&changes);
+        let written = self.store.apply(changes);
         self.health.store_answered(&written);
         if written.is_ok() {
             self.rollup.stored(now_ms);

@@ -199,12 +199,14 @@ impl Rollup {
         let settled = self.settled.iter().filter_map(|&place| Some((place, streams.at(place)?)));
         let fresh = streams.from(self.unstored_from).map(|(place, stream)| (place, *stream));
         let revisions = settled.chain(fresh).filter(|(_, stream)| !stream.superseded).collect();
-        let windows = self.windows.iter().filter(|(_, window)| window.changed);
+        let changed = self.windows.iter().filter(|(_, window)| window.changed);
+        let mut windows: Vec<_> = changed.map(|(key, window)| (*key, &*window.value)).collect();
+        windows.sort_unstable_by_key(|(key, _)| *key);
         let totals = self.totals.iter_mut().enumerate().filter(|(_, total)| total.changed);
         Changes {
             series: self.series.unstored().collect(),
-            windows: windows.map(|(key, window)| (*key, window.value.encode())).collect(),
-            totals: totals.map(|(id, total)| (id as SeriesId, total.value.encode())).collect(),
+            windows,
+            totals: totals.map(|(id, total)| (id as SeriesId, &mut *total.value)).collect(),
             counts: self.counts.unstored(),
             samples: self.samples.changes(),
             revisions,

@@ -27,6 +27,7 @@ use crate::rollup::WindowKey;
 use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
+use crate::tally::Tally;
 use crate::totals::Total;
 
 pub use clickhouse::ClickHouseError;
@@ -43,10 +44,14 @@ pub(crate) use sums::LENGTHS;
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.
+///
+/// Windows and totals become bytes one by one, as they are written: those of ten thousand series together
+/// would take as much memory again.
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
-    pub(crate) windows: Vec<(WindowKey, Vec<u8>)>,
-    pub(crate) totals: Vec<(SeriesId, Vec<u8>)>,
+    /// In the order of their keys, which is that of the table.
+    pub(crate) windows: Vec<(WindowKey, &'a Tally)>,
+    pub(crate) totals: Vec<(SeriesId, &'a mut Total)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Vec<(Place, Stream)>,

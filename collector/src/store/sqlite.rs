@@ -90,11 +90,11 @@ impl Writer {
     }
 
     /// Writes all changes, and that the journal is applied so far, or does nothing.
-    pub(crate) fn apply(&mut self, changes: &Changes<'_>) -> Result<(), StoreError> {
+    pub(crate) fn apply(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         write_series(&transaction, &changes.series)?;
-        write_counted(&transaction, changes, self.publishes)?;
-        write_revisions(&transaction, changes)?;
+        write_counted(&transaction, &mut changes, self.publishes)?;
+        write_revisions(&transaction, &changes)?;
         samples::write(&transaction, &changes.samples)?;
         transaction
             .prepare_cached(
@@ -234,7 +234,7 @@ fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -
 
 fn write_counted(
     transaction: &Transaction<'_>,
-    changes: &Changes<'_>,
+    changes: &mut Changes<'_>,
     publishes: bool,
 ) -> rusqlite::Result<()> {
     let mark = if publishes { Some(next_flush(transaction, changes.next)?) } else { None };
@@ -250,7 +250,7 @@ fn write_counted(
         };
         // A minute of a frozen hour would take the place of those that are gone.
         if is_open {
-            window.execute(params![key.minute, key.series, tally])?;
+            window.execute(params![key.minute, key.series, tally.encode()])?;
             if let Some(mark) = mark {
                 outbox.execute(params![key.minute, key.series, mark])?;
             }
@@ -258,8 +258,8 @@ fn write_counted(
     }
     let mut total =
         transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;
-    for (series, bytes) in &changes.totals {
-        total.execute(params![series, bytes])?;
+    for (series, value) in &mut changes.totals {
+        total.execute(params![*series, value.encode()])?;
     }
     let mut count = transaction
         .prepare_cached("INSERT OR REPLACE INTO counts (kind, site, word, n) VALUES (?1, ?2, ?3, ?4)")?;
