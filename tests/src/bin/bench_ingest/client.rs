@@ -1,10 +1,14 @@
 //! The client: prepared requests over many connections, and how long each took.
 
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, Histogram, Page, StreamReport};
 use tests::{Wire, report};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 /// What every request carries.
@@ -65,6 +69,65 @@ async fn send(address: String, beacons: Beacons, first_id: u64, until: Instant) 
         request.number(&mut id);
         wire.post(&request.bytes).await?;
         latencies.push(now.elapsed());
+    }
+}
+
+/// Sends so many reports a second, whatever the answers do; gives back how long each request took from the
+/// moment that it was due. One that is due while all connections wait is sent late, and that counts too.
+pub(crate) async fn send_at_rate(
+    address: &str,
+    beacons: Beacons,
+    first_id: u64,
+    reports_per_second: u32,
+    for_: Duration,
+) -> Result<Vec<Duration>> {
+    let (tell, due) = unbounded_channel();
+    let due = Arc::new(Mutex::new(due));
+    let mut connections = JoinSet::new();
+    for connection in 0..CONNECTIONS {
+        connections.spawn(send_due(address.to_owned(), beacons, first_id + (connection << 24), due.clone()));
+    }
+    let every = Duration::from_secs(beacons.reports() as u64) / reports_per_second;
+    // The runtime's own timer knows whole milliseconds only.
+    let clock = thread::spawn(move || tell_when_due(&tell, every, for_));
+    let mut latencies = Vec::new();
+    while let Some(sent) = connections.join_next().await {
+        latencies.extend(sent??);
+    }
+    clock.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(latencies)
+}
+
+fn tell_when_due(tell: &UnboundedSender<Instant>, every: Duration, for_: Duration) {
+    let begun = Instant::now();
+    let mut due = begun;
+    while due < begun + for_ {
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        // When a connection has failed, the failure is told.
+        if tell.send(due).is_err() {
+            return;
+        }
+        due += every;
+    }
+}
+
+/// Sends what is due whenever this connection is free.
+async fn send_due(
+    address: String,
+    beacons: Beacons,
+    first_id: u64,
+    due: Arc<Mutex<UnboundedReceiver<Instant>>>,
+) -> Result<Vec<Duration>> {
+    let mut wire = Wire::connect(&address).await?;
+    let mut request = Request::prepare(&address, beacons)?;
+    let mut latencies = Vec::new();
+    let mut id = first_id;
+    loop {
+        let next = due.lock().await.recv().await;
+        let Some(due) = next else { return Ok(latencies) };
+        request.number(&mut id);
+        wire.post(&request.bytes).await?;
+        latencies.push(due.elapsed());
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::Result;
 use tests::{Server, Usage, binary};
 use tokio::process::Command;
 
-use crate::client::{Beacons, SERIES, send_all};
+use crate::client::{Beacons, SERIES, send_all, send_at_rate};
 
 /// A running server and its turns so far.
 pub(crate) struct Contender {
@@ -18,6 +18,15 @@ pub(crate) struct Contender {
     server: Server,
     next_id: u64,
     turns: Vec<Turn>,
+}
+
+/// When a request is sent.
+#[derive(Clone, Copy)]
+pub(crate) enum Pace {
+    /// When the one before it was answered.
+    AnswerByAnswer,
+    /// When it is due, whatever became of those before.
+    ReportsPerSecond(u32),
 }
 
 struct Turn {
@@ -48,11 +57,15 @@ impl Contender {
         Ok(Self { name, address, server, next_id: 0, turns: Vec::new() })
     }
 
-    /// Every connection sends for the length of a turn.
-    pub(crate) async fn turn(&mut self, beacons: Beacons, length: Duration) -> Result<()> {
+    /// Every connection sends for the length of a turn, as `pace` says.
+    pub(crate) async fn turn(&mut self, beacons: Beacons, pace: Pace, length: Duration) -> Result<()> {
         let cpu = self.usage()?.cpu;
         let start = Instant::now();
-        let mut latencies = send_all(&self.address, beacons, self.next_id, length).await?;
+        let (address, first_id) = (&self.address, self.next_id);
+        let mut latencies = match pace {
+            Pace::AnswerByAnswer => send_all(address, beacons, first_id, length).await?,
+            Pace::ReportsPerSecond(rate) => send_at_rate(address, beacons, first_id, rate, length).await?,
+        };
         let took = start.elapsed();
         self.next_id += 1 << 32;
         latencies.sort_unstable();

@@ -1,6 +1,6 @@
 //! The collector's requests per second beside a bare axum handler that only reads the body: same
 //! client, same bodies, same process layout, turn by turn in one run. Then the same collectors with
-//! batches, and one with many series for its memory.
+//! batches, as fast as they are answered and at a steady rate, and with many series for their memory.
 
 mod client;
 mod contender;
@@ -17,7 +17,7 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 
 use client::Beacons;
-use contender::{Contender, bare, collector};
+use contender::{Contender, Figures, Pace, bare, collector};
 use table::Results;
 
 #[tokio::main]
@@ -52,7 +52,7 @@ async fn bench() -> Result<Results> {
     ];
     // The first round warms up.
     for contender in &mut contenders {
-        contender.turn(Beacons::Single, TURN).await?;
+        contender.turn(Beacons::Single, Pace::AnswerByAnswer, TURN).await?;
     }
     let mut single = Vec::new();
     for contender in &mut contenders {
@@ -60,32 +60,44 @@ async fn bench() -> Result<Results> {
     }
     for _ in 0..ROUNDS {
         for contender in &mut contenders {
-            contender.turn(Beacons::Single, TURN).await?;
+            contender.turn(Beacons::Single, Pace::AnswerByAnswer, TURN).await?;
         }
     }
     for contender in &mut contenders {
         single.push(contender.figures()?);
     }
     let mut batches = Vec::new();
+    let mut steady = Vec::new();
     for contender in &mut contenders[1..] {
-        for _ in 0..BATCH_TURNS {
-            contender.turn(Beacons::Batches, TURN).await?;
-        }
-        batches.push(contender.figures()?);
+        batches.push(of_batches(contender, Pace::AnswerByAnswer).await?);
+        steady.push(of_batches(contender, Pace::ReportsPerSecond(STEADY)).await?);
     }
     drop(contenders);
-    Ok(Results { single, batches, many_series: many_series(data.path()).await? })
+    let mut many_series = Vec::new();
+    for sync in ["normal", "full"] {
+        many_series.push(of_many_series(data.path(), sync).await?);
+    }
+    Ok(Results { single, batches, steady, many_series })
+}
+
+async fn of_batches(contender: &mut Contender, pace: Pace) -> Result<Figures> {
+    for _ in 0..BATCH_TURNS {
+        contender.turn(Beacons::Batches, pace, TURN).await?;
+    }
+    contender.figures()
 }
 
 /// A collector that counts into so many series in every window.
-async fn many_series(folder: &Path) -> Result<contender::Figures> {
-    let mut contender = Contender::start("series", collector(folder, "series", "normal")?).await?;
-    contender.turn(Beacons::ManySeries, MANY_SERIES_TURN).await?;
+async fn of_many_series(folder: &Path, sync: &'static str) -> Result<Figures> {
+    let command = collector(folder, &format!("series-{sync}"), sync)?;
+    let mut contender = Contender::start(sync, command).await?;
+    contender.turn(Beacons::ManySeries, Pace::AnswerByAnswer, MANY_SERIES_TURN).await?;
     contender.figures()
 }
 
 const ROUNDS: usize = 5;
 const TURN: Duration = Duration::from_secs(3);
 const BATCH_TURNS: usize = 2;
-/// Longer than a window, so that two of them are in memory.
+/// Reports a second, in batches: what a collector is to take, whatever the machine could take.
+const STEADY: u32 = 150_000;
 const MANY_SERIES_TURN: Duration = Duration::from_secs(10);

@@ -9,8 +9,11 @@ use crate::contender::Figures;
 pub(crate) struct Results {
     /// Bare handler first.
     pub(crate) single: Vec<Figures>,
+    /// As fast as they are answered.
     pub(crate) batches: Vec<Figures>,
-    pub(crate) many_series: Figures,
+    /// At a steady rate; times are from the moment that a request was due.
+    pub(crate) steady: Vec<Figures>,
+    pub(crate) many_series: Vec<Figures>,
 }
 
 impl Results {
@@ -26,8 +29,14 @@ impl Results {
         for figures in &self.batches {
             row(figures, figures.reports_per_second, f64::NAN);
         }
+        println!("\nbatches, steady");
+        for figures in &self.steady {
+            row(figures, figures.reports_per_second, f64::NAN);
+        }
         println!("\n{SERIES} series");
-        row(&self.many_series, self.many_series.requests_per_second, f64::NAN);
+        for figures in &self.many_series {
+            row(figures, figures.requests_per_second, f64::NAN);
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -42,7 +51,9 @@ impl Results {
             "beacon_bytes": beacon_bytes().unwrap_or_default(),
             "servers": by_name(&self.single),
             "batches": by_name(&self.batches),
-            "many_series": { "series": SERIES, "normal": object(&self.many_series) },
+            "batches_steady": by_name(&self.steady),
+            "many_series": by_name(&self.many_series),
+            "series": SERIES,
         })
     }
 
