@@ -55,6 +55,10 @@ fn what_was_found_is_still_judged() {
         // Good or not, it returns, and what is good survives the journal.
         let _either = judge(body);
     });
+    each_file("found/journal", |_, bytes| {
+        // No report, or one that is the same after it was written and read again.
+        let _either = reread(bytes);
+    });
     each_file("found/config", |path, text| {
         if let Ok(text) = str::from_utf8(text)
             && let Err(ConfigError::Mistakes { mistakes, .. }) =
