@@ -94,21 +94,13 @@ pub struct Tally {
     pub server: Option<Claim>,
 }
 
-/// Numbers under the names of fields. Some may be absent.
+/// Fields of a report and what they hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    /// Names with white space between them.
+pub struct Row<'a, T> {
+    /// Their names, with white space between them.
     pub fields: &'static str,
-    /// As many numbers. NaN is one that is absent.
-    pub numbers: &'a [f64],
-}
-
-impl Row<'_> {
-    /// The numbers that are there, each with its name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        let numbers = self.numbers.iter().copied();
-        self.fields.split_ascii_whitespace().zip(numbers).filter(|(_, number)| !number.is_nan())
-    }
+    /// As many values. Absent are a number that is NaN and a text that is empty.
+    pub values: &'a [T],
 }
 
 impl Default for Tally {
@@ -130,14 +122,14 @@ impl Default for Tally {
 impl Tally {
     /// Every number of the report that lies in no object of its own.
     #[must_use]
-    pub fn figures(&self) -> Row<'_> {
-        Row { fields: Figure::FIELDS, numbers: &self.figures }
+    pub fn figures(&self) -> Row<'_, f64> {
+        Row { fields: Figure::FIELDS, values: &self.figures }
     }
 
-    /// Every such name that is there, behind that of its field.
-    pub fn names(&self) -> impl Iterator<Item = (&'static str, &str)> + '_ {
-        let names = self.names.iter().map(|name| &**name);
-        Name::FIELDS.split_ascii_whitespace().zip(names).filter(|(_, name)| !name.is_empty())
+    /// Every such text.
+    #[must_use]
+    pub fn names(&self) -> Row<'_, Cow<'static, str>> {
+        Row { fields: Name::FIELDS, values: &self.names }
     }
 
     pub(crate) fn get(&self, figure: Figure) -> f64 {

@@ -165,8 +165,8 @@ impl Claim {
 
     /// Its numbers, under the names of [`ServerTiming`]'s fields.
     #[must_use]
-    pub fn figures(&self) -> Row<'_> {
-        Row { fields: "queue_ms ttft_ms generation_ms output_tokens", numbers: &self.figures }
+    pub fn figures(&self) -> Row<'_, f64> {
+        Row { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
     }
 
     fn get(&self, said: Said) -> f64 {

@@ -7,5 +7,21 @@ export function createWatcher(module, wake) {
   setWasm(exports);
   exports.__wbindgen_start();
   exports.begin(performance, wake);
-  return { ...exports, ...calls };
+  return { ...exports, ...calls, report: (key) => objectOf(exports.report(key)) };
+}
+
+/** A report, of the list that `src/report.rs` makes of it. */
+function objectOf(list) {
+  const report = {};
+  let object = report;
+  while (list.length)
+    for (const field of list.shift().match(/\S+/g)) {
+      if (field.endsWith(":")) {
+        object = report[field.slice(0, -1)] = {};
+        continue;
+      }
+      const value = field == "counts" ? list.splice(0) : list.shift();
+      if (value || value === 0) object[field] = value;
+    }
+  return report;
 }

@@ -82,5 +82,5 @@ pub fn wake_in(ms: u32) {
     send::wake_in(ms);
 }
 
-/// Objects for maps.
-const PLAIN: &Serializer = &Serializer::json_compatible();
+/// Numbers and texts as they are.
+const PLAIN: &Serializer = &Serializer::new();
