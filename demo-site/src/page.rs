@@ -53,7 +53,16 @@ pub struct PageError {
 #[derive(Debug, Deserialize)]
 struct Loading {
     probe: Option<String>,
+    with: Option<String>,
     csp: Option<String>,
+}
+
+impl Loading {
+    /// The extensions to load beside the probe, or `None` for a page without it.
+    fn extensions(&self) -> Option<&str> {
+        let with_probe = self.probe.as_deref() != Some("off");
+        with_probe.then(|| self.with.as_deref().unwrap_or(EVERY_EXTENSION))
+    }
 }
 
 impl Page {
@@ -73,18 +82,21 @@ impl Page {
         }
     }
 
-    fn html(&self, template: &str, with_probe: bool, stub: Option<&str>) -> String {
+    /// `extensions` are those to load beside the probe, `None` leaves the probe out.
+    fn html(&self, template: &str, extensions: Option<&str>, stub: Option<&str>) -> String {
         let (collector, site) = (escaped(&self.collector), escaped(&self.site));
         let mut probe = String::new();
-        if with_probe {
+        if let Some(extensions) = extensions {
             if let Some(stub) = stub {
                 write!(probe, "<script>{stub}</script>\n    ").expect(TAKEN);
             }
             let tag = format!(r#"<script async src="{collector}/llm-rum.js" data-site="{site}"></script>"#);
             probe.push_str(&tag);
-            let more = r#"data-with="eventSource xhr webSocket paint phases lastWord" data-socket="/socket""#;
-            write!(probe, "\n    <script async src=\"{collector}/llm-rum-more.js\" {more}></script>")
-                .expect(TAKEN);
+            if !extensions.is_empty() {
+                let more = format!(r#"data-with="{}" data-socket="/socket""#, escaped(extensions));
+                write!(probe, "\n    <script async src=\"{collector}/llm-rum-more.js\" {more}></script>")
+                    .expect(TAKEN);
+            }
         }
         let apis = Api::ALL.iter().map(|api| (api.name(), api.label(), None));
         let scenarios = TABLE.iter().map(|row| (row.name, row.label, row.only));
@@ -128,7 +140,7 @@ async fn index(State(site): State<Arc<Site>>, Query(loading): Query<Loading>) ->
     };
     let stub = Probe::get("stub.js").and_then(text);
     let stub = stub.as_deref().map(str::trim);
-    let with_probe = loading.probe.as_deref() != Some("off");
+    let html = site.page.html(&template, loading.extensions(), stub);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -137,7 +149,7 @@ async fn index(State(site): State<Arc<Site>>, Query(loading): Query<Loading>) ->
         let csp = HeaderValue::from_str(&csp).expect("an origin and a digest are plain ASCII");
         headers.insert(header::CONTENT_SECURITY_POLICY, csp);
     }
-    (headers, site.page.html(&template, with_probe, stub)).into_response()
+    (headers, html).into_response()
 }
 
 async fn asset(Path(file): Path<String>) -> Response {
@@ -173,6 +185,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+const EVERY_EXTENSION: &str = "eventSource xhr webSocket paint phases lastWord cost";
+
 const TAKEN: &str = "a string takes what is written to it";
 
 const NOT_BUILT: &str =
@@ -188,14 +202,27 @@ mod tests {
 
     #[test]
     fn the_probe_is_a_stub_and_a_script_tag_and_can_be_left_out() {
-        let html = page().html("<head><!-- probe --></head>", true, Some("tap()"));
+        let html = |extensions, stub| page().html("<head><!-- probe --></head>", extensions, stub);
         let tag = r#"<script async src="http://127.0.0.1:8787/llm-rum.js" data-site="a&quot;b"></script>"#;
-        let more = r#"data-with="eventSource xhr webSocket paint phases lastWord" data-socket="/socket""#;
+        assert_eq!(html(Some(""), Some("tap()")), format!("<head><script>tap()</script>\n    {tag}</head>"));
+        assert_eq!(html(Some(""), None), format!("<head>{tag}</head>"));
+        assert_eq!(html(None, Some("tap()")), "<head></head>");
+        let more = r#"data-with="paint &quot;x" data-socket="/socket""#;
         let more = format!(r#"<script async src="http://127.0.0.1:8787/llm-rum-more.js" {more}></script>"#);
-        let tag = format!("{tag}\n    {more}");
-        assert_eq!(html, format!("<head><script>tap()</script>\n    {tag}</head>"));
-        assert_eq!(page().html("<head><!-- probe --></head>", true, None), format!("<head>{tag}</head>"));
-        assert_eq!(page().html("<head><!-- probe --></head>", false, Some("tap()")), "<head></head>");
+        assert_eq!(html(Some("paint \"x"), None), format!("<head>{tag}\n    {more}</head>"));
+    }
+
+    #[test]
+    fn every_extension_is_loaded_unless_the_query_names_others() {
+        let asked = |probe: Option<&str>, with: Option<&str>| Loading {
+            probe: probe.map(str::to_owned),
+            with: with.map(str::to_owned),
+            csp: None,
+        };
+        assert_eq!(asked(None, None).extensions(), Some(EVERY_EXTENSION));
+        assert_eq!(asked(None, Some("paint")).extensions(), Some("paint"));
+        assert_eq!(asked(None, Some("")).extensions(), Some(""));
+        assert_eq!(asked(Some("off"), Some("paint")).extensions(), None);
     }
 
     #[test]

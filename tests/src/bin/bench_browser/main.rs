@@ -4,6 +4,7 @@
 
 mod contest;
 mod page;
+mod share;
 
 use anyhow::Result;
 use serde_json::json;
@@ -17,7 +18,7 @@ async fn main() -> Result<()> {
     let contest = contest::run(&browser, &server.url).await?;
     let heap = page::heap(&browser, &server.url).await?;
     let start = page::start(&browser, &server.url).await?;
-    let share = page::share(&browser).await?;
+    let share = share::run(&browser).await?;
     browser.close().await?;
     if as_json {
         let contenders: Vec<_> = contest.iter().map(contest::Contender::to_json).collect();

@@ -1,10 +1,10 @@
-//! What the probe costs its page as a whole, by Chromium's own counters: time of the main thread, and memory.
+//! What the probe costs its page at the start and after many streams, by Chromium's own counters.
 
 use std::fmt;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::json;
-use tests::{Browser, Collector, DemoSite};
+use tests::Browser;
 
 use crate::contest::median;
 
@@ -28,26 +28,6 @@ pub(crate) struct Heap {
     script_kb: [f64; 2],
     /// Of the compiled part, in kilobytes, at the same moments.
     wasm_kb: [f64; 2],
-}
-
-/// Share of the main thread that 1,000 reads per second take, from the network to the app.
-pub(crate) async fn share(browser: &Browser) -> Result<Compared> {
-    let data = tempfile::tempdir()?;
-    let collector = Collector::start(data.path()).await?;
-    let demo = DemoSite::start(&collector.url).await?;
-    let mut shares = [Vec::new(), Vec::new()];
-    for round in 0..SHARE_ROUNDS * 2 {
-        let query = if round % 2 == 0 { "" } else { "?probe=off" };
-        browser.page.goto(&format!("{}/{query}", demo.url)).await?;
-        browser.run(READ, vec![json!(WARM_TEXTS)]).await?;
-        let before = busy_ms(browser).await?;
-        let reads = browser.run(READ, vec![json!(TEXTS)]).await?.as_f64().context("a number")?;
-        let busy = busy_ms(browser).await? - before;
-        // A busy machine joins writes: per read, and times 1,000, it is the same share.
-        ensure!(reads > f64::from(TEXTS) * 0.3, "{reads} reads of {TEXTS} texts");
-        shares[round % 2].push(busy / reads * 100.0);
-    }
-    Ok(Compared::of("main thread at 1,000 reads per second", "%", shares))
 }
 
 /// Time of the main thread from the script tag until the probe waits for its first stream.
@@ -84,7 +64,8 @@ async fn wasm_kb(browser: &Browser) -> Result<f64> {
     Ok(bytes.as_f64().context("the probe's module has a memory")? / 1000.0)
 }
 
-async fn busy_ms(browser: &Browser) -> Result<f64> {
+/// Time that the main thread has worked so far, by the thread's own clock.
+pub(crate) async fn busy_ms(browser: &Browser) -> Result<f64> {
     Ok(metric(browser, "TaskDuration").await? * 1000.0)
 }
 
@@ -123,22 +104,8 @@ impl fmt::Display for Heap {
     }
 }
 
-const SHARE_ROUNDS: usize = 12;
-const TEXTS: u32 = 1500;
-/// Until the engine has compiled what runs often.
-const WARM_TEXTS: u32 = 500;
 const START_ROUNDS: usize = 9;
 const HEAP_STREAMS: u32 = 10_000;
-
-/// Reads an answer of so many texts, a millisecond apart; gives back how many reads that took.
-const READ: &str = "
-    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
-    const url = `/llm/normal;first=0;gap=1;deltas=${args[0]}/v1/chat/completions`;
-    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    const reader = response.body.getReader();
-    let reads = 0;
-    while (!(await reader.read()).done) reads++;
-    return reads;";
 
 /// Adds a script, and waits for what it loads after itself.
 const LOAD: &str = "
