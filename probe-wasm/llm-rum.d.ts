@@ -80,6 +80,16 @@ export interface StreamReport {
     hidden_bytes?: number;
     after_stop_bytes?: number;
   };
+  /** What the probe itself cost the page. Only with the extension `cost`. */
+  cost?: {
+    /** Chunks in which it timed itself, and the time of its own code in all of them together. */
+    timed_chunks?: number;
+    chunks_ms?: number;
+    /** Memory of its compiled part. */
+    memory_bytes?: number;
+    /** Bodies of all beacons of the page before the one with this report. */
+    sent_bytes?: number;
+  };
   /** What the server said of the same stream. */
   server?: {
     source: string;

@@ -51,6 +51,12 @@ export function paint(): Extension;
 export function phases(): Extension;
 
 /**
+ * Adds `cost`: what the probe's own code took, what memory it has, and what it has sent. Of several extensions the
+ * last: what those behind it do is not in its times.
+ */
+export function cost(): Extension;
+
+/**
  * Leaves word of open streams with the browser, which sends it when the page is gone: so that a tab that is
  * killed or crashes has told what it had seen up to a second before. Where there is no `fetchLater` (it is in
  * Chromium, in secure contexts), it does nothing. `beforeSend` sees each open stream once a second.

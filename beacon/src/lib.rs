@@ -20,6 +20,6 @@ pub use histogram::{
 };
 pub use outcome::Outcome;
 pub use report::{
-    Around, Batch, Dropped, Observed, Page, Phases, Protocol, SCHEMA_VERSION, ServerStart, ServerTiming,
-    StreamReport,
+    Around, Batch, Cost, Dropped, Observed, Page, Phases, Protocol, SCHEMA_VERSION, ServerStart,
+    ServerTiming, StreamReport,
 };

@@ -145,6 +145,9 @@ pub struct StreamReport {
     /// What happened around the stream. `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub around: Option<Around>,
+    /// What the probe itself cost the page. `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// What the server said of the same stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerTiming>,
@@ -266,6 +269,24 @@ impl Protocol {
             Self::Other => "other",
         }
     }
+}
+
+/// What the probe itself cost the page, as far as the page can measure it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// How many chunks were timed: those read by `fetch` since the probe had loaded. `None`: no chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_chunks: Option<u32>,
+    /// What the probe's code took in all of them together. Single times are shorter than a step of the clock:
+    /// how far off a sum of them may be, `docs/metrics.md` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks_ms: Option<f64>,
+    /// Size of the memory of the compiled part, all streams together. `None` where the page forbids WebAssembly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Bodies of all beacons of the page before the one with this report. `None`: this is in the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
 }
 
 /// What the server measured of the same stream. Durations on its own clock, in milliseconds.
@@ -402,6 +423,7 @@ impl StreamReport {
             defects: Defects::default(),
             phases: None,
             around: None,
+            cost: None,
             server: None,
             page: None,
             clock_resolution_ms: None,

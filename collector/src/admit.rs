@@ -158,6 +158,7 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
 fn check_durations(report: &StreamReport) -> Result<(), Refused> {
     let Phases { dns_ms, connect_ms, tls_ms, wait_ms } = report.phases.unwrap_or_default();
     let around = report.around.unwrap_or_default();
+    let cost = report.cost.unwrap_or_default();
     let server = report.server.as_ref();
     let server_ms = |field: fn(&ServerTiming) -> Option<f64>| server.and_then(field);
     for (field, value) in [
@@ -180,6 +181,7 @@ fn check_durations(report: &StreamReport) -> Result<(), Refused> {
         ("around.end_delay_ms", around.end_delay_ms),
         ("around.hidden_ms", around.hidden_ms),
         ("around.long_frames_ms", around.long_frames_ms),
+        ("cost.chunks_ms", cost.chunks_ms),
         ("server.queue_ms", server_ms(|server| server.queue_ms)),
         ("server.ttft_ms", server_ms(|server| server.ttft_ms)),
         ("server.generation_ms", server_ms(|server| server.generation_ms)),
@@ -214,6 +216,7 @@ fn check_order(report: &StreamReport) -> Result<(), Refused> {
 fn check_counts(report: &StreamReport) -> Result<(), Refused> {
     let server_tokens = report.server.as_ref().and_then(|server| server.output_tokens);
     let around = report.around.unwrap_or_default();
+    let cost = report.cost.unwrap_or_default();
     for (field, count, most) in [
         ("chunks", Some(u64::from(report.chunks)), MOST_EVENTS),
         ("events", Some(u64::from(report.events)), MOST_EVENTS),
@@ -229,6 +232,9 @@ fn check_counts(report: &StreamReport) -> Result<(), Refused> {
         ("around.long_frames", around.long_frames.map(u64::from), MOST_EVENTS),
         ("around.hidden_bytes", around.hidden_bytes, MOST_BYTES),
         ("around.after_stop_bytes", around.after_stop_bytes, MOST_BYTES),
+        ("cost.timed_chunks", cost.timed_chunks.map(u64::from), MOST_EVENTS),
+        ("cost.memory_bytes", cost.memory_bytes, MOST_MEMORY),
+        ("cost.sent_bytes", cost.sent_bytes, MOST_BYTES),
     ] {
         if count.is_some_and(|count| count > most) {
             return Err(Refused::field(field, "is more than can be"));
@@ -371,6 +377,8 @@ const LONGEST_MS: f64 = 24.0 * 3_600_000.0;
 const TOLERANCE_MS: f64 = 1.0;
 const MOST_EVENTS: u64 = 10_000_000;
 const MOST_BYTES: u64 = 1 << 40;
+/// What 32 bits can address.
+const MOST_MEMORY: u64 = 1 << 32;
 const MOST_TOKENS: u64 = 1_000_000_000;
 const LONGEST_NAME: usize = 128;
 /// Ids of answers and routes may be longer than names: neither is a label.

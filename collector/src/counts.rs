@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use beacon::Dropped;
+use beacon::{Cost, Dropped, StreamReport};
 
 use crate::error::Reason;
 use crate::journal::Damage;
@@ -73,13 +73,15 @@ pub(crate) enum Kind {
     Ignored,
     /// Files of countries that took the place of the one before, by result.
     CountryFile,
+    /// What probes cost their pages, as sums over streams.
+    Cost,
 }
 
 /// As collectors tell each other how many streams are in their totals.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -90,6 +92,7 @@ impl Kind {
         Self::Counted,
         Self::Ignored,
         Self::CountryFile,
+        Self::Cost,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -104,6 +107,7 @@ impl Kind {
             Self::Counted => "counted",
             Self::Ignored => "ignored",
             Self::CountryFile => "country_file",
+            Self::Cost => "cost",
         }
     }
 }
@@ -223,6 +227,23 @@ impl Counts {
         }
     }
 
+    /// What a probe says it cost its page, of a stream that ended. Times are nothing without the step of the clock
+    /// that they were read from.
+    pub(crate) fn cost(&mut self, report: &StreamReport) {
+        let Some(Cost { timed_chunks, chunks_ms, memory_bytes, sent_bytes: _ }) = report.cost else { return };
+        if let (Some(chunks), Some(chunks_ms), Some(step_ms)) =
+            (timed_chunks, chunks_ms, report.clock_resolution_ms)
+        {
+            self.add(Kind::Cost, "", TIMED_CHUNKS, chunks.into());
+            self.add(Kind::Cost, "", CHUNKS_US, (chunks_ms * 1e3).round() as u64);
+            self.add(Kind::Cost, "", OPEN_US2, (chunks_ms * step_ms * 1e6).round() as u64);
+        }
+        if let Some(bytes) = memory_bytes {
+            self.add(Kind::Cost, "", MEMORIES, 1);
+            self.add(Kind::Cost, "", MEMORY_BYTES, bytes);
+        }
+    }
+
     /// Over several collectors: a stream that gave way at one of them counts as what its report would have
     /// been at the other. Gives back how many streams are in more than one's totals.
     pub(crate) fn join(&mut self) -> u64 {
@@ -277,7 +298,8 @@ impl Counts {
     fn add(&mut self, kind: Kind, site: &str, word: &str, count: u64) {
         if count > 0 {
             let key = CountKey { kind, site: site.to_owned(), word: word.to_owned() };
-            *self.all.entry(key).or_default() += count;
+            let all = self.all.entry(key).or_default();
+            *all = all.saturating_add(count);
         }
     }
 }
@@ -444,6 +466,17 @@ pub(crate) const BEACONS: &str = "beacons";
 
 /// What came in: reports in accepted beacons.
 pub(crate) const REPORTS: &str = "reports";
+
+/// What probes cost: chunks in which they timed themselves, and the time of their code in these.
+pub(crate) const TIMED_CHUNKS: &str = "timed_chunks";
+pub(crate) const CHUNKS_US: &str = "chunks_us";
+
+/// That time by the step of the clock that it was read from, stream by stream, in square microseconds.
+pub(crate) const OPEN_US2: &str = "chunks_us_by_step_us";
+
+/// What probes cost: how many streams told of a memory, and the sizes of these.
+pub(crate) const MEMORIES: &str = "memories";
+pub(crate) const MEMORY_BYTES: &str = "memory_bytes";
 
 /// What came in: connections that were closed, as their network had its share.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";

@@ -17,7 +17,7 @@ use accept::Form;
 use exemplars::Exemplars;
 
 use crate::clock;
-use crate::counts::{ACCEPTED, COUNTRY_FILES, Kind, PREFLIGHT, SAMPLED_OUT};
+use crate::counts::{ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, SAMPLED_OUT, TIMED_CHUNKS};
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
@@ -176,7 +176,7 @@ impl Scrape {
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 7] {
+    fn own_counts(&self) -> [MetricFamily; 9] {
         let counts = &self.snapshot.counts;
         let of = |kind, label: &'static str| {
             counts.iter(kind).map(move |(key, count)| {
@@ -218,6 +218,16 @@ impl Scrape {
                 of(Kind::Dropped, "reason").collect(),
             ),
             counter(
+                "llm_rum_probe_timed_chunks_total",
+                "Chunks in which probes with the extension `cost` timed themselves.",
+                vec![counted(Vec::new(), counts.get(Kind::Cost, TIMED_CHUNKS))],
+            ),
+            counter(
+                "llm_rum_probe_chunk_seconds_total",
+                "Time of the probes' own code in these chunks.",
+                vec![summed(Vec::new(), counts.get(Kind::Cost, CHUNKS_US) as f64 / 1e6)],
+            ),
+            counter(
                 "llm_rum_journal_repairs_total",
                 "Ends and stretches of the journal that were not whole at a start, by kind.",
                 of(Kind::Repair, "kind").collect(),
@@ -257,8 +267,12 @@ fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> Met
 }
 
 fn counted(labels: Vec<LabelPair>, count: u64) -> Metric {
+    summed(labels, count as f64)
+}
+
+fn summed(labels: Vec<LabelPair>, sum: f64) -> Metric {
     let mut counter = Counter::default();
-    counter.set_value(count as f64);
+    counter.set_value(sum);
     let mut metric = Metric::from_label(labels);
     metric.set_counter(counter);
     metric

@@ -277,6 +277,7 @@ impl Rollup {
         self.window(at, earlier)?.add(report, good);
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.totalled {
+            self.counts.cost(report);
             let total = self.total(self.series.over_countries(stream.series));
             total.changed = true;
             total.value.add(report);

@@ -177,7 +177,7 @@ function createProbe(options) {
         stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
       }
       session.take(stream, moment, value, time) || setTimer();
-      for (const { saw } of extensions) saw?.(stream, moment, value, time);
+      for (const { saw } of extensions) saw?.(stream, moment, value, time, watcher);
     });
   }
 
@@ -208,7 +208,11 @@ function createProbe(options) {
   }
 
   function nextBody(blindly) {
-    return guard(() => consented && session?.body(performance.now(), blindly));
+    return guard(() => {
+      const body = consented && session?.body(performance.now(), blindly);
+      for (const { sent } of extensions) sent?.(body);
+      return body;
+    });
   }
 
   async function sendAll() {

@@ -1,7 +1,7 @@
 //! What happened around a stream: headers by Resource Timing, long frames, a Stop that stopped nothing.
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Outcome, Protocol};
+use beacon::{Outcome, Protocol, StreamReport};
 use tests::Engine;
 
 use crate::{Stage, in_every_engine};
@@ -38,7 +38,23 @@ async fn around(engine: Engine) -> Result<()> {
     if told {
         ensure!(around.long_frames_ms >= Some(200.0), "{around:?}");
     }
+    cost(&report)?;
     stage.browser.close().await
+}
+
+/// The page loads the extension `cost` too: a probe that has measured says so in every engine.
+fn cost(report: &StreamReport) -> Result<()> {
+    let cost = report.cost.with_context(|| format!("no cost in {report:#?}"))?;
+    let timed = cost.timed_chunks.context("no chunk was timed")?;
+    ensure!((1..=report.chunks).contains(&timed), "{timed} of {} chunks timed", report.chunks);
+    // Nothing but the probe's own code is in it: not the 200 ms of the page.
+    let ms = cost.chunks_ms.context("timed chunks have a time")?;
+    ensure!(ms < 50.0, "{ms} ms of the probe's own in {timed} chunks");
+    let memory = cost.memory_bytes.context("a compiled probe has a memory")?;
+    ensure!(memory % 65_536 == 0 && (1..1 << 20).contains(&memory), "{memory} bytes");
+    // A second after the first token the page has told of the stream while it was open.
+    ensure!(cost.sent_bytes.is_none_or(|sent| (100..100_000).contains(&sent)), "{cost:?}");
+    Ok(())
 }
 
 /// Presses a Stop that does not stop, is busy, and reads on to the end.

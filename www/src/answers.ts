@@ -207,6 +207,16 @@ export interface Around {
   after_stop_bytes?: number | null;
 }
 
+/** What the probe itself cost the page. */
+export interface Cost {
+  timed_chunks?: number | null;
+  /** Of all timed chunks together. */
+  chunks_ms?: number | null;
+  memory_bytes?: number | null;
+  /** Of all beacons of the page before this one. */
+  sent_bytes?: number | null;
+}
+
 /** Where the time before the first byte went. On a reused connection the first three are 0. */
 export interface Phases {
   dns_ms?: number | null;
@@ -256,6 +266,7 @@ export interface StreamReport {
   defects?: Record<string, number>;
   phases?: Phases | null;
   around?: Around | null;
+  cost?: Cost | null;
   server?: ServerTiming | null;
   page?: Record<string, string | null> | null;
   clock_resolution_ms?: number | null;
@@ -315,6 +326,13 @@ export interface Accounting {
   reports: { received: number; became: Record<string, number>; unexplained: number; sampled_out: number };
   streams: { new: number; counted: number; open: number };
   probe_dropped: Record<string, number>;
+  /** Times are absent while the clocks of the pages are too coarse for so few chunks. */
+  probe_cost: {
+    timed_chunks: number;
+    us_per_chunk?: number | null;
+    error_us?: number | null;
+    memory_bytes?: number | null;
+  };
   ignored_fields: Record<string, number>;
   refused_connections: number;
 }

@@ -2,6 +2,7 @@
 import type { Accounting } from "./answers";
 import type { Asked } from "./asked";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./books";
+import { readCost } from "./cost";
 import { count } from "./format";
 import { Glyph } from "./glyph";
 import { accounting } from "./state";
@@ -15,10 +16,12 @@ export function Books({ asked }: { asked: Asked<Accounting> }) {
       </footer>
     );
   const troubles = troublesOf(asked.answer);
+  const cost = readCost(asked.answer);
   return (
     <footer class="books" id="books" data-books={troubles.length > 0 ? "loud" : "quiet"}>
       <Troubles troubles={troubles} />
       <p>{readBooks(asked.answer)}</p>
+      {cost && <p data-cost>{cost}</p>}
       <details>
         <summary>The books</summary>
         <div class="books-pages">

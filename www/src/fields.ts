@@ -1,5 +1,6 @@
 /** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
 import type { Dimension, StreamReport } from "./answers";
+import { perChunk } from "./cost";
 import { bytes, count, exactDuration, isKnown, words, type Maybe } from "./format";
 
 export interface Field {
@@ -15,7 +16,7 @@ export interface FieldGroup {
 }
 
 export function fieldsOf(report: StreamReport): FieldGroup[] {
-  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report), around(report)];
+  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report), around(report), cost(report)];
   return groups.filter(({ entries }) => entries.length > 0);
 }
 
@@ -124,6 +125,19 @@ function around({ around: told }: StreamReport): FieldGroup {
   ];
   const marks = [told.restored && "back from the cache", told.prerendered && "prerendered"].filter(Boolean);
   return { title: "Around it", entries: [...entries, ...marks.map((mark) => ({ name: "page", text: String(mark) }))] };
+}
+
+function cost({ cost: told, clock_resolution_ms }: StreamReport): FieldGroup {
+  if (!told) return { title: "The probe itself", entries: [] };
+  const sized = (name: string, value: Maybe): Field => ({ name, text: isKnown(value) ? bytes(value) : null });
+  return {
+    title: "The probe itself",
+    entries: [
+      { name: "its time per chunk", text: perChunk(told, clock_resolution_ms) },
+      sized("its memory", told.memory_bytes),
+      sized("sent before this", told.sent_bytes),
+    ],
+  };
 }
 
 function counted(name: string, value: Maybe): Field {

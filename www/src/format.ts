@@ -40,6 +40,11 @@ export function exactDuration(ms: Maybe): string {
   return `${grouped(ms, 1)}${SPACE}ms`;
 }
 
+/** A duration shorter than a page's clock could tell at once: `2.4 µs`. */
+export function microseconds(us: Maybe): string {
+  return isKnown(us) ? `${significant(us)}${SPACE}µs` : ABSENT;
+}
+
 /** A share: `94.7 %`. Rounds to neither 0 nor 100 what is not exactly so. */
 export function percent(ratio: Maybe): string {
   if (!isKnown(ratio)) return ABSENT;

@@ -226,13 +226,14 @@ const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 6] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("eventSource", "event-source.js", 850),
     ("xhr", "xhr.js", 1_050),
     ("webSocket", "web-socket.js", 850),
     ("paint", "paint.js", 1_100),
     ("phases", "phases.js", 1_250),
     ("lastWord", "last-word.js", 400),
+    ("cost", "cost.js", 350),
 ];
 
 /// Passes that copy code for speed, off; and one that joins it, on.

@@ -17,8 +17,8 @@ use std::array;
 use std::borrow::Cow;
 
 use beacon::{
-    Around, Defect, Defects, Dropped, Histogram, Observed, Outcome, Page, Phases, Protocol, ServerStart,
-    ServerTiming, StreamReport,
+    Around, Cost, Defect, Defects, Dropped, Histogram, Observed, Outcome, Page, Phases, Protocol,
+    ServerStart, ServerTiming, StreamReport,
 };
 
 use crate::country::Country;
@@ -140,6 +140,7 @@ fields! { StreamReport: (id)
     24 chunks, 25 events, 26 deltas, 27 bytes, 28 input_tokens, 29 output_tokens, 30 reasoning_tokens,
     31 cached_tokens, 32 tpot_ms, 33 longest_gap_ms, 34 gaps, 35 stalls, 36 defects, 37 phases, 38 server,
     39 page, 40 clock_resolution_ms, 41 dropped, 42 around, 43 sample_rate,
+    44 cost,
 }
 
 fields! { Phases: 1 dns_ms, 2 connect_ms, 3 tls_ms, 4 wait_ms, }
@@ -148,6 +149,8 @@ fields! { Around:
     1 protocol, 2 end_delay_ms, 3 hidden_ms, 4 freezes, 5 restored, 6 prerendered, 7 long_frames,
     8 long_frames_ms, 9 hidden_bytes, 10 after_stop_bytes,
 }
+
+fields! { Cost: 1 timed_chunks, 2 chunks_ms, 3 memory_bytes, 4 sent_bytes, }
 
 fields! { ServerTiming:
     1 source, 2 starts_from, 3 queue_ms, 4 ttft_ms, 5 generation_ms, 6 output_tokens,

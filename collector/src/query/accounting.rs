@@ -9,7 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Params};
-use crate::counts::{ACCEPTED, BEACONS, Counts, Kind, PREFLIGHT, REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT};
+use crate::counts::{
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
+    REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
+};
 use crate::state::AppState;
 use crate::store::{Books, Source, StoreError};
 
@@ -21,6 +24,7 @@ pub(crate) struct Accounting {
     streams: Streams,
     /// What probes say they had to drop, by reason: it never came in.
     probe_dropped: BTreeMap<String, u64>,
+    probe_cost: ProbeCost,
     /// Fields in good reports that this version does not know, by site: they were skipped.
     ignored_fields: BTreeMap<String, u64>,
     /// Connections closed before anything was read.
@@ -56,6 +60,35 @@ struct Streams {
     new: u64,
     counted: u64,
     open: i64,
+}
+
+/// What the probe costs the pages that have its extension `cost`, over the streams that ended.
+#[derive(Serialize, JsonSchema)]
+struct ProbeCost {
+    timed_chunks: u64,
+    /// Mean time of the probe's own code per chunk, in microseconds. Absent while the clocks of the pages are too
+    /// coarse for so few chunks.
+    us_per_chunk: Option<f64>,
+    /// How far off that may be for the steps of the clocks alone, with 95 % confidence. Absent like that.
+    error_us: Option<f64>,
+    /// Mean size of the memory of the compiled part. Absent where no page told of one.
+    memory_bytes: Option<u64>,
+}
+
+impl ProbeCost {
+    fn of(counts: &Counts) -> Self {
+        let sum = |word| counts.get(Kind::Cost, word);
+        let (timed_chunks, us) = (sum(TIMED_CHUNKS), sum(CHUNKS_US) as f64);
+        // A time that is read in whole steps varies by at most itself times the step.
+        let error_us = 2.0 * (sum(OPEN_US2) as f64).sqrt();
+        let per_chunk = |sum_us: f64| (error_us < us).then(|| sum_us / timed_chunks as f64);
+        Self {
+            timed_chunks,
+            us_per_chunk: per_chunk(us),
+            error_us: per_chunk(error_us),
+            memory_bytes: sum(MEMORY_BYTES).checked_div(sum(MEMORIES)),
+        }
+    }
 }
 
 /// Answers with the books.
@@ -95,6 +128,7 @@ fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {
         },
         streams: Streams { new, counted, open: difference(new, counted) },
         probe_dropped: by_word(&counts, Kind::Dropped),
+        probe_cost: ProbeCost::of(&counts),
         ignored_fields: counts.iter(Kind::Ignored).map(|(key, count)| (key.site.clone(), count)).collect(),
         refused_connections: received(REFUSED_CONNECTIONS),
     })

@@ -21,6 +21,7 @@ fn full() -> StreamReport {
         "phases":{"dns_ms":1.5,"connect_ms":2.5,"tls_ms":3.5,"wait_ms":4.5},
         "around":{"protocol":"h3","end_delay_ms":1.5,"hidden_ms":2.5,"freezes":1,"restored":true,
         "prerendered":true,"long_frames":2,"long_frames_ms":160.5,"hidden_bytes":3,"after_stop_bytes":4},
+        "cost":{"timed_chunks":5,"chunks_ms":0.3,"memory_bytes":196608,"sent_bytes":7},
         "server":{"source":"vllm","starts_from":"prefill","queue_ms":1.0,"ttft_ms":2.0,"generation_ms":3.0,
         "output_tokens":4},
         "page":{"browser":"i","os":"j","device":"k","connection":"l","visibility":"m","release":"ñ","route":"/o"},

@@ -38,13 +38,16 @@ fn no_field_goes_beyond_its_limits() {
         "around.end_delay_ms",
         "around.hidden_ms",
         "around.long_frames_ms",
+        "cost.chunks_ms",
     ] {
         for value in [json!(-0.001), days_40.clone(), json!(1e308), json!("100"), json!([100]), json!(true)] {
             cases.push((duration, value));
         }
     }
     let around = ["around.freezes", "around.long_frames", "around.hidden_bytes", "around.after_stop_bytes"];
-    for count in ["chunks", "events", "deltas", "stalls", "bytes", "rev"].into_iter().chain(around) {
+    let cost = ["cost.timed_chunks", "cost.memory_bytes", "cost.sent_bytes"];
+    let counts = ["chunks", "events", "deltas", "stalls", "bytes", "rev"];
+    for count in counts.into_iter().chain(around).chain(cost) {
         for value in [json!(-1), json!(1.5), json!(u64::MAX), json!(1e30), json!("1")] {
             cases.push((count, value));
         }
