@@ -98,6 +98,9 @@ impl Defect {
 pub struct Defects([u32; Defect::COUNT]);
 
 impl Defects {
+    /// Of a stream that has shown none.
+    pub const NONE: Self = Self([0; _]);
+
     /// Counts one more, and stays at the top rather than wrapping.
     pub fn add(&mut self, defect: Defect) {
         self.set(defect, self.get(defect).saturating_add(1));

@@ -68,6 +68,9 @@ impl std::fmt::Display for HistogramError {
 impl std::error::Error for HistogramError {}
 
 impl Histogram {
+    /// With nothing recorded.
+    pub const EMPTY: Self = Self { zero: 0, offset: 0, counts: Vec::new(), sum: 0.0 };
+
     /// Counts one value. What is not a finite number has no place on the scale and is not counted.
     pub fn record(&mut self, value: f64) {
         if !value.is_finite() {

@@ -103,23 +103,23 @@ pub struct Row<'a, T> {
     pub values: &'a [T],
 }
 
-impl Default for Tally {
-    fn default() -> Self {
-        let mut tally = Self {
-            figures: [ABSENT; _],
-            names: [const { Cow::Borrowed("") }; _],
-            gaps: Histogram::default(),
-            defects: Defects::default(),
-            server: None,
-        };
-        for count in [Figure::Chunks, Figure::Events, Figure::Deltas, Figure::Bytes] {
-            tally.set(count, 0.0);
-        }
-        tally
-    }
-}
-
 impl Tally {
+    /// Of a stream that has brought nothing.
+    pub(crate) const EMPTY: Self = Self {
+        figures: {
+            let mut figures = [ABSENT; Figure::COUNT];
+            figures[Figure::Chunks as usize] = 0.0;
+            figures[Figure::Events as usize] = 0.0;
+            figures[Figure::Deltas as usize] = 0.0;
+            figures[Figure::Bytes as usize] = 0.0;
+            figures
+        },
+        names: [const { Cow::Borrowed("") }; _],
+        gaps: Histogram::EMPTY,
+        defects: Defects::NONE,
+        server: None,
+    };
+
     /// Every number of the report that lies in no object of its own.
     #[must_use]
     pub fn figures(&self) -> Row<'_, f64> {

@@ -17,13 +17,10 @@ pub(crate) struct Sequence {
     recent: u64,
 }
 
-impl Default for Sequence {
-    fn default() -> Self {
-        Self { events: 0, highest: ABSENT, recent: 0 }
-    }
-}
-
 impl Sequence {
+    /// Before the first event.
+    pub(crate) const NEW: Self = Self { events: 0, highest: ABSENT, recent: 0 };
+
     /// Takes in the number of the next event, [`ABSENT`] if it has none.
     pub(crate) fn observe(&mut self, number: f64, defects: &mut Defects) {
         self.events = self.events.saturating_add(1);
@@ -48,7 +45,7 @@ impl Sequence {
 
     /// A new answer begins in the same stream, and its numbers start again.
     pub(crate) fn restart(&mut self) {
-        *self = Self::default();
+        *self = Self::NEW;
     }
 }
 
@@ -57,7 +54,7 @@ fn shift(bits: u64, by: f64) -> u64 {
 }
 
 /// The answer that a stream is in the middle of, by the provider's id.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Message {
     id: Vec<u8>,
     /// Events that named it.
@@ -65,6 +62,9 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// Of a stream that has named none.
+    pub(crate) const NONE: Self = Self { id: Vec::new(), events: 0 };
+
     /// Takes in the id that an event names. True when that is another than the open one, which had
     /// named at least `settled` events: some servers make up an id per event.
     pub(crate) fn observe(&mut self, id: &[u8], settled: u32) -> bool {
@@ -97,13 +97,16 @@ impl Message {
 }
 
 /// Watches how reads bring generated text, for a proxy that holds it back.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Flow {
     /// Reads of exactly a usual buffer's size that were full of generated events.
     full_buffers: u32,
 }
 
 impl Flow {
+    /// Before the first read.
+    pub(crate) const NEW: Self = Self { full_buffers: 0 };
+
     /// Takes in one read of `bytes` bytes with `deltas` events with generated text.
     pub(crate) fn observe(&mut self, bytes: usize, deltas: f64) {
         // A single event of this size proves nothing: TLS records and HTTP/2 frames are cut there.
@@ -122,10 +125,12 @@ impl Flow {
 }
 
 /// Gaps that may be stalls: whether they are shows only beside the median of all gaps.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct LongGaps(Vec<f64>);
 
 impl LongGaps {
+    pub(crate) const NONE: Self = Self(Vec::new());
+
     pub(crate) fn observe(&mut self, gap_ms: f64) {
         // A stream with more than that has been silent for over eight minutes in all.
         if gap_ms > STALL_MS && self.0.len() < MAX_LONG_GAPS {
@@ -171,7 +176,7 @@ mod tests {
     use super::*;
 
     fn defects(numbers: &[Option<u64>]) -> [u32; 3] {
-        let (mut sequence, mut defects) = (Sequence::default(), Defects::default());
+        let (mut sequence, mut defects) = (Sequence::NEW, Defects::default());
         for number in numbers {
             sequence.observe(number.map_or(ABSENT, |number: u64| number as f64), &mut defects);
         }
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_long_beside_the_median() {
-        let mut gaps = LongGaps::default();
+        let mut gaps = LongGaps::NONE;
         [20.0, 2_000.0, 2_001.0, 5_000.0].into_iter().for_each(|gap| gaps.observe(gap));
         for (median, stalls) in [(20.0, 2), (250.0, 2), (300.0, 1), (1_000.0, 0)] {
             assert_eq!(gaps.stalls(median), stalls, "median {median}");
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn full_buffers_are_a_proxy_only_when_full_of_events() {
         let buffered = |reads: &[(usize, f64)]| {
-            let mut flow = Flow::default();
+            let mut flow = Flow::NEW;
             reads.iter().for_each(|&(bytes, deltas)| flow.observe(bytes, deltas));
             flow.is_buffered(40.0, 3_000.0, 4_000.0, ABSENT)
         };
@@ -223,14 +228,14 @@ mod tests {
             (7.0, 40.0, 4_000.0, false),
             (8.0, 201.0, 4_000.0, false),
         ] {
-            assert_eq!(Flow::default().is_buffered(deltas, generation_ms, e2e_ms, ABSENT), expected);
+            assert_eq!(Flow::NEW.is_buffered(deltas, generation_ms, e2e_ms, ABSENT), expected);
         }
     }
 
     #[test]
     fn a_server_that_was_as_fast_held_nothing_back() {
         for (server_ms, expected) in [(ABSENT, true), (2_000.0, true), (81.0, true), (80.0, false)] {
-            assert_eq!(Flow::default().is_buffered(40.0, 40.0, 4_000.0, server_ms), expected, "{server_ms}");
+            assert_eq!(Flow::NEW.is_buffered(40.0, 40.0, 4_000.0, server_ms), expected, "{server_ms}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::json::{Json, same};
 use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Layout {
     /// Its data, and behind that its name. Empty while there is none.
     held: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Layout {
 }
 
 /// A value that may be another in the next event.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Place {
     start: usize,
     end: usize,
@@ -31,10 +31,9 @@ struct Place {
 }
 
 /// Which other values mean the same.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Free {
     /// Every string: nobody reads it.
-    #[default]
     Unread,
     /// Generated text, if it says something where this one did.
     Text,
@@ -52,6 +51,15 @@ pub(crate) struct Repeated {
 }
 
 impl Layout {
+    /// Of no event.
+    pub(crate) const NONE: Self = Self {
+        held: Vec::new(),
+        data_bytes: 0,
+        places: [Place { start: 0, end: 0, free: Free::Unread }; _],
+        free_places: 0,
+        text: Text::NONE,
+    };
+
     /// What the event means, if it is like the last one and UTF-8 as that was. `None` says nothing about it.
     pub(crate) fn repeated(&self, name: &[u8], data: &[u8]) -> Option<Repeated> {
         let (last, last_name) = self.held.split_at_checked(self.data_bytes)?;
@@ -144,7 +152,7 @@ mod tests {
             let start = DATA.find(value).unwrap();
             (start, start + value.len(), free)
         };
-        let mut layout = Layout::default();
+        let mut layout = Layout::NONE;
         layout.begin();
         let places = [place("\"\"", Free::Unread), place("4", Free::Sequence), place("\"Hi\"", Free::Text)];
         for (start, end, free) in places {

@@ -69,22 +69,25 @@ impl Meter {
     /// Starts with the request. `id` becomes the report's.
     #[must_use]
     pub fn new(id: impl Into<String>, request: Timestamp) -> Self {
-        Self {
-            id: id.into(),
-            request,
-            now_ms: 0.0,
-            last_byte_ms: ABSENT,
-            end_marker_ms: ABSENT,
-            end: None,
-            content_type: String::new(),
-            framing: None,
-            start: Vec::new(),
-            unclosed: false,
-            facts: Facts::default(),
-            long_gaps: LongGaps::default(),
-            flow: Flow::default(),
-        }
+        Self { id: id.into(), request, ..Self::NEW }
     }
+
+    /// As a constant it is copied whole: code that sets field by field is 200 bytes more for a page to load.
+    const NEW: Self = Self {
+        id: String::new(),
+        request: Timestamp::from_ms(0.0),
+        now_ms: 0.0,
+        last_byte_ms: ABSENT,
+        end_marker_ms: ABSENT,
+        end: None,
+        content_type: String::new(),
+        framing: None,
+        start: Vec::new(),
+        unclosed: false,
+        facts: Facts::NONE,
+        long_gaps: LongGaps::NONE,
+        flow: Flow::NEW,
+    };
 
     /// The user's gesture that led to the request, and came before it.
     pub fn on_submit(&mut self, at: Timestamp) {

@@ -55,7 +55,7 @@ impl Unit {
 }
 
 /// Every claim that one stream carried.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct ServerClaims {
     comment: Option<Claim>,
     in_band: Option<Claim>,
@@ -86,6 +86,8 @@ enum Said {
 pub(crate) const FIGURES: usize = Said::Tokens as usize + 1;
 
 impl ServerClaims {
+    pub(crate) const NONE: Self = Self { comment: None, in_band: None, begun_ms: None };
+
     /// Our own comment. It may come several times; later ones fill in and replace.
     pub(crate) fn settle_comment(&mut self, comment: &mut Reading) {
         let claim = self.comment.get_or_insert(Claim::new("comment", ServerStart::Arrival));

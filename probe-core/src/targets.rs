@@ -233,7 +233,7 @@ struct Told {
 
 /// Reads all events of a body.
 fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
-    let mut told = Told { facts: Facts::default(), texts: Vec::new() };
+    let mut told = Told { facts: Facts::NONE, texts: Vec::new() };
     told.facts.dialect = KNOWN.iter().find(|dialect| dialect.name.as_bytes() == name);
     let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
     each_frame(&mut framing, body, |frame| match frame {

@@ -16,7 +16,7 @@ use crate::layout::{Layout, Repeated};
 use crate::server::ServerClaims;
 
 /// What a stream has said of itself so far.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Facts {
     /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
     /// only where the content proves it.
@@ -43,13 +43,31 @@ pub(crate) struct Facts {
 }
 
 /// Which of several answers were seen, and which of them have finished; one bit each.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Choices {
     seen: u64,
     finished: u64,
 }
 
 impl Facts {
+    /// Of a stream that has said nothing.
+    pub(crate) const NONE: Self = Self {
+        tally: Tally::EMPTY,
+        dialect: None,
+        finished: false,
+        ended: false,
+        failed: false,
+        said: Text::NONE,
+        usage: Usage::NONE,
+        server: ServerClaims::NONE,
+        sequence: Sequence::NEW,
+        message: Message::NONE,
+        layout: Layout::NONE,
+        choices: Choices { seen: 0, finished: 0 },
+        whole_bytes: 0,
+        unread: 0,
+    };
+
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
         if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {

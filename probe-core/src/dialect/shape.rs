@@ -300,11 +300,12 @@ impl<'a> Reading<'a> {
         whole(self.take(number))
     }
 
-    /// The same of all that a server's claim is made of.
+    /// The same of all that a server's claim is made of: the last in the row.
     pub(crate) fn take_claim(&mut self) -> [f64; server::FIGURES] {
-        use Number::{Generated, Generation, Prompt, Queue};
-        let [queue, prompt, generation] = [Queue, Prompt, Generation].map(|number| self.take(number));
-        [queue, prompt, generation, self.take_count(Generated)]
+        let [.., queue, prompt, generation, generated] = &mut self.numbers;
+        let claim = [*queue, *prompt, *generation, whole(*generated)];
+        [*queue, *prompt, *generation, *generated] = [ABSENT; _];
+        claim
     }
 
     fn add(&mut self, kinds: Text, text: Option<&[u8]>) {

@@ -7,13 +7,10 @@ use crate::figures::{ABSENT, or};
 #[derive(Debug, Clone)]
 pub(crate) struct Usage(pub(super) [f64; Tokens::Cached as usize + 1]);
 
-impl Default for Usage {
-    fn default() -> Self {
-        Self([ABSENT; _])
-    }
-}
-
 impl Usage {
+    /// Before any was told.
+    pub(crate) const NONE: Self = Self([ABSENT; _]);
+
     pub(crate) fn input(&self) -> f64 {
         self.get(Tokens::Input)
     }
