@@ -5,9 +5,8 @@ import { calls, imports, setWasm } from "llm-rum-glue";
 export function createWatcher(module, wake) {
   const { exports } = new WebAssembly.Instance(module, { g: imports });
   setWasm(exports);
-  exports.__wbindgen_start();
-  exports.begin(performance, wake);
-  return { ...exports, ...calls, report: (key) => objectOf(exports.report(key)) };
+  calls.begin(performance, wake);
+  return { ...exports, ...calls, report: (key) => objectOf(calls.report(key)) };
 }
 
 /** A report, of the list that `src/report.rs` makes of it. */

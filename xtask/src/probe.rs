@@ -117,6 +117,7 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
     let addresses = shrink::addresses(&module);
     shrink::trap_instead_of_panicking(&mut module)?;
+    shrink::keep_objects_outside(&mut module);
     Bindgen::new()
         .input_module("glue", module)
         .bundler(true)?
@@ -236,9 +237,10 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("cost", "cost.js", 350),
 ];
 
-/// Passes that copy code for speed, off; and one that joins it, on.
-const LLVM: &str =
-    "-Cllvm-args=-disable-licm-promotion -Cllvm-args=-enable-pre=0 -Cllvm-args=-enable-gvn-sink";
+/// Passes that copy code for speed, off; and one that joins it, on. Objects stay with the glue: see
+/// [`shrink::keep_objects_outside`].
+const LLVM: &str = "-Cllvm-args=-disable-licm-promotion -Cllvm-args=-enable-pre=0 \
+     -Cllvm-args=-enable-gvn-sink -Ctarget-feature=-reference-types";
 
 /// Nothing in the probe recurses further than a dialect's tables do. Behind a stack of the usual megabyte
 /// each address would be a byte longer, and each page's memory so much larger. Not a round number, as

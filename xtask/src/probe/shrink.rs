@@ -10,7 +10,7 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use rustc_demangle::demangle;
 use walrus::ir::{Const, Load, Store, Value, Visitor, dfs_in_order};
-use walrus::{ConstExpr, DataKind, FunctionKind, Import, ImportKind, Module, ModuleConfig};
+use walrus::{ConstExpr, DataKind, FunctionKind, Import, ImportKind, Module, ModuleConfig, RawCustomSection};
 
 /// Every number in code that may be an address.
 pub(super) type Addresses = BTreeSet<u64>;
@@ -41,6 +41,18 @@ pub(super) fn trap_instead_of_panicking(module: &mut Module) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Takes from what the module says of itself that it can hold references to objects, as the compiler lets every
+/// module: for glue that keeps objects by numbers, which is less to load than a table of the module's own.
+pub(super) fn keep_objects_outside(module: &mut Module) {
+    let Some(RawCustomSection { name, mut data }) = module.customs.remove_raw(FEATURES) else { return };
+    if let Some(at) = data.windows(REFERENCES.len()).position(|bytes| bytes == REFERENCES) {
+        data.drain(at..at + REFERENCES.len());
+        // Their number, which stands first.
+        data[0] -= 1;
+    }
+    module.customs.add(RawCustomSection { name, data });
 }
 
 fn only_makes_messages(name: &str) -> bool {
@@ -85,7 +97,7 @@ pub(super) fn drop_unused_constants(module: &mut Module, before: &Addresses) -> 
 /// Gives what the module imports, and its exports that only glue calls, short names, and the same
 /// ones in the text of its `glue`: hashes do not compress. Those that no glue calls go.
 pub(super) fn shorten_names(module: &mut Module, mut glue: String) -> String {
-    let inner = |name: &str| name != START && (name.starts_with("__") || name.contains("__invoke__"));
+    let inner = |name: &str| name.starts_with("__") || name.contains("__invoke__");
     let uncalled = module.exports.iter().filter(|it| inner(&it.name) && !glue.contains(&it.name));
     for export in uncalled.map(|export| export.id()).collect::<Vec<_>>() {
         module.exports.delete(export);
@@ -168,10 +180,12 @@ impl<'a> Visitor<'a> for Found {
     }
 }
 
+/// The section with the features that a module uses, and the one in it that is taken out.
+const FEATURES: &str = "target_features";
+const REFERENCES: &[u8] = b"+\x0freference-types";
+
 /// The module that the probe's imports come from, by `probe-wasm/js/glue.js`.
 const IMPORTS_FROM: &str = "g";
-/// The export that it calls first.
-const START: &str = "__wbindgen_start";
 
 /// What serde-wasm-bindgen asks of the page to make an error: nothing that the probe writes by it can fail.
 const IMPORTS_FOR_MESSAGES: [&str; 1] = ["__wbg_Error_"];
