@@ -16,7 +16,7 @@ async function runCheck() {
   const missing = sdk && check.needs && !tools.sdk[check.needs];
   if (missing) return { missing };
   await tools.sdk?.ready?.();
-  const tooLong = new Promise((resolve) => setTimeout(resolve, TOO_LONG_MS, "did not end"));
+  const tooLong = new Promise((resolve) => setTimeout(resolve, check.tooLongMs ?? TOO_LONG_MS, "did not end"));
   let seen;
   try {
     seen = await Promise.race([check.run(tools), tooLong]);

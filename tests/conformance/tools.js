@@ -1,6 +1,9 @@
 // What the checks are written with: scripted requests, and words for what came of them.
 
-/** One outcome as it should be; `differs` names the engines that natively do otherwise. */
+/**
+ * One outcome as it should be; `differs` names the engines that natively do otherwise, and `tooLongMs` says how
+ * long is too long where 8 seconds may not be.
+ */
 export function check(name, expect, run, more) {
   return { name, expect, run, ...more };
 }

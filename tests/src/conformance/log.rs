@@ -73,12 +73,16 @@ impl Log {
 
     /// The entry as soon as it is so, or as it is after a while.
     pub(super) async fn wait(&self, id: &str, so: impl Fn(&Entry) -> bool) -> Entry {
-        let wanted = self
-            .until(|entries| Some(entries.get(id).cloned().unwrap_or_default()).filter(|entry| so(entry)));
-        match tokio::time::timeout(PATIENCE, wanted).await {
+        match tokio::time::timeout(PATIENCE, self.see(id, so)).await {
             Ok(entry) => entry,
             Err(_) => self.entries().get(id).cloned().unwrap_or_default(),
         }
+    }
+
+    /// The entry as soon as it is so, which has to come by itself.
+    pub(super) async fn see(&self, id: &str, so: impl Fn(&Entry) -> bool) -> Entry {
+        self.until(|entries| Some(entries.get(id).cloned().unwrap_or_default()).filter(|entry| so(entry)))
+            .await
     }
 
     async fn until<T>(&self, look: impl Fn(&HashMap<String, Entry>) -> Option<T>) -> T {

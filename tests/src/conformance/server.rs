@@ -96,7 +96,7 @@ async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
         "log" => {
             let entry = match request.url.query() {
                 Some("end") => site.log.wait(id, |entry| entry.end.is_some()).await,
-                Some("flood") => site.log.wait(id, |entry| entry.flood.is_some()).await,
+                Some("flood") => site.log.see(id, |entry| entry.flood.is_some() || entry.end.is_some()).await,
                 _ => site.log.wait(id, |_| true).await,
             };
             send(&mut socket, "application/json", &serde_json::to_vec(&entry)?).await
@@ -325,7 +325,7 @@ const FLOOD_BLOCK: usize = 64 << 10;
 /// Whoever takes this much without reading takes everything; Chromium holds about 62 MB of its own.
 const FLOOD_LIMIT: usize = 96 << 20;
 /// How long a socket must have no room before it counts as full.
-const NO_ROOM: Duration = Duration::from_millis(400);
+const NO_ROOM: Duration = Duration::from_secs(1);
 
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const ACCEPTED: &[u8] = b"HTTP/1.1 204 No Content\r\nconnection: close\r\naccess-control-allow-origin: *\r\n\
