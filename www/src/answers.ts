@@ -1,7 +1,7 @@
 /** What the collector's `/v1` routes answer, as `docs/api.md` says. Times are milliseconds since 1970; what is absent is not known. */
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
-export type Metric = "ttfv" | "ttft" | "ttfp" | "e2e" | "tpot" | "gap";
+export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
 export type Level = "good" | "warn" | "bad" | "none";
 export type Outcome =
   | "complete"

@@ -41,6 +41,20 @@ export const METRIC_LOOKS: Record<Metric, MetricLook> = {
     phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
   },
+  server_ttft: {
+    short: "Server",
+    title: "Server's time to first token",
+    phrase: "server's time to first token",
+    meaning: "As servers said it of the same streams",
+    wants: "It is known of streams in which the server says it: see Client against server.",
+  },
+  overhead: {
+    short: "Overhead",
+    title: "Overhead of the first token",
+    phrase: "overhead of the first token",
+    meaning: "What the user waited longer than the server says it took: client minus server, stream by stream",
+    wants: "It is known of streams in which the server says its own: see Client against server.",
+  },
   tpot: {
     short: "Per token",
     title: "Time per output token",

@@ -11,7 +11,7 @@ export const RANGE_MS: Record<Range, number> = {
   "7d": 168 * HOUR,
   "30d": 720 * HOUR,
 };
-export const METRICS: readonly Metric[] = ["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap"];
+export const METRICS: readonly Metric[] = ["ttfv", "ttft", "ttfp", "server_ttft", "overhead", "e2e", "tpot", "gap"];
 export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model", "country"];
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
