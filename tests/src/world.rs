@@ -94,8 +94,22 @@ impl Collector {
     /// # Errors
     /// When no answer comes.
     pub async fn post(&self, body: impl Into<reqwest::Body>) -> Result<(u16, String)> {
+        self.post_with(&[], body).await
+    }
+
+    /// The same with more headers.
+    ///
+    /// # Errors
+    /// When no answer comes.
+    pub async fn post_with(
+        &self,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> Result<(u16, String)> {
         let request = self.http.post(format!("{}/v1/beacons?site=demo", self.url));
-        let response = request.header("content-type", "text/plain").body(body).send().await?;
+        let request = request.header("content-type", "text/plain");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let response = request.body(body).send().await?;
         Ok((response.status().as_u16(), response.text().await?))
     }
 

@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 6] = [
+const LAYOUTS: [&str; 7] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -107,6 +107,10 @@ const LAYOUTS: [&str; 6] = [
         SELECT countries.id, length, start, tally
         FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
         JOIN sums ON labels = site.id WHERE site.kept = 0;
+",
+    // Sums of before tell countries apart alone or beside all labels: see `Kept::COUNTRY_AND_ONE`.
+    "
+    ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
 ",
 ];
 

@@ -1,7 +1,7 @@
 //! Which windows answer a range: minutes come in, goes out the shortest list of sums and minutes that
 //! cover them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
@@ -15,6 +15,8 @@ pub(super) struct Piece {
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
+    /// Countries are known in them, and their sums tell countries apart beside one more label.
+    pub(super) countries: bool,
 }
 
 /// Covers a range by windows of at most `longest` minutes that stand.
@@ -24,25 +26,28 @@ pub(super) fn pieces(
     longest: i64,
 ) -> Result<Vec<Piece>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT length, start FROM spans
+        "SELECT length, start, countries FROM spans
          WHERE summed = changes AND length <= ?1 AND start >= ?2 AND start + length <= ?3",
     )?;
-    let standing = statement.query_map([longest, from, to], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let standing =
+        statement.query_map([longest, from, to], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
     Ok(cover((from, to), &standing.collect::<Result<_, _>>()?))
 }
 
-pub(super) fn cover((from, to): (i64, i64), standing: &BTreeSet<(i64, i64)>) -> Vec<Piece> {
+/// Of what stands length and start are given, and whether countries are known in it.
+pub(super) fn cover((from, to): (i64, i64), standing: &BTreeMap<(i64, i64), bool>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;
     while at < to {
-        let length = LENGTHS.into_iter().rfind(|length| standing.contains(&(*length, at))).unwrap_or(1);
+        let stands = |length| Some((length, *standing.get(&(length, at))?));
+        let (length, countries) = LENGTHS.into_iter().rev().find_map(stands).unwrap_or((1, false));
         let end = match length {
             1 => ((at.div_euclid(LENGTHS[0]) + 1) * LENGTHS[0]).min(to),
             length => at + length,
         };
         match pieces.last_mut() {
-            Some(last) if last.length == length => last.to = end,
-            _ => pieces.push(Piece { length, from: at, to: end }),
+            Some(last) if (last.length, last.countries) == (length, countries) => last.to = end,
+            _ => pieces.push(Piece { length, from: at, to: end, countries }),
         }
         at = end;
     }
@@ -54,7 +59,7 @@ mod tests {
     use super::*;
 
     fn check(range: (i64, i64), standing: &[(i64, i64)], expected: &[(i64, i64, i64)]) {
-        let pieces = cover(range, &standing.iter().copied().collect());
+        let pieces = cover(range, &standing.iter().map(|span| (*span, false)).collect());
         let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
         assert_eq!(found, expected);
     }
@@ -68,5 +73,13 @@ mod tests {
             &[(1440, 0), (60, 0), (60, 1440), (60, 1560)],
             &[(1440, 0, 1440), (60, 1440, 1500), (1, 1500, 1560), (60, 1560, 1620), (1, 1620, 3000)],
         );
+    }
+
+    #[test]
+    fn where_countries_become_known_another_piece_begins() {
+        let standing = [((60, 0), false), ((60, 60), true), ((60, 120), true)];
+        let pieces = cover((0, 180), &standing.into_iter().collect());
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.countries)).collect();
+        assert_eq!(found, [(0, 60, false), (60, 180, true)]);
     }
 }

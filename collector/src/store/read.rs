@@ -217,11 +217,13 @@ fn each_window(
         "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
     );
+    let kept = Kept::of(filter, column);
     for piece in pieces(&snapshot, *minutes, *longest)? {
+        let kept = if piece.countries { kept } else { kept.without_countries() };
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
         let mut statement = snapshot.prepare_cached(query)?;
         let mut rows = statement.query(named_params! {
-            ":kept": Kept::of(filter, column).bits(), ":length": piece.length,
+            ":kept": kept.bits(), ":length": piece.length,
             ":from": piece.from, ":to": piece.to,
             ":site": filter.site, ":use_case": filter.use_case,
             ":provider": filter.provider, ":model": filter.model, ":country": filter.country,

@@ -21,7 +21,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::patience::Patience;
 use super::read::{self, Filter};
 use super::{StoreError, samples};
-use crate::series::Series;
+use crate::series::{Series, UNKNOWN};
 use crate::tally::Tally;
 use crate::{clock, config};
 
@@ -33,8 +33,8 @@ const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
 /// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
-/// case, provider and model; with all three countries are told apart too, and one more tells only countries
-/// apart. Further sums with countries would be as many as the series or can be had from those.
+/// case, provider, model and country; with the first three countries are told apart too. With countries there
+/// is at most one more, as with two there would be about as many sums as series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept(u8);
 
@@ -47,6 +47,14 @@ impl Kept {
     pub(super) const ALL: Self = Self(7);
     const COUNTRY: Self = Self(8);
 
+    /// A country and one more: kept only where a country is known, and else had from [`Self::ALL`].
+    const COUNTRY_AND_ONE: [Self; 3] = [
+        Self(Self::COUNTRY.0 | Self::USE_CASE),
+        Self(Self::COUNTRY.0 | Self::PROVIDER),
+        Self(Self::COUNTRY.0 | Self::MODEL),
+    ];
+
+    /// Those that are kept whatever is known.
     fn each() -> impl Iterator<Item = Self> {
         (0..=Self::COUNTRY.0).map(Self)
     }
@@ -61,14 +69,19 @@ impl Kept {
             | bit("model", &filter.model, Self::MODEL);
         match bit("country", &filter.country, Self::COUNTRY.0) {
             0 => Self(bits),
-            _ if bits == 0 => Self::COUNTRY,
+            country if bits.count_ones() <= 1 => Self(bits | country),
             _ => Self::ALL,
         }
     }
 
+    /// What answers the same where no country is known.
+    pub(super) fn without_countries(self) -> Self {
+        if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
+    }
+
     /// Of those that are published: rows of before there were countries know nothing of them alone.
     pub(super) fn in_cluster(self) -> Self {
-        if self == Self::COUNTRY { Self::ALL } else { self }
+        if self.0 & Self::COUNTRY.0 > 0 { Self::ALL } else { self }
     }
 
     pub(super) const fn bits(self) -> u8 {
@@ -77,7 +90,7 @@ impl Kept {
 
     fn labels(self, series: &Series) -> Series {
         let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
-        let countries = self == Self::ALL || self == Self::COUNTRY;
+        let countries = self == Self::ALL || self.0 & Self::COUNTRY.0 > 0;
         Series {
             site: series.site.clone(),
             use_case: keep(Self::USE_CASE, &series.use_case),
@@ -194,16 +207,23 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
 fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
     let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
     let minutes = if shorter.is_none() { minutes(connection, due.start, length)? } else { Sums::new() };
+    let mut countries = false;
     for kept in Kept::each() {
         let sums = match shorter {
             Some(shorter) => shorter_sums(connection, kept, shorter, due.start..due.start + length)?,
             None => fewer_labels(&minutes, kept),
         };
         write(connection, kept, length, due.start, &sums)?;
+        if kept == Kept::ALL && sums.keys().any(|series| series.country != UNKNOWN) {
+            countries = true;
+            for kept in Kept::COUNTRY_AND_ONE {
+                write(connection, kept, length, due.start, &fewer_labels(&sums, kept))?;
+            }
+        }
     }
     connection
-        .prepare_cached("UPDATE spans SET summed = ?3 WHERE length = ?1 AND start = ?2")?
-        .execute(params![length, due.start, due.changes])?;
+        .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
+        .execute(params![length, due.start, due.changes, countries])?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Queries over all collectors: questions come in, sums over their shares go out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::client::{Client, quote};
@@ -99,14 +99,15 @@ impl Tables {
             self.client.table("spans"),
             asked.longest
         );
-        let mut standing: BTreeMap<String, BTreeSet<(i64, i64)>> = BTreeMap::new();
+        let mut standing: BTreeMap<String, BTreeMap<(i64, i64), bool>> = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
             |(collector, length, start, stands): (String, i64, i64, u8)| {
                 let standing = standing.entry(collector).or_default();
                 let is_inside = start >= from && start + length <= to && length <= asked.longest;
                 if stands == 1 && is_inside {
-                    standing.insert((length, start));
+                    // Sums with countries and one more label stay with the collector.
+                    standing.insert((length, start), false);
                 }
                 Ok(())
             },
@@ -271,7 +272,7 @@ impl Tables {
 }
 
 fn of_piece(collector: &str, piece: &Piece, kept: u8) -> String {
-    let Piece { length, from, to } = piece;
+    let Piece { length, from, to, .. } = piece;
     let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept) };
     format!(
         "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to}"

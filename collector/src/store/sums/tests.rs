@@ -80,7 +80,7 @@ fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
     trim(connection, minute, limits).unwrap();
 }
 
-fn filters() -> [Filter; 7] {
+fn filters() -> [Filter; 10] {
     let some = |text: &str| Some(text.to_owned());
     [
         Filter::default(),
@@ -90,7 +90,36 @@ fn filters() -> [Filter; 7] {
         Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
         Filter { country: some("DE"), ..Filter::default() },
         Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
+        Filter { country: some("FR"), provider: some("b"), ..Filter::default() },
+        Filter { country: some("unknown"), model: some("m1"), ..Filter::default() },
+        Filter { country: some("DE"), use_case: some("chat"), model: some("m2"), ..Filter::default() },
     ]
+}
+
+#[test]
+fn sums_by_country_and_one_more_begin_with_the_first_country() {
+    let (_folder, mut connection) = store();
+    let since = NOW - 3 * DAY - 7 * HOUR;
+    for minute in (NOW - 5 * DAY..NOW).filter(is_filled) {
+        let series = if minute < since { 0 } else { minute % 4 };
+        put(&connection, minute, series as usize);
+    }
+    let kept = config::Store { windows_hours: 10_000, ..limits() };
+    let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
+    let rows = |connection: &Connection, before: i64| -> i64 {
+        connection.query_row(more, [before], |row| row.get(0)).unwrap()
+    };
+    let range = (NOW - 5 * DAY + 3, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY).0);
+    sum_all(&mut connection, NOW, &kept);
+    assert_eq!(rows(&connection, since.div_euclid(DAY) * DAY), 0);
+    assert!(rows(&connection, NOW) > 0);
+    for (filter, exact) in filters().into_iter().zip(before) {
+        for longest in [DAY, HOUR, FIVE] {
+            let (sum, _) = ask(&connection, &filter, range, longest);
+            assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
+        }
+    }
 }
 
 #[test]

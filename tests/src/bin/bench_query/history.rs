@@ -1,5 +1,7 @@
 //! A month of history: a day is counted and summed by the collector itself, and copied to the days before it.
+//! Its streams come from 40 countries.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,10 +24,19 @@ pub(crate) async fn month(folder: &Path) -> Result<()> {
 /// Makes the newest two days in a data folder, summed; gives back the minute that it is.
 pub(crate) async fn a_day(folder: &Path) -> Result<i64> {
     let collector = start(folder).await?;
-    for chunk in (0..SERIES * STREAMS).collect::<Vec<_>>().chunks(100) {
-        let reports = chunk.iter().map(|&number| of_series(number)).collect();
-        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
-        ensure!(status == 204, "{status} {body}");
+    let mut waiting: BTreeMap<&str, Vec<StreamReport>> = BTreeMap::new();
+    for number in 0..SERIES * STREAMS {
+        let country = country(number);
+        let mut reports = waiting.remove(country).unwrap_or_default();
+        reports.push(of_series(number));
+        if reports.len() < 20 {
+            waiting.insert(country, reports);
+        } else {
+            post(&collector, country, reports).await?;
+        }
+    }
+    for (country, reports) in waiting {
+        post(&collector, country, reports).await?;
     }
     ensure!(collector.terminate().await? == Some(0), "the collector did not stop well");
 
@@ -53,6 +64,13 @@ pub(crate) async fn a_day(folder: &Path) -> Result<i64> {
     }
     ensure!(collector.terminate().await? == Some(0), "the collector did not stop well");
     Ok(now)
+}
+
+async fn post(collector: &Collector, country: &str, reports: Vec<StreamReport>) -> Result<()> {
+    let body = serde_json::to_string(&Batch { reports })?;
+    let (status, body) = collector.post_with(&[(COUNTRY_HEADER, country)], body).await?;
+    ensure!(status == 204, "{status} {body}");
+    Ok(())
 }
 
 /// Every hour of the range has all of its streams, and the last some more in every minute.
@@ -88,8 +106,8 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
             [days],
         )?;
         store.execute(
-            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen)
-             SELECT length, start - 1440 * ?1, changes, summed, frozen FROM spans_of_day",
+            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen, countries)
+             SELECT length, start - 1440 * ?1, changes, summed, frozen, countries FROM spans_of_day",
             [days],
         )?;
     }
@@ -100,6 +118,20 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
 /// First minute of the day before.
 pub(crate) const fn yesterday(now: i64) -> i64 {
     (now / 1440 - 1) * 1440
+}
+
+/// By lot, the n-th with 1/n of what the first has: as users are spread, many in few countries.
+fn country(number: u64) -> &'static str {
+    // Fibonacci hashing: 53 bits of it make a number below 1.
+    let lot = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1_u64 << 53) as f64;
+    let codes = COUNTRIES.split(' ');
+    let shares = (1..=codes.clone().count()).map(|rank| 1.0 / rank as f64);
+    let mut left = lot * shares.clone().sum::<f64>();
+    let mut chosen = codes.zip(shares).skip_while(|(_, share)| {
+        left -= share;
+        left >= 0.0
+    });
+    chosen.next().map_or("US", |(code, _)| code)
 }
 
 fn of_series(number: u64) -> StreamReport {
@@ -131,7 +163,11 @@ pub(crate) async fn start(folder: &Path) -> Result<Collector> {
 /// The same with more configuration.
 pub(crate) async fn start_with(folder: &Path, more: &str) -> Result<Collector> {
     let config = folder.join("bench.toml");
-    std::fs::write(&config, format!("[journal]\nsync = \"normal\"\n{more}"))?;
+    let common = format!(
+        "[journal]\nsync = \"normal\"\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n
+         [country]\nheader = \"{COUNTRY_HEADER}\"\n"
+    );
+    std::fs::write(&config, common + more)?;
     Collector::start_with(folder, &["--config", config.to_str().context("a plain name")?]).await
 }
 
@@ -141,3 +177,6 @@ pub(crate) const SERIES: u64 = 2_000;
 /// Of each series in each hour.
 const STREAMS: u64 = 10;
 pub(crate) const DAYS: i64 = 31;
+const COUNTRIES: &str = "US IN BR GB DE JP FR CA ID MX PH ES IT AU KR NL TR PL VN TH \
+    CO AR PK SE EG SG CH MY BE ZA AE CL IL PT RO AT CZ NG DK IE";
+const COUNTRY_HEADER: &str = "x-country";

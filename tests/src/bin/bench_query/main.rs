@@ -1,5 +1,6 @@
-//! How fast the collector answers over 30 days of 2,000 series, each with streams in every hour: from its own
-//! file, or, with `--cluster`, from ClickHouse's engine.
+//! How fast the collector answers over 30 days of 2,000 series, each with streams in every hour, and as many
+//! of them by country as it tells apart by default: from its own file, or, with `--cluster`, from ClickHouse's
+//! engine.
 
 mod cluster;
 mod history;
@@ -67,7 +68,7 @@ struct Question {
     limit_ms: f64,
 }
 
-const QUESTIONS: [Question; 9] = [
+const QUESTIONS: [Question; 15] = [
     Question { name: "summary", path: "/v1/summary?range=30d&site=demo", limit_ms: 100.0 },
     Question { name: "time series", path: "/v1/timeseries?range=30d&site=demo", limit_ms: 100.0 },
     Question { name: "time series by the hour", path: "/v1/timeseries?range=30d&step=3600", limit_ms: 500.0 },
@@ -87,6 +88,29 @@ const QUESTIONS: [Question; 9] = [
     Question {
         name: "by provider, 7 days, against the week before",
         path: "/v1/breakdown?range=7d&by=provider&against=week",
+        limit_ms: 500.0,
+    },
+    Question { name: "by country", path: "/v1/breakdown?range=30d&by=country", limit_ms: 500.0 },
+    Question { name: "heatmap of a country", path: "/v1/heatmap?range=30d&country=IN", limit_ms: 500.0 },
+    Question {
+        name: "by country, of a use case",
+        path: "/v1/breakdown?range=30d&by=country&use_case=u1",
+        limit_ms: 500.0,
+    },
+    Question {
+        name: "by country, of a model",
+        path: "/v1/breakdown?range=30d&by=country&model=m7",
+        limit_ms: 500.0,
+    },
+    Question {
+        name: "by model, of a country",
+        path: "/v1/breakdown?range=30d&by=model&country=US",
+        limit_ms: 500.0,
+    },
+    // The most series that have one country: what is beyond the bound of each.
+    Question {
+        name: "by model, of the other countries",
+        path: "/v1/breakdown?range=30d&by=model&country=other",
         limit_ms: 500.0,
     },
 ];
