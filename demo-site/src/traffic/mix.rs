@@ -25,6 +25,8 @@ pub(super) struct Visit {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) name: &'static str,
+    /// What the app asks it for.
+    pub(super) use_case: &'static str,
     /// As an app would tell the probe. `None`: the content says it.
     pub(super) provider: Option<&'static str>,
     pub(super) api: Api,
@@ -35,12 +37,16 @@ pub(super) struct Model {
     gap_ms: f64,
     deltas: (u64, u64),
     weight: u32,
+    scenarios: &'static [Share],
 }
+
+/// Name of one of [`crate::scenario::TABLE`], and in how many of a thousand streams it is played.
+type Share = (&'static str, u32);
 
 impl Visit {
     pub(super) fn draw(random: &mut Random) -> Self {
         let model = weighted(random, MODELS, |model| model.weight);
-        let (scenario, _) = *weighted(random, SCENARIOS, |&(_, weight)| weight);
+        let (scenario, _) = *weighted(random, model.scenarios, |&(_, weight)| weight);
         let first_ms = (model.first_ms * (model.spread * bell(random)).exp()).clamp(40.0, 12_000.0);
         let gap_ms = model.gap_ms * (0.25 * bell(random)).exp();
         let deltas = random.between(model.deltas.0, model.deltas.1);
@@ -101,69 +107,102 @@ fn bell(random: &mut Random) -> f64 {
 const MODELS: &[Model] = &[
     Model {
         name: "aurora-mini",
+        use_case: "chat",
         provider: Some("northlight"),
         api: Api::OpenaiChat,
         first_ms: 280.0,
         spread: 0.4,
         gap_ms: 10.0,
         deltas: (40, 120),
-        weight: 32,
+        weight: 34,
+        scenarios: ORDINARY,
     },
     Model {
         name: "aurora-large",
+        use_case: "chat",
         provider: Some("northlight"),
         api: Api::OpenaiResponses,
         first_ms: 640.0,
-        spread: 0.45,
+        spread: 0.4,
         gap_ms: 20.0,
         deltas: (40, 100),
-        weight: 24,
+        weight: 22,
+        scenarios: ORDINARY,
     },
     Model {
         name: "harbor-3",
+        use_case: "chat",
         provider: Some("harbor"),
         api: Api::Anthropic,
         first_ms: 540.0,
-        spread: 0.5,
+        spread: 0.45,
         gap_ms: 16.0,
         deltas: (40, 110),
-        weight: 26,
+        weight: 22,
+        scenarios: ORDINARY,
     },
     Model {
         name: "pebble-8b",
+        use_case: "chat",
         provider: None,
         api: Api::Ollama,
         first_ms: 200.0,
         spread: 0.6,
         gap_ms: 26.0,
         deltas: (30, 80),
-        weight: 11,
+        weight: 8,
+        scenarios: ORDINARY,
+    },
+    Model {
+        name: "harbor-3",
+        use_case: "coding",
+        provider: Some("harbor"),
+        api: Api::Anthropic,
+        first_ms: 620.0,
+        spread: 0.45,
+        gap_ms: 16.0,
+        deltas: (60, 140),
+        weight: 9,
+        scenarios: ORDINARY,
     },
     Model {
         name: "pebble-70b",
+        use_case: "coding",
         provider: Some("in-house"),
         api: Api::OpenaiChat,
         first_ms: 1_100.0,
         spread: 0.5,
         gap_ms: 34.0,
         deltas: (30, 70),
-        weight: 7,
+        weight: 5,
+        scenarios: TROUBLED,
     },
 ];
 
-/// Names of [`crate::scenario::TABLE`], in thousandths.
-const SCENARIOS: &[(&str, u32)] = &[
-    ("normal", 850),
-    ("slow_first_token", 12),
-    ("stall", 20),
-    ("cut_socket", 18),
-    ("cut_clean", 20),
-    ("provider_error", 14),
-    ("malformed", 8),
-    ("buffered", 14),
-    ("http_error", 12),
-    ("empty", 4),
-    ("user_stops", 28),
+/// A day as a good service has it: two of a thousand streams fail.
+const ORDINARY: &[Share] = &[
+    ("normal", 926),
+    ("slow_first_token", 1),
+    ("stall", 8),
+    ("cut_socket", 1),
+    ("provider_error", 1),
+    ("malformed", 2),
+    ("buffered", 12),
+    ("user_stops", 49),
+];
+
+/// A service of few machines that are too busy: four of a hundred streams fail, in every way there is.
+const TROUBLED: &[Share] = &[
+    ("normal", 846),
+    ("slow_first_token", 40),
+    ("stall", 30),
+    ("cut_socket", 10),
+    ("cut_clean", 10),
+    ("provider_error", 10),
+    ("malformed", 4),
+    ("http_error", 7),
+    ("empty", 3),
+    ("user_stops", 40),
 ];
 
 /// Browser, operating system, device, and how many of a hundred.
@@ -202,11 +241,20 @@ mod tests {
     }
 
     #[test]
-    fn five_of_six_visits_are_normal_and_every_fault_occurs() {
+    fn nearly_all_visits_are_normal_and_every_fault_occurs() {
         let mut random = Random::new(2);
-        let drawn: Vec<_> = (0..2_000).map(|_| Visit::draw(&mut random).scenario).collect();
+        let drawn: Vec<_> = (0..20_000).map(|_| Visit::draw(&mut random).scenario).collect();
         let share = |name: &str| drawn.iter().filter(|path| path.split(';').next() == Some(name)).count();
-        assert!((1_650..1_750).contains(&share("normal")), "{}", share("normal"));
-        assert!(SCENARIOS.iter().all(|(name, _)| share(name) > 0));
+        assert!((18_300..18_600).contains(&share("normal")), "{}", share("normal"));
+        for (name, _) in ORDINARY.iter().chain(TROUBLED) {
+            assert!(share(name) > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn shares_are_of_a_thousand() {
+        for scenarios in [ORDINARY, TROUBLED] {
+            assert_eq!(scenarios.iter().map(|(_, share)| share).sum::<u32>(), 1_000);
+        }
     }
 }

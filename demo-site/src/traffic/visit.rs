@@ -24,6 +24,7 @@ impl Visit {
         };
         meter.on_end(now(), end);
         StreamReport {
+            use_case: Some(Cow::Borrowed(self.model.use_case)),
             model: Some(Cow::Borrowed(self.model.name)),
             provider: self.model.provider.map(Cow::Borrowed),
             page: Some(self.page),
