@@ -49,7 +49,7 @@ pub struct Event<'a> {
     pub data: &'a [u8],
     /// Last event id in force: it stays until another is sent.
     pub id: &'a [u8],
-    /// Reconnection time in force, in milliseconds.
+    /// Reconnection time in force, in milliseconds. `None` too in a page, where nobody asks for it.
     pub retry: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ use std::mem;
 use std::ops::Range;
 
 use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
+use crate::IN_PAGE;
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]
@@ -224,7 +225,7 @@ impl Block {
                 self.id.clear();
                 self.id.extend_from_slice(id);
             }
-        } else if let Some(skip) = value_at(bytes, b"retry") {
+        } else if !IN_PAGE && let Some(skip) = value_at(bytes, b"retry") {
             self.retry = digits(&bytes[skip..]).or(self.retry);
         }
         Line::Field
