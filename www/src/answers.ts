@@ -26,12 +26,16 @@ export interface Interval {
 }
 
 /** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then. */
-export interface Quantiles {
+export interface Percentiles {
   n: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
+}
+
+/** `relative_error` is the bound of each percentile's. */
+export interface Quantiles extends Percentiles {
   relative_error?: number;
 }
 
@@ -89,7 +93,7 @@ export interface Summary {
   verdict: { level: Level; text: string };
 }
 
-export interface SeriesPoint extends Quantiles {
+export interface SeriesPoint extends Percentiles {
   t: number;
   streams: number;
   errors: number;
@@ -129,7 +133,7 @@ export interface Heatmap {
 }
 
 /** The streams of one value of a dimension. */
-export interface Group extends Quantiles {
+export interface Group extends Percentiles {
   value: string;
   streams: number;
   share: number;

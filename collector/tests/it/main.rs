@@ -6,6 +6,7 @@ mod backup;
 mod counting;
 mod countries;
 mod crash;
+mod dashboard;
 mod deploy;
 mod disk;
 mod door;
