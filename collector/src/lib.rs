@@ -71,6 +71,7 @@ pub use filter::Filters;
 pub use journal::reread;
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
+pub use otlp::dropped_points;
 pub use pace::Rate;
 pub use rules::{NoRule, rules};
 pub use server::serve;

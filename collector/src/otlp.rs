@@ -171,10 +171,8 @@ impl Pusher {
             return Err(PushError::Refused { status, retry_after: seconds.map(Duration::from_secs) });
         }
         let answer = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec().unwrap_or_default();
-        let refused = wire::Answer::decode(&*answer).ok().and_then(|answer| answer.partial_success);
-        if let Some(refused) = refused.filter(|refused| refused.rejected_data_points > 0) {
-            let points = refused.rejected_data_points;
-            warn!(points, "OTLP: the endpoint dropped {points} points: {:.200}", refused.error_message);
+        if let Some((points, why)) = dropped_points(&answer) {
+            warn!(points, "OTLP: the endpoint dropped {points} points: {why}");
         }
         Ok(())
     }
@@ -201,6 +199,16 @@ impl PushError {
     }
 }
 
+/// How many points an endpoint's answer says that it dropped, and why, as the log can take it. `None` when it
+/// dropped none, or says nothing that can be read.
+#[must_use]
+pub fn dropped_points(answer: &[u8]) -> Option<(i64, String)> {
+    let refused = wire::Answer::decode(answer).ok()?.partial_success?;
+    // On one line, whatever it holds.
+    let why = refused.error_message.chars().take(LONGEST_REASON).flat_map(char::escape_debug);
+    (refused.rejected_data_points > 0).then(|| (refused.rejected_data_points, why.collect()))
+}
+
 fn now_ns() -> u64 {
     clock::now_ms().unsigned_abs().saturating_mul(1_000_000)
 }
@@ -212,6 +220,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// For a whole exchange.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// In characters.
+const LONGEST_REASON: usize = 200;
 const LONGEST_ANSWER: u64 = 64 * 1024;
 
 /// Receivers take some megabytes at once; a series is about 2 kB.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use collector::{ConfigError, Draft, judge, reread};
+use collector::{ConfigError, Draft, dropped_points, judge, reread};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);
@@ -46,6 +46,22 @@ fn a_record_of_the_seeds_is_good_unless_its_name_says_otherwise() {
     each_file("seeds/journal", |path, bytes| {
         let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
         assert_eq!(reread(bytes), expected.starts_with("good"), "{path}");
+    });
+}
+
+#[test]
+fn an_answer_of_the_seeds_drops_as_many_points_as_its_name_says() {
+    each_file("seeds/otlp", |path, answer| {
+        let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        let mut words = name.split('-');
+        match dropped_points(answer) {
+            Some((points, why)) => {
+                assert_eq!(words.next(), Some("dropped"), "{path}");
+                assert_eq!(words.next(), Some(&*points.to_string()), "{path}");
+                assert!(!why.chars().any(char::is_control) && why.chars().count() <= 220, "{path}: {why}");
+            }
+            None => assert_eq!(words.next(), Some("none"), "{path}"),
+        }
     });
 }
 
