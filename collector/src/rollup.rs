@@ -12,7 +12,7 @@ use crate::journal::{At, KeptReport};
 use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
-use crate::store::{Changes, Heard, Loaded, StoreError};
+use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
 use crate::streams::{Counted, Memory, Place, Stream, Streams};
 use crate::tally::Tally;
 use crate::totals::Total;
@@ -196,9 +196,6 @@ impl Rollup {
     /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
-        let settled = self.settled.iter().filter_map(|&place| Some((place, streams.at(place)?)));
-        let fresh = streams.from(self.unstored_from).map(|(place, stream)| (place, *stream));
-        let revisions = settled.chain(fresh).filter(|(_, stream)| !stream.superseded).collect();
         let changed = self.windows.iter().filter(|(_, window)| window.changed);
         let mut windows: Vec<_> = changed.map(|(key, window)| (*key, &*window.value)).collect();
         windows.sort_unstable_by_key(|(key, _)| *key);
@@ -209,11 +206,11 @@ impl Rollup {
             totals: totals.map(|(id, total)| (id as SeriesId, &mut *total.value)).collect(),
             counts: self.counts.unstored(),
             samples: self.samples.changes(),
-            revisions,
             remembered_from: streams.first(),
             needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
             applied: self.applied,
             next: streams.next(),
+            revisions: Revisions { streams, settled: &self.settled, from: self.unstored_from },
         }
     }
 

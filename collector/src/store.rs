@@ -18,6 +18,7 @@ mod sums;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
 use crate::codec::UnreadableBlob;
@@ -26,7 +27,7 @@ use crate::counts::{CountKey, Counts};
 use crate::rollup::WindowKey;
 use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
-use crate::streams::{Place, Stream};
+use crate::streams::{Place, Stream, Streams};
 use crate::tally::Tally;
 use crate::totals::Total;
 
@@ -45,8 +46,8 @@ pub(crate) use sums::LENGTHS;
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.
 ///
-/// Windows and totals become bytes one by one, as they are written: those of ten thousand series together
-/// would take as much memory again.
+/// All becomes bytes one by one, as it is written: what there is of ten thousand series, and of a hundred thousand
+/// streams, would take as much memory again.
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// In the order of their keys, which is that of the table.
@@ -54,7 +55,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) totals: Vec<(SeriesId, &'a mut Total)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
-    pub(crate) revisions: Vec<(Place, Stream)>,
+    pub(crate) revisions: Revisions<'a>,
     /// Revisions before this place are forgotten.
     pub(crate) remembered_from: Place,
     /// The journal before this position is not needed, by what is remembered from then on.
@@ -62,6 +63,24 @@ pub(crate) struct Changes<'a> {
     pub(crate) applied: u64,
     /// Revisions before this place are in the store then.
     pub(crate) next: Place,
+}
+
+/// What changed of single streams.
+pub(crate) struct Revisions<'a> {
+    pub(crate) streams: RwLockReadGuard<'a, Streams>,
+    /// Revisions of before that were counted since.
+    pub(crate) settled: &'a [Place],
+    /// Revisions from this place on are new.
+    pub(crate) from: Place,
+}
+
+impl Revisions<'_> {
+    /// All that stand.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Place, Stream)> {
+        let settled = self.settled.iter().filter_map(|&place| Some((place, self.streams.at(place)?)));
+        let fresh = self.streams.from(self.from).map(|(place, stream)| (place, *stream));
+        settled.chain(fresh).filter(|(_, stream)| !stream.superseded)
+    }
 }
 
 /// What the pipeline needs to go on where it stopped.

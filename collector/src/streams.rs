@@ -1,6 +1,8 @@
 //! What is remembered of single streams, newest last: revisions come in, goes out whether a report is
 //! new, which open streams have been silent too long, and which are the latest. Bounded by count and age.
 
+mod row;
+
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,6 +12,7 @@ use hashbrown::hash_table::Entry;
 
 use crate::journal::At;
 use crate::series::SeriesId;
+use row::Row;
 
 /// A stream's id, 128 random bits.
 pub(crate) type StreamId = u128;
@@ -74,7 +77,7 @@ pub(crate) struct Memory {
 pub(crate) struct Streams {
     memory: Memory,
     /// Every revision remembered, oldest first.
-    revisions: VecDeque<Stream>,
+    revisions: Row<Stream>,
     /// Of the first of them.
     first: Place,
     /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
@@ -90,14 +93,14 @@ impl Streams {
     pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (Place, Stream)>) -> Self {
         let mut streams = Self {
             memory,
-            revisions: VecDeque::new(),
+            revisions: Row::new(),
             first: 0,
             by_id: HashTable::new(),
             hasher: RandomState::new(),
             open: VecDeque::new(),
         };
         for (place, stream) in stored {
-            if streams.revisions.is_empty() {
+            if streams.revisions.len() == 0 {
                 streams.first = place;
             }
             while streams.next() < place {
@@ -120,7 +123,7 @@ impl Streams {
 
     /// Position in the journal from which on reports may be asked for. `None` when nothing is remembered.
     pub(crate) fn needs_from(&self) -> Option<u64> {
-        self.revisions.front().map(|oldest| oldest.at.position)
+        self.revisions.get(0).map(|oldest| oldest.at.position)
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(Place, Stream)> {
@@ -134,9 +137,9 @@ impl Streams {
     }
 
     /// Revisions from `place` on.
-    pub(crate) fn from(&self, place: Place) -> impl Iterator<Item = (Place, &Stream)> {
-        let skipped = self.index(place).unwrap_or(0).min(self.revisions.len());
-        (self.first + skipped as Place..).zip(self.revisions.range(skipped..))
+    pub(crate) fn from(&self, place: Place) -> impl Iterator<Item = (Place, &Stream)> + Clone {
+        let skipped = self.index(place).unwrap_or(0);
+        (self.first + skipped as Place..).zip(self.revisions.from(skipped))
     }
 
     /// Remembers a revision, which takes the place of an earlier one.
@@ -155,10 +158,6 @@ impl Streams {
         }
         if stream.counted.is_none() {
             open.push_back(place);
-        }
-        if revisions.len() == revisions.capacity() {
-            // Twice as much, as it would take otherwise, is tens of megabytes.
-            revisions.reserve_exact(revisions.len() / 4 + 1_024);
         }
         revisions.push_back(stream);
     }
@@ -186,7 +185,7 @@ impl Streams {
     /// Forgets what is too old or too many, and gives back the stream in front that must be counted
     /// before it can be forgotten.
     pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<Place> {
-        while let Some(&Stream { id, received_ms, .. }) = self.revisions.front() {
+        while let Some(&Stream { id, received_ms, .. }) = self.revisions.get(0) {
             let Memory { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
             if held <= listed || held <= most && received_ms > now_ms - keep_ms {
@@ -212,7 +211,7 @@ impl Streams {
 
     /// The latest revisions before `before` of the streams that are listed, newest first.
     pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
-        let all = (self.first..self.next()).rev().zip(self.revisions.iter().rev());
+        let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
         let standing = all.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
         standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
     }

@@ -31,8 +31,7 @@ impl Earlier for Past {
 
 fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
     rollup.settle(now_ms, past).unwrap();
-    let changes = rollup.changes();
-    past.windows.extend(changes.windows.iter().map(|(key, tally)| (*key, tally.encode())));
+    past.windows.extend(rollup.changes().windows.iter().map(|(key, tally)| (*key, tally.encode())));
     rollup.stored(now_ms);
     rollup.forget(now_ms, past).unwrap();
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use beacon::Outcome;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, UnreadableBlob};
 use crate::journal::At;
@@ -17,14 +17,14 @@ pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
         LAYOUT,
         &Blob {
             outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
-            revisions: Each(revisions),
+            revisions: revisions.iter().map(|(place, stream)| Revision::of(*place, stream)).collect(),
         },
     )
 }
 
 /// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result<(), UnreadableBlob> {
-    let Blob::<Vec<Revision>> { outcomes, revisions } = codec::decode(LAYOUT, bytes)?;
+    let Blob { outcomes, revisions } = codec::decode(LAYOUT, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
     for revision in revisions {
@@ -37,19 +37,10 @@ pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result
 const LAYOUT: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Blob<R> {
+struct Blob {
     /// Words that the numbers in `revisions` stand for.
     outcomes: Vec<String>,
-    revisions: R,
-}
-
-/// Written one by one: a flush may have a hundred thousand.
-struct Each<'a>(&'a [(Place, Stream)]);
-
-impl Serialize for Each<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(place, stream)| Revision::of(*place, stream)))
-    }
+    revisions: Vec<Revision>,
 }
 
 #[derive(Serialize, Deserialize)]
