@@ -71,6 +71,11 @@ fn what_was_found_is_still_judged() {
         // Good or not, it returns, and what is good survives the journal.
         let _either = judge(body);
     });
+    each_file("found/otlp", |_, answer| {
+        if let Some((points, why)) = dropped_points(answer) {
+            assert!(points > 0 && !why.chars().any(char::is_control));
+        }
+    });
     each_file("found/journal", |_, bytes| {
         // No report, or one that is the same after it was written and read again.
         let _either = reread(bytes);
