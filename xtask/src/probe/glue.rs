@@ -21,8 +21,10 @@ pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
             None => rest += &format!("{}\n", ours(item)),
         }
     }
+    // A page that starts, stops and starts again has one module after the other, each with its memory.
     let set_wasm = "export const setWasm = (exports) => {
     wasm = exports;
+    cachedUint8ArrayMemory0 = null;
 };";
     let objects = format!("export const imports = {{\n{imports}}};\nexport const calls = {{\n{calls}}};\n");
     format!("{rest}{set_wasm}\n{objects}")
@@ -85,13 +87,7 @@ const IDLE: [&str; 6] =
 const IMPORT: &str = "__wb";
 
 /// Beginnings of wasm-bindgen's helpers, and what stands in their place.
-const OURS: [(&str, &str); 17] = [
-    // As cheap as to look whether one kept is still that of this module and this size.
-    ("let cachedUint8ArrayMemory0", ""),
-    (
-        "function getUint8ArrayMemory0(",
-        "const getUint8ArrayMemory0 = () => new Uint8Array(wasm.memory.buffer);",
-    ),
+const OURS: [(&str, &str); 15] = [
     // Numbers are not used again: there are two thousand million of them, some hundred to a report.
     ("let heap = ", "const heap = {};"),
     ("let heap_next = ", "let heap_next = 1028;"),
@@ -177,6 +173,7 @@ export function __wbg_set_wasm(val) {
 let wasm;
 export const setWasm = (exports) => {
     wasm = exports;
+    cachedUint8ArrayMemory0 = null;
 };
 export const imports = {
 __wbg_userAgent(arg0) {
