@@ -1,5 +1,5 @@
-//! One sentence on how users fare: a tally and targets come in, goes out what a person on duty would
-//! say after a look at the figures, and how bad it is.
+//! One sentence on how users fare: tallies and targets of use cases come in, goes out what a person on duty
+//! would say after a look at the figures, and how bad it is.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,11 +27,42 @@ pub(crate) enum Level {
     Bad,
 }
 
-/// Judges a range.
-pub(crate) fn of(tally: &Tally, open: u64, use_case: &str, targets: &Targets) -> Verdict {
-    if tally.streams() == 0 {
+/// A use case's streams, and what they are judged by.
+pub(crate) struct Case<'a> {
+    pub(crate) use_case: &'a str,
+    pub(crate) tally: &'a Tally,
+    pub(crate) targets: Targets,
+}
+
+/// Judges a range: each use case by its own targets. What is said is of the one that fares worst, and of the
+/// largest of those that fare alike.
+pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
+    let cases = cases.filter(|case| case.tally.streams() > 0);
+    let mut judged: Vec<_> = cases.map(|case| (case.judge(), case)).collect();
+    let alone = judged.len() == 1;
+    judged.sort_by_key(|(verdict, case)| (verdict.level, case.tally.judged()));
+    let Some((Verdict { level, text }, case)) = judged.pop() else {
         return Verdict { level: Level::None, text: nothing(open) };
+    };
+    if alone {
+        return Verdict { level, text };
     }
+    let missed = judged.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
+    let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
+    let others = match missed.len() {
+        0 => String::new(),
+        _ => format!(" As badly off: {}.", missed.join(", ")),
+    };
+    Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
+}
+
+impl Case<'_> {
+    fn judge(&self) -> Verdict {
+        judge(self.tally, self.use_case, &self.targets)
+    }
+}
+
+fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
     if tally.judged() == 0 {
         let text =
             "None of the streams can be judged: their users ended them, or their content could not be seen.";
@@ -237,6 +268,11 @@ fn capitalised(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// Below this many streams a percentile or a share says little.
 const FEW: u64 = 30;
 
@@ -247,7 +283,9 @@ mod tests {
     use super::*;
 
     /// Streams that end so after that wait, as many as said.
-    fn tally(streams: &[(Outcome, f64, usize)]) -> Tally {
+    type Streams = [(Outcome, f64, usize)];
+
+    fn tally(streams: &Streams) -> Tally {
         let mut tally = Tally::default();
         for &(outcome, wait_ms, count) in streams {
             let report = StreamReport {
@@ -264,8 +302,18 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(use_case: &str, streams: &[(Outcome, f64, usize)], level: Level, text: &str) {
-        let said = of(&tally(streams), 0, use_case, &Targets::of(use_case));
+    fn check(use_case: &str, streams: &Streams, level: Level, text: &str) {
+        check_all(&[(use_case, streams)], level, text);
+    }
+
+    #[track_caller]
+    fn check_all(cases: &[(&str, &Streams)], level: Level, text: &str) {
+        let tallies: Vec<_> = cases.iter().map(|(_, streams)| tally(streams)).collect();
+        let cases = cases.iter().zip(&tallies);
+        let said = of(
+            0,
+            cases.map(|((use_case, _), tally)| Case { use_case, tally, targets: Targets::of(use_case) }),
+        );
         assert_eq!((said.level, said.text.as_str()), (level, text));
     }
 
@@ -274,7 +322,7 @@ mod tests {
     #[test]
     fn nothing_is_said_to_be_nothing() {
         check("chat", &[], Level::None, "No streams in this period.");
-        let running = of(&Tally::default(), 3, "chat", &Targets::of("chat"));
+        let running = of(3, std::iter::empty());
         assert_eq!(running.text, "No stream has ended in this period; 3 are running.");
         check(
             "chat",
@@ -378,6 +426,32 @@ mod tests {
             Level::Good,
             "Only 1 stream, too few to be sure: users wait 0.5 s (p50) and 0.5 s (p95) for the first visible \
              token, within the 2.0 s target for chat, and it did not fail.",
+        );
+    }
+
+    #[test]
+    fn of_many_use_cases_the_worst_is_told() {
+        let well = &[(Complete, 800.0, 1_000), (Truncated, 800.0, 2)][..];
+        let failing = &[(Complete, 800.0, 98), (HttpError, 0.0, 2)][..];
+        check_all(
+            &[("chat", well), ("coding", failing)],
+            Level::Bad,
+            "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
+             (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
+        );
+        check_all(
+            &[("batch_rag", failing), ("chat", well), ("coding", failing)],
+            Level::Bad,
+            "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
+             (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
+        );
+        // Neither a use case that waits for the end, nor one without targets, is held to those of another.
+        let slow = &[(Complete, 1_500.0, 1_000)][..];
+        check_all(
+            &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],
+            Level::Good,
+            "batch_rag: users wait 15 s (p50) and 15 s (p95) for the end of an answer, within the 30 s target \
+             for batch_rag, and none of 1,000 streams failed.",
         );
     }
 

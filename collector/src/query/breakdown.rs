@@ -71,16 +71,7 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let limit = params.limit()?;
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &Source<'_>| {
-        let groups_of = |range: Range| {
-            let mut groups: BTreeMap<String, Tally> = BTreeMap::new();
-            store.windows_by(&range.windows(&filter, None), dimension, |value, tally| {
-                match groups.get_mut(value) {
-                    Some(group) => group.merge(tally),
-                    None => _ = groups.insert(value.to_owned(), tally.clone()),
-                }
-            })?;
-            Ok::<_, crate::store::StoreError>(groups)
-        };
+        let groups_of = |range: Range| store.tallies_by(&range.windows(&filter, None), dimension);
         Ok((groups_of(range)?, against.map(|against| groups_of(range.earlier(against))).transpose()?))
     };
     let (now, earlier) = state.reader().run(read_all).await?;

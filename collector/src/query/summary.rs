@@ -13,9 +13,9 @@ use super::params::Against;
 use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf, share};
 use crate::counts::Kind;
 use crate::state::AppState;
-use crate::store::Source;
+use crate::store::{Dimension, Filter, Source};
 use crate::tally::{Metric, Tally};
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, Case, Verdict};
 
 /// Everything that the first screen says.
 #[derive(Serialize, JsonSchema)]
@@ -82,9 +82,10 @@ pub(crate) async fn summary(
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
     let targets = TargetsOf::of(&state, &filter);
+    let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
-        let (mut now, mut before) = (Tally::default(), Tally::default());
-        store.windows(&range.windows(&filter, None), |_, tally| now.merge(tally))?;
+        let mut before = Tally::default();
+        let now = store.tallies_by(&range.windows(&filter, None), Dimension::UseCase)?;
         store.windows(&earlier.windows(&filter, None), |_, tally| before.merge(tally))?;
         let open = store.open_streams(&filter)?;
         let mut overflow = BTreeMap::new();
@@ -95,7 +96,14 @@ pub(crate) async fn summary(
         }
         Ok((now, before, open, overflow))
     };
-    let (now, before, open, overflow) = state.reader().run(read_all).await?;
+    let (by_use_case, before, open, overflow) = state.reader().run(read_all).await?;
+    let cases = by_use_case.iter().map(|(use_case, tally)| {
+        let of_it = Filter { use_case: Some(use_case.clone()), ..asked.clone() };
+        Case { use_case, tally, targets: TargetsOf::of(&state, &of_it).targets }
+    });
+    let verdict = verdict::of(open, cases);
+    let mut now = Tally::default();
+    by_use_case.values().for_each(|tally| now.merge(tally));
     Ok(Json(Summary {
         range,
         streams: now.streams(),
@@ -125,7 +133,7 @@ pub(crate) async fn summary(
             errors: Errors::of(&before),
         },
         overflow,
-        verdict: verdict::of(&now, open, &targets.use_case, &targets.targets),
+        verdict,
         targets,
     }))
 }

@@ -1,6 +1,8 @@
 //! What a query reads from: questions come in, in terms of windows, counts and streams, and whichever
 //! store is configured answers them. The same question gets the same numbers from each.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Connection;
 
 use super::StoreError;
@@ -56,6 +58,20 @@ impl Source<'_> {
             Self::File { connection, .. } => read::windows_by(connection, asked, dimension, each),
             Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
         }
+    }
+
+    /// What is asked for, merged by the values of a dimension.
+    pub(crate) fn tallies_by(
+        &self,
+        asked: &WindowsAsked<'_>,
+        dimension: Dimension,
+    ) -> Result<BTreeMap<String, Tally>, StoreError> {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        self.windows_by(asked, dimension, |value, tally| match tallies.get_mut(value) {
+            Some(known) => known.merge(tally),
+            None => _ = tallies.insert(value.to_owned(), tally.clone()),
+        })?;
+        Ok(tallies)
     }
 
     /// All counts since ever.

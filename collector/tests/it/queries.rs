@@ -34,6 +34,23 @@ async fn a_summary_says_what_the_streams_said() {
 }
 
 #[tokio::test]
+async fn each_use_case_is_judged_by_its_own_targets() {
+    let collector = TestCollector::new();
+    let coding = |n| StreamReport { use_case: Some("coding".into()), ..stream(n, 100.0) };
+    let mut reports: Vec<_> = (0..400).map(|n| stream(n, 100.0)).chain((400..439).map(coding)).collect();
+    reports.push(StreamReport { outcome: Outcome::Truncated, ..coding(439) });
+    for batch in reports.chunks(100) {
+        collector.report(batch).await;
+    }
+    // One of 440 is less than chat allows, and one of 40 more than coding does.
+    let summary = collector.until("/v1/summary", |summary| summary["streams"] == 440).await;
+    let told = "coding: 1 of 40 streams failed (2.5 %), more than the 0.1 % that coding allows; users wait";
+    assert!(summary["verdict"]["text"].as_str().unwrap().starts_with(told), "{summary}");
+    assert_eq!(summary["verdict"]["level"], "bad");
+    assert_eq!(collector.json("/v1/summary?use_case=chat").await["verdict"]["level"], "good");
+}
+
+#[tokio::test]
 async fn an_empty_collector_answers_every_question() {
     let collector = TestCollector::new();
     let summary = collector.json("/v1/summary?range=24h").await;
