@@ -105,7 +105,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
     assert_eq!(report(&mut session, 1), native);
 
     let elsewhere = ["v", "id", "rev", "open", "site", "use_case", "observed", "model", "ttfp_ms", "phases"];
-    let around = ["around", "page", "sample_rate", "dropped"];
+    let around = ["around", "page", "sample_rate", "dropped", "cost"];
     let written = written(&mut session, 1);
     let golden: Value =
         serde_json::from_str(include_str!("../../../beacon/tests/golden/v1-full.json")).unwrap();
