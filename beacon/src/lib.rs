@@ -9,17 +9,18 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod around;
 mod defect;
 mod histogram;
 mod outcome;
 mod report;
 
+pub use around::{Around, Cost, Protocol};
 pub use defect::{Defect, Defects};
 pub use histogram::{
     Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
 };
 pub use outcome::Outcome;
 pub use report::{
-    Around, Batch, Cost, Dropped, Observed, Page, Phases, Protocol, SCHEMA_VERSION, ServerStart,
-    ServerTiming, StreamReport,
+    Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
 };

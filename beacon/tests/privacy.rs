@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-const SOURCE: &str = include_str!("../src/report.rs");
+const SOURCE: &str = concat!(include_str!("../src/report.rs"), include_str!("../src/around.rs"));
 const PAGE: &str = include_str!("../../docs/privacy.md");
 
 #[test]
