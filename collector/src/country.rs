@@ -3,9 +3,11 @@
 
 mod file;
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, HeaderName};
 
-pub(crate) use file::{CountryError, NetworkFile, Watch};
+pub(crate) use file::{CountryError, NetworkFile, watch};
 
 use crate::config::{CountryFrom, Ingest};
 use crate::network::Peer;
@@ -21,7 +23,7 @@ pub(crate) enum Countries {
     /// A header of the proxies in front.
     Header(HeaderName),
     /// A file of networks and their countries.
-    File(Box<NetworkFile>),
+    File(Arc<NetworkFile>),
 }
 
 impl Country {
@@ -48,7 +50,7 @@ impl Countries {
     pub(crate) fn open(from: &CountryFrom) -> Result<Self, CountryError> {
         Ok(match (&from.header, &from.mmdb) {
             (Some(header), _) => Self::Header(header.clone()),
-            (None, Some(path)) => Self::File(Box::new(NetworkFile::open(path)?)),
+            (None, Some(path)) => Self::File(Arc::new(NetworkFile::open(path)?)),
             (None, None) => Self::Unasked,
         })
     }

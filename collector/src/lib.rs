@@ -10,6 +10,7 @@
 mod access;
 mod admit;
 mod assets;
+mod background;
 mod backup;
 mod body;
 mod budget;

@@ -7,53 +7,33 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use prost::Message;
 use rusqlite::Connection;
 use tracing::warn;
 
+use crate::background::Background;
 use crate::clock;
 use crate::config::{self, Config, Temporality};
 use crate::series::Series;
 use crate::store::{STORE, StoreError, open_to_read, snapshot};
 use points::{Numbers, Span};
 
-/// A running thread; pushes once more and ends when dropped.
-pub(crate) struct Exporter {
-    stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Exporter {
-    /// `None` where no endpoint is configured.
-    pub(crate) fn start(config: &Config) -> Result<Option<Self>, StoreError> {
-        let Some(endpoint) = &config.otlp.endpoint else { return Ok(None) };
-        let mut pusher = Pusher::new(config, endpoint);
-        let every = Duration::from_secs(u64::from(config.otlp.every_seconds));
-        let (stop, told) = mpsc::sync_channel(1);
-        pusher.begin();
-        let run = move || {
-            while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(every) {
-                pusher.push(TRIES, &told);
-            }
-            pusher.push(1, &told);
-        };
-        let thread = thread::Builder::new().name("otlp".into()).spawn(run).map_err(StoreError::Thread)?;
-        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
-            let _panicked = thread.join();
+/// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
+pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
+    let Some(endpoint) = &config.otlp.endpoint else { return Ok(None) };
+    let mut pusher = Pusher::new(config, endpoint);
+    let every = Duration::from_secs(u64::from(config.otlp.every_seconds));
+    pusher.begin();
+    let push = move |told: &Receiver<()>| {
+        while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(every) {
+            pusher.push(TRIES, told);
         }
-    }
+        pusher.push(1, told);
+    };
+    Ok(Some(Background::start("otlp", push).map_err(StoreError::Thread)?))
 }
 
 struct Pusher {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::background::Background;
 use crate::body::Room;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
@@ -14,7 +15,7 @@ use crate::country::{self, Countries};
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
 use crate::normal::Aliases;
-use crate::otlp::Exporter;
+use crate::otlp;
 use crate::pace::{NetworkPaces, SitePace};
 use crate::probe::Probes;
 use crate::store::{Published, Reader, StoreError, Tables};
@@ -29,7 +30,7 @@ struct Shared {
     keys: HashMap<String, usize>,
     sites: Vec<OpenSite>,
     networks: NetworkPaces,
-    countries: Arc<Countries>,
+    countries: Countries,
     room: Room,
     journal: Arc<Journal>,
     reader: Reader,
@@ -52,9 +53,9 @@ pub struct Collector {
     state: AppState,
     threads: Threads,
     /// Ends after the threads: it pushes what they counted last.
-    exporter: Option<Exporter>,
+    exporter: Option<Background>,
     /// Ends before the threads: they count what it read.
-    countries: Option<country::Watch>,
+    countries: Option<Background>,
     failed: oneshot::Receiver<()>,
 }
 
@@ -67,14 +68,14 @@ impl Collector {
         let door = Arc::new(Door::default());
         let health = Arc::new(Health::default());
         // Before the journal is touched: without its file a collector does not start.
-        let countries = Arc::new(Countries::open(&config.country)?);
+        let countries = Countries::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
         let Started { journal, listing, published, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
-        let exporter = Exporter::start(&config)?;
-        let watch = country::Watch::start(&countries, &door).map_err(StoreError::Thread)?;
+        let exporter = otlp::start(&config)?;
+        let watch = country::watch(&countries, &door).map_err(StoreError::Thread)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),

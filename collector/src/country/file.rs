@@ -4,14 +4,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use maxminddb::{MaxMindDbError, PathElement, Reader};
 
 use super::{Countries, Country};
+use crate::background::Background;
 use crate::counts::Door;
 use crate::network::Network;
 
@@ -83,55 +83,28 @@ impl NetworkFile {
     }
 }
 
-/// A thread that looks for a new file; ends when dropped.
-pub(crate) struct Watch {
-    told: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+/// Looks for a new file until dropped. `None` where no file is configured.
+pub(crate) fn watch(countries: &Countries, door: &Arc<Door>) -> io::Result<Option<Background>> {
+    let Countries::File(file) = countries else { return Ok(None) };
+    Ok(Some(watch_every(LOOK_EVERY, file.clone(), door.clone())?))
 }
 
-impl Watch {
-    /// `None` where no file is configured.
-    pub(crate) fn start(countries: &Arc<Countries>, door: &Arc<Door>) -> io::Result<Option<Self>> {
-        Self::start_every(LOOK_EVERY, countries, door)
-    }
-
-    fn start_every(
-        every: Duration,
-        countries: &Arc<Countries>,
-        door: &Arc<Door>,
-    ) -> io::Result<Option<Self>> {
-        let Countries::File(_) = **countries else { return Ok(None) };
-        let (countries, door) = (countries.clone(), door.clone());
-        let (told, stop) = mpsc::channel();
-        let run = move || {
-            if let Countries::File(file) = &*countries {
-                watch(file, &door, every, &stop);
+fn watch_every(every: Duration, file: Arc<NetworkFile>, door: Arc<Door>) -> io::Result<Background> {
+    Background::start("countries", move |stop| {
+        while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            if let Some(looked) = file.look_again() {
+                door.country_file(looked.is_ok());
+                tell(&file.path, looked);
             }
-        };
-        let thread = thread::Builder::new().name("countries".into()).spawn(run)?;
-        Ok(Some(Self { told: Some(told), thread: Some(thread) }))
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.told = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
-            let _panicked = thread.join();
         }
-    }
+    })
 }
 
-fn watch(file: &NetworkFile, door: &Door, every: Duration, stop: &Receiver<()>) {
-    while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-        let Some(looked) = file.look_again() else { continue };
-        door.country_file(looked.is_ok());
-        match looked {
-            Ok(()) => tracing::info!(file = %file.path.display(), "Read the new file of countries"),
-            Err(error) => {
-                tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
-            }
+fn tell(file: &Path, looked: Result<(), CountryError>) {
+    match looked {
+        Ok(()) => tracing::info!(file = %file.display(), "Read the new file of countries"),
+        Err(error) => {
+            tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
         }
     }
 }
@@ -168,16 +141,11 @@ mod tests {
 
     use super::database::database;
     use super::*;
-    use crate::config::CountryFrom;
-
-    fn open(path: &Path) -> Result<Countries, CountryError> {
-        Countries::open(&CountryFrom { mmdb: Some(path.into()), ..CountryFrom::default() })
-    }
 
     #[test]
     fn what_is_no_such_file_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
-        let error = |path: &Path| open(path).err().unwrap().to_string();
+        let error = |path: &Path| NetworkFile::open(path).err().unwrap().to_string();
         let text = folder.path().join("text.mmdb");
         fs::write(&text, "no database").unwrap();
         assert!(error(&text).contains("text.mmdb is no MaxMind DB file: "));
@@ -198,10 +166,9 @@ mod tests {
             fs::rename(new, &path).unwrap();
         };
         replace(&database(&[("192.0.2.0", 24, "NL")]));
-        let (countries, door) = (Arc::new(open(&path).unwrap()), Arc::new(Door::default()));
+        let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
         let every = Duration::from_millis(2);
-        let watch = Watch::start_every(every, &countries, &door).unwrap().unwrap();
-        let Countries::File(file) = &*countries else { unreachable!() };
+        let watch = watch_every(every, file.clone(), door.clone()).unwrap();
         let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
@@ -212,7 +179,7 @@ mod tests {
                 if reads == expected {
                     return assert_eq!(said().as_deref(), Some(code));
                 }
-                thread::sleep(every);
+                std::thread::sleep(every);
             }
             panic!("read {reads:?}, not {expected:?}");
         };
