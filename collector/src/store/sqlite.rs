@@ -243,10 +243,7 @@ fn write_counted(
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut open = BTreeMap::new();
-    for (written, (key, tally)) in changes.windows.iter().enumerate() {
-        if written % WINDOWS_AT_A_TIME == 0 {
-            give_way();
-        }
+    for (key, tally) in &changes.windows {
         let is_open = match open.get(&key.minute) {
             Some(is_open) => *is_open,
             None => *open.entry(key.minute).or_insert(touch(transaction, key.minute)?),
@@ -261,10 +258,7 @@ fn write_counted(
     }
     let mut total =
         transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;
-    for (written, (series, value)) in changes.totals.iter_mut().enumerate() {
-        if written % WINDOWS_AT_A_TIME == 0 {
-            give_way();
-        }
+    for (series, value) in &mut changes.totals {
         total.execute(params![*series, value.encode()])?;
     }
     let mut count = transaction
@@ -321,22 +315,12 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
         let Some(newest) = some.iter().map(|(place, _): &(Place, Stream)| *place).max() else { break };
         insert.execute(params![newest.cast_signed(), remembered::encode(&some)])?;
         some.clear();
-        give_way();
     }
     transaction
         .prepare_cached("DELETE FROM remembered WHERE newest < ?1")?
         .execute([changes.remembered_from.cast_signed()])?;
     Ok(())
 }
-
-/// Where there are no more processors than busy threads, the system takes one from a thread only every few
-/// milliseconds, and nobody waits for a flush: whoever answers goes first.
-fn give_way() {
-    thread::yield_now();
-}
-
-/// Some 0.3 ms.
-const WINDOWS_AT_A_TIME: usize = 32;
 
 /// Some 100 kB.
 const REVISIONS_A_ROW: usize = 2_048;
