@@ -38,7 +38,8 @@ pub(crate) struct Case<'a> {
 /// largest of those that fare alike.
 pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
     let cases = cases.filter(|case| case.tally.streams() > 0);
-    let mut judged: Vec<_> = cases.map(|case| (case.judge(), case)).collect();
+    let mut judged: Vec<_> =
+        cases.map(|case| (judge(case.tally, case.use_case, &case.targets), case)).collect();
     let alone = judged.len() == 1;
     judged.sort_by_key(|(verdict, case)| (verdict.level, case.tally.judged()));
     let Some((Verdict { level, text }, case)) = judged.pop() else {
@@ -49,17 +50,9 @@ pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdic
     }
     let missed = judged.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
     let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
-    let others = match missed.len() {
-        0 => String::new(),
-        _ => format!(" As badly off: {}.", missed.join(", ")),
-    };
+    let others =
+        if missed.is_empty() { String::new() } else { format!(" As badly off: {}.", missed.join(", ")) };
     Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
-}
-
-impl Case<'_> {
-    fn judge(&self) -> Verdict {
-        judge(self.tally, self.use_case, &self.targets)
-    }
 }
 
 fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
@@ -277,199 +270,4 @@ fn uncapitalised(text: &str) -> String {
 const FEW: u64 = 30;
 
 #[cfg(test)]
-mod tests {
-    use beacon::{Outcome, StreamReport};
-
-    use super::*;
-
-    /// Streams that end so after that wait, as many as said.
-    type Streams = [(Outcome, f64, usize)];
-
-    fn tally(streams: &Streams) -> Tally {
-        let mut tally = Tally::default();
-        for &(outcome, wait_ms, count) in streams {
-            let report = StreamReport {
-                outcome,
-                ttfv_ms: Some(wait_ms).filter(|_| outcome != HttpError),
-                e2e_ms: Some(wait_ms * 10.0),
-                ..StreamReport::new("0")
-            };
-            for _ in 0..count {
-                tally.add(&report, false);
-            }
-        }
-        tally
-    }
-
-    #[track_caller]
-    fn check(use_case: &str, streams: &Streams, level: Level, text: &str) {
-        check_all(&[(use_case, streams)], level, text);
-    }
-
-    #[track_caller]
-    fn check_all(cases: &[(&str, &Streams)], level: Level, text: &str) {
-        let tallies: Vec<_> = cases.iter().map(|(_, streams)| tally(streams)).collect();
-        let cases = cases.iter().zip(&tallies);
-        let said = of(
-            0,
-            cases.map(|((use_case, _), tally)| Case { use_case, tally, targets: Targets::of(use_case) }),
-        );
-        assert_eq!((said.level, said.text.as_str()), (level, text));
-    }
-
-    use Outcome::{Aborted, Complete, HttpError, Truncated};
-
-    #[test]
-    fn nothing_is_said_to_be_nothing() {
-        check("chat", &[], Level::None, "No streams in this period.");
-        let running = of(3, std::iter::empty());
-        assert_eq!(running.text, "No stream has ended in this period; 3 are running.");
-        check(
-            "chat",
-            &[(Aborted, 100.0, 50)],
-            Level::None,
-            "None of the streams can be judged: their users ended them, or their content could not be seen.",
-        );
-    }
-
-    #[test]
-    fn a_healthy_service() {
-        check(
-            "chat",
-            &[(Complete, 800.0, 1800), (Complete, 1_500.0, 197), (Truncated, 900.0, 3)],
-            Level::Good,
-            "Users wait 0.8 s (p50) and 1.5 s (p95) for the first visible token, within the 2.0 s target for \
-             chat, and 3 of 2,000 streams failed (0.1 %).",
-        );
-        check(
-            "chat",
-            &[(Complete, 80.0, 40)],
-            Level::Good,
-            "Users wait 80 ms (p50) and 80 ms (p95) for the first visible token, within the 2.0 s target for \
-             chat, and none of 40 streams failed.",
-        );
-    }
-
-    #[test]
-    fn a_slow_service() {
-        check(
-            "chat",
-            &[(Complete, 900.0, 90), (Complete, 3_100.0, 10)],
-            Level::Bad,
-            "Users wait 0.9 s (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target for \
-             chat, and none of 100 streams failed.",
-        );
-        check(
-            "chat",
-            &[(Complete, 1_400.0, 100)],
-            Level::Bad,
-            "Users wait 1.4 s (p50) and 1.4 s (p95) for the first visible token, over the 1.0 s target for \
-             half of them for chat, and none of 100 streams failed.",
-        );
-        check(
-            "chat",
-            &[(Complete, 500.0, 980), (Complete, 7_000.0, 20)],
-            Level::Warn,
-            "Users wait 0.5 s (p50) and 0.5 s (p95) for the first visible token, but the slowest 1 % wait \
-             7.0 s and more, over the 5.0 s target for chat, and none of 1,000 streams failed.",
-        );
-    }
-
-    #[test]
-    fn just_over_the_target_does_not_read_as_the_target() {
-        check(
-            "chat",
-            &[(Complete, 500.0, 50), (Complete, 2_040.0, 50)],
-            Level::Bad,
-            "Users wait 0.5 s (p50) and 2.03 s (p95) for the first visible token, over the 2.0 s target for \
-             chat, and none of 100 streams failed.",
-        );
-    }
-
-    #[test]
-    fn a_failing_service() {
-        check(
-            "chat",
-            &[(Complete, 800.0, 1863), (HttpError, 0.0, 37)],
-            Level::Bad,
-            "37 of 1,900 streams failed (1.9 %), more than the 0.5 % that chat allows; users wait 0.8 s (p50) \
-             and 0.8 s (p95) for the first visible token, within the 2.0 s target.",
-        );
-        check(
-            "chat",
-            &[(HttpError, 0.0, 40)],
-            Level::Bad,
-            "40 of 40 streams failed (100.0 %), more than the 0.5 % that chat allows; no stream showed a \
-             visible token.",
-        );
-        check(
-            "chat",
-            &[(Complete, 3_100.0, 90), (Truncated, 3_100.0, 10)],
-            Level::Bad,
-            "10 of 100 streams failed (10.0 %), more than the 0.5 % that chat allows, and users wait 3.1 s \
-             (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target.",
-        );
-    }
-
-    #[test]
-    fn few_streams_are_said_to_be_few() {
-        check(
-            "chat",
-            &[(Complete, 3_100.0, 12)],
-            Level::Warn,
-            "Only 12 streams, too few to be sure: users wait 3.1 s (p50) and 3.1 s (p95) for the first \
-             visible token, over the 2.0 s target for chat, and none of 12 streams failed.",
-        );
-        check(
-            "chat",
-            &[(Complete, 500.0, 1)],
-            Level::Good,
-            "Only 1 stream, too few to be sure: users wait 0.5 s (p50) and 0.5 s (p95) for the first visible \
-             token, within the 2.0 s target for chat, and it did not fail.",
-        );
-    }
-
-    #[test]
-    fn of_many_use_cases_the_worst_is_told() {
-        let well = &[(Complete, 800.0, 1_000), (Truncated, 800.0, 2)][..];
-        let failing = &[(Complete, 800.0, 98), (HttpError, 0.0, 2)][..];
-        check_all(
-            &[("chat", well), ("coding", failing)],
-            Level::Bad,
-            "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
-             (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
-        );
-        check_all(
-            &[("batch_rag", failing), ("chat", well), ("coding", failing)],
-            Level::Bad,
-            "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
-             (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
-        );
-        // Neither a use case that waits for the end, nor one without targets, is held to those of another.
-        let slow = &[(Complete, 1_500.0, 1_000)][..];
-        check_all(
-            &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],
-            Level::Good,
-            "batch_rag: users wait 15 s (p50) and 15 s (p95) for the end of an answer, within the 30 s target \
-             for batch_rag, and none of 1,000 streams failed.",
-        );
-    }
-
-    #[test]
-    fn a_use_case_is_judged_by_what_it_has_targets_for() {
-        check(
-            "batch_rag",
-            &[(Complete, 3_500.0, 40)],
-            Level::Bad,
-            "Users wait 35 s (p50) and 35 s (p95) for the end of an answer, over the 30 s target for \
-             batch_rag, and none of 40 streams failed.",
-        );
-        check(
-            "poems",
-            &[(Complete, 3_500.0, 40)],
-            Level::None,
-            "Users wait 3.5 s (p50) and 3.5 s (p95) for the first visible token (poems has no target for it), \
-             and none of 40 streams failed.",
-        );
-    }
-}
+mod tests;
