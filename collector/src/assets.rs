@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -27,14 +27,16 @@ pub(crate) struct Asset {
 
 /// The dashboard and its files.
 pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    if !matches!(method, Method::GET | Method::HEAD) {
-        return ApiError::new(Reason::MethodNotAllowed, "only GET").into_response();
-    }
     let name = match uri.path().trim_start_matches('/') {
         "" => "index.html",
         name => name,
     };
-    match Asset::embedded::<Dashboard>(name, &headers) {
+    let file = Asset::embedded::<Dashboard>(name, &headers);
+    if (file.is_some() || name == "index.html") && !matches!(method, Method::GET | Method::HEAD) {
+        let refused = ApiError::new(Reason::MethodNotAllowed, "only GET");
+        return ([(ALLOW, "GET,HEAD")], refused).into_response();
+    }
+    match file {
         // Vite names the files in `assets` after their content.
         Some(file) if name.starts_with("assets/") => file.serve(IMMUTABLE, &headers),
         Some(file) => secured(file.serve("no-cache", &headers), CONTENT_SECURITY_POLICY),

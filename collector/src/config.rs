@@ -67,7 +67,7 @@ pub struct Config {
 }
 
 /// What says which country a beacon comes from: one of these.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CountryFrom {
     /// Header in which `ingest.proxies` write the code, such as `CF-IPCountry`. Default none. From anyone
@@ -78,6 +78,8 @@ pub struct CountryFrom {
     /// start and when another takes its place, and held in memory; asked for the client's network, not for
     /// its address.
     pub mmdb: Option<PathBuf>,
+    /// After so many seconds it is looked whether another has taken its place. Default 60.
+    pub look_seconds: u32,
 }
 
 /// Pushing what Prometheus would be told, by OTLP/HTTP.
@@ -393,6 +395,12 @@ impl Default for Otlp {
 impl Default for Slo {
     fn default() -> Self {
         Self { days: 30 }
+    }
+}
+
+impl Default for CountryFrom {
+    fn default() -> Self {
+        Self { header: None, mmdb: None, look_seconds: 60 }
     }
 }
 

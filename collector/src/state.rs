@@ -75,7 +75,8 @@ impl Collector {
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
-        let watch = country::watch(&countries, &door).map_err(StoreError::Thread)?;
+        let look_every = Duration::from_secs(config.country.look_seconds.into());
+        let watch = country::watch(&countries, look_every, &door).map_err(StoreError::Thread)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),

@@ -65,7 +65,7 @@ impl Config {
     }
 
     fn check_country(&self, found: &mut Found) {
-        let CountryFrom { header, mmdb } = &self.country;
+        let CountryFrom { header, mmdb, .. } = &self.country;
         if header.is_some() && mmdb.is_some() {
             found.add("country.mmdb", "says what `country.header` says too", "remove one of the two");
         }
@@ -128,6 +128,7 @@ impl Config {
             ("store.history_days", self.store.history_days as usize),
             ("slo.days", self.slo.days as usize),
             ("otlp.every_seconds", self.otlp.every_seconds as usize),
+            ("country.look_seconds", self.country.look_seconds as usize),
         ] {
             if value == 0 {
                 found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");

@@ -1,8 +1,9 @@
 //! A file of networks and their countries: networks come in, countries go out. A file that takes its place is
-//! read within a minute; one that cannot be read changes nothing.
+//! read soon after; one that cannot be read changes nothing.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -50,6 +51,8 @@ pub enum CountryError {
 /// Two versions of a file differ in this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
+    /// A file that is put in place by its name may be as old and as long as the one before.
+    number: u64,
     modified: SystemTime,
     bytes: u64,
 }
@@ -84,12 +87,16 @@ impl NetworkFile {
 }
 
 /// Looks for a new file until dropped. `None` where no file is configured.
-pub(crate) fn watch(countries: &Countries, door: &Arc<Door>) -> io::Result<Option<Background>> {
+pub(crate) fn watch(
+    countries: &Countries,
+    every: Duration,
+    door: &Arc<Door>,
+) -> io::Result<Option<Background>> {
     let Countries::File(file) = countries else { return Ok(None) };
-    Ok(Some(watch_every(LOOK_EVERY, file.clone(), door.clone())?))
+    Ok(Some(watch_file(file.clone(), every, door.clone())?))
 }
 
-fn watch_every(every: Duration, file: Arc<NetworkFile>, door: Arc<Door>) -> io::Result<Background> {
+fn watch_file(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             if let Some(looked) = file.look_again() {
@@ -112,7 +119,7 @@ fn tell(file: &Path, looked: Result<(), CountryError>) {
 /// `None` when there is nothing to read.
 fn version(path: &Path) -> Option<Version> {
     let found = fs::metadata(path).ok()?;
-    Some(Version { modified: found.modified().ok()?, bytes: found.len() })
+    Some(Version { number: found.ino(), modified: found.modified().ok()?, bytes: found.len() })
 }
 
 fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
@@ -124,9 +131,6 @@ fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
     let bytes = fs::read(path).map_err(unreadable)?;
     Reader::from_source(bytes).map_err(|source| CountryError::Broken { path: path.into(), source })
 }
-
-/// A new file comes every few days.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The file with cities, which has their countries too, takes 60 MB.
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
@@ -168,7 +172,7 @@ mod tests {
         replace(&database(&[("192.0.2.0", 24, "NL")]));
         let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
         let every = Duration::from_millis(2);
-        let watch = watch_every(every, file.clone(), door.clone()).unwrap();
+        let watch = watch_file(file.clone(), every, door.clone()).unwrap();
         let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];

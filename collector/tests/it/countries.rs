@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -140,6 +141,52 @@ fn a_file_says_the_country_of_the_clients_network() {
             assert!(!holds(&bytes, address.as_bytes()), "{address} in {}", kept.display());
         }
     }
+}
+
+/// Of a label's value in `/metrics`, which is about a second behind.
+fn until_files(process: &Process, result: &str, count: u64) {
+    let line = format!("llm_rum_country_files_total{{result=\"{result}\"}} {count}");
+    for _ in 0..500 {
+        if process.get("/metrics").1.lines().any(|found| found == line) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("never {line}");
+}
+
+#[test]
+fn a_running_collector_takes_up_a_new_file_and_lives_with_a_broken_one() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("countries.mmdb");
+    let replace = |bytes: &[u8]| {
+        let new = folder.path().join("new.mmdb");
+        fs::write(&new, bytes).unwrap();
+        fs::rename(new, &file).unwrap();
+    };
+    let of = |code| database(&[("192.0.2.0", 24, code)]);
+    let ask = |process: &Process, id: u128| send(process, id, &["x-forwarded-for: 192.0.2.7"]);
+    replace(&of("NL"));
+    let config = format!("{BEHIND_A_PROXY}[country]\nmmdb = '{}'\nlook_seconds = 1\n", file.display());
+    let mut process = start(folder.path(), &config);
+    ask(&process, 1);
+    replace(&of("BR"));
+    until_files(&process, "read", 1);
+    ask(&process, 2);
+    replace(&of("JP")[..100]);
+    until_files(&process, "broken", 1);
+    ask(&process, 3);
+    fs::remove_file(&file).unwrap();
+    until_files(&process, "broken", 2);
+    ask(&process, 4);
+    assert_eq!(by_country(&process, 4), expected(&[("NL", 1), ("BR", 3)]));
+    assert!(process.child.try_wait().unwrap().is_none());
+    // The next start needs a good one, which its own check says.
+    drop(process);
+    replace(&of("JP"));
+    let process = start(folder.path(), &config);
+    ask(&process, 5);
+    assert_eq!(by_country(&process, 5), expected(&[("NL", 1), ("BR", 3), ("JP", 1)]));
 }
 
 #[test]

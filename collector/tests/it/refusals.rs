@@ -193,6 +193,28 @@ async fn an_allowed_page_can_read_every_answer() {
 }
 
 #[tokio::test]
+async fn a_page_reads_what_is_said_of_its_body_too() {
+    let report = json!({ "reports": [stream(1, 1.0)] }).to_string();
+    let never_whole = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>());
+    for (body, status, waits) in [
+        (chunked(5, 100_000), 413, false),
+        (Body::new(never_whole), 408, false),
+        (Body::from(report), 503, true),
+    ] {
+        let collector = TestCollector::with(|config| {
+            config.ingest.body_seconds = 1;
+            config.ingest.queue_bytes = 1;
+        });
+        let request = beacon_request("demo").header("origin", "http://localhost").body(body).unwrap();
+        let answer = collector.send(request).await;
+        assert_eq!(answer.status.as_u16(), status, "{}", answer.body);
+        assert_eq!(answer.headers["access-control-allow-origin"], "http://localhost");
+        assert_eq!(answer.headers["access-control-expose-headers"], "retry-after");
+        assert_eq!(answer.headers.contains_key("retry-after"), waits, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn only_text_and_json_are_read() {
     let collector = TestCollector::new();
     for content_type in ["", "application/x-www-form-urlencoded", "text/html", "application/jsonx"] {
@@ -259,8 +281,14 @@ async fn other_methods_and_routes_are_told_so() {
     for path in ["/v1/summary", "/v1/beacons?site=demo", "/metrics", "/healthz", "/"] {
         let answer: Answer = collector.send(delete(path)).await;
         answer.refused(405, "method_not_allowed");
+        let allowed = if path.contains("beacons") { "POST, OPTIONS" } else { "GET,HEAD" };
+        assert_eq!(answer.headers["allow"], allowed, "{path}");
     }
     collector.get("/v1/nothing").await.refused(404, "not_found");
+    for path in ["/v1/beacon?site=demo", "/v1/beacons/?site=demo", "/beacons"] {
+        let request = Request::post(path).header("content-type", "text/plain");
+        collector.send(request.body(Body::from("{}")).unwrap()).await.refused(404, "not_found");
+    }
 }
 
 #[tokio::test]

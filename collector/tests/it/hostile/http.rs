@@ -168,7 +168,7 @@ fn paths_and_queries_lead_nowhere_else() {
         "/llm-rum-data/llm-rum.sqlite",
     ] {
         let post = request(&format!("POST {path}?site=demo HTTP/1.1"), "", good(1));
-        cases.push(Case::new(format!("POST {path}"), post, Elsewhere(405, "method_not_allowed")));
+        cases.push(Case::new(format!("POST {path}"), post, Elsewhere(404, "not_found")));
         let get = request(&format!("GET {path}?site=demo HTTP/1.1"), "", "");
         cases.push(Case::new(format!("GET {path}"), get, Elsewhere(404, "not_found")));
     }
@@ -231,11 +231,7 @@ fn paths_and_queries_lead_nowhere_else() {
             Refused(405, "method_not_allowed"),
         ),
         Case::new("PUT", other("PUT /v1/beacons?site=demo HTTP/1.1", 3), Refused(405, "method_not_allowed")),
-        Case::new(
-            "OPTIONS of everything",
-            other("OPTIONS * HTTP/1.1", 3),
-            Elsewhere(405, "method_not_allowed"),
-        ),
+        Case::new("OPTIONS of everything", other("OPTIONS * HTTP/1.1", 3), Elsewhere(404, "not_found")),
         Case::new(
             "CONNECT to elsewhere",
             other("CONNECT evil.example:443 HTTP/1.1", 3),
