@@ -412,7 +412,9 @@ impl Default for Store {
 
 fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>, D::Error> {
     let name = String::deserialize(from)?;
-    HeaderName::try_from(name).map(Some).map_err(|_| D::Error::custom("this is no name of a header"))
+    HeaderName::try_from(name)
+        .map(Some)
+        .map_err(|_| D::Error::custom("this is no name of a header: write one such as `x-forwarded-for`"))
 }
 
 fn database() -> String {

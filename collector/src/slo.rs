@@ -111,6 +111,26 @@ impl Targets {
         let impossible = |share: f64| !(0.0..1.0).contains(&share);
         shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
     }
+
+    /// Two percentiles of one wait of which the lower is to be the longer. `None` when all can be kept at once.
+    #[must_use]
+    pub fn out_of_order(&self) -> Option<(&'static str, &'static str)> {
+        let ttft = [
+            ("ttft_p50_ms", self.ttft_p50_ms),
+            ("ttft_p95_ms", self.ttft_p95_ms),
+            ("ttft_p99_ms", self.ttft_p99_ms),
+        ];
+        let e2e = [
+            ("e2e_p50_ms", self.e2e_p50_ms),
+            ("e2e_p95_ms", self.e2e_p95_ms),
+            ("e2e_p99_ms", self.e2e_p99_ms),
+        ];
+        [ttft, e2e].into_iter().find_map(|wait| {
+            let written: Vec<_> = wait.into_iter().filter_map(|(name, ms)| Some((name, ms?))).collect();
+            let wrong = written.windows(2).find(|pair| pair[0].1 > pair[1].1)?;
+            Some((wrong[0].0, wrong[1].0))
+        })
+    }
 }
 
 const NONE: Targets = Targets {

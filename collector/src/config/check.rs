@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use axum::http::{HeaderName, Uri};
+use axum::http::{HeaderName, HeaderValue, Uri};
 
-use super::{ClickHouse, Config, CountryFrom, Mistake, Site};
+use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
 use crate::country::Countries;
 use crate::pace::Rate;
 use crate::slo::Targets;
@@ -32,7 +32,8 @@ impl Config {
             check_site(&format!("sites[{index}]"), site, &mut names, &mut keys, &mut found);
         }
         for (pattern, name) in &self.models {
-            if name.is_empty() || name.len() > 128 || pattern.trim_end_matches('*').is_empty() {
+            let beginning = pattern.trim_end_matches('*');
+            if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
                 let field = format!("models.{pattern}");
                 found.add(field, "is no alias", r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#);
             }
@@ -46,20 +47,21 @@ impl Config {
     }
 
     fn check_otlp(&self, found: &mut Found) {
-        let schemes = ["http://", "https://"];
-        if self
-            .otlp
-            .endpoint
-            .as_ref()
-            .is_some_and(|url| !schemes.iter().any(|scheme| url.starts_with(scheme)))
-        {
+        if let Some(endpoint) = &self.otlp.endpoint {
             let remedy = "write it as `http://127.0.0.1:4318`, without `/v1/metrics`";
-            found.add("otlp.endpoint", "is no address", remedy);
+            if !is_http(endpoint) {
+                found.add("otlp.endpoint", "is no address", remedy);
+            } else if endpoint.trim_end_matches('/').ends_with("/v1/metrics") {
+                found.add("otlp.endpoint", "has the path that is appended to it", remedy);
+            }
         }
-        for name in self.otlp.headers.keys() {
+        for (name, value) in &self.otlp.headers {
+            let field = format!("otlp.headers.{name}");
             if HeaderName::try_from(name).is_err() {
                 let remedy = "write the name of a header, such as `authorization`";
-                found.add(format!("otlp.headers.{name}"), "is no name of a header", remedy);
+                found.add(field, "is no name of a header", remedy);
+            } else if HeaderValue::from_bytes(value.bytes()).is_err() {
+                found.add(field, "cannot stand in a header", "write it in one line");
             }
         }
     }
@@ -87,12 +89,15 @@ impl Config {
                 "set `admin_token`, or listen on 127.0.0.1",
             );
         }
-        if self.admin_token.as_ref().is_some_and(|token| token.bytes().len() < 16) {
-            found.add("admin_token", "is shorter than 16 bytes", "make one with `openssl rand -hex 16`");
+        if let Some(problem) = self.admin_token.as_ref().and_then(no_token) {
+            let remedy = "make one with `openssl rand -hex 16`";
+            found.add("admin_token", format!("is {problem}"), remedy);
         }
-        if self.read_tokens.iter().any(|token| token.bytes().len() < 16) {
-            let problem = "has a token shorter than 16 bytes";
-            found.add("read_tokens", problem, "make each with `openssl rand -hex 16`");
+        for (index, token) in self.read_tokens.iter().enumerate() {
+            if let Some(problem) = no_token(token) {
+                let remedy = "make each with `openssl rand -hex 16`";
+                found.add(format!("read_tokens[{index}]"), format!("is {problem}"), remedy);
+            }
         }
         if self.admin_token.is_none() && !self.read_tokens.is_empty() {
             let problem = "has no effect without `admin_token`";
@@ -134,6 +139,19 @@ impl Config {
                 found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
             }
         }
+        if self.ingest.connections > MOST_CONNECTIONS {
+            let remedy = "write as many as there may be open files";
+            found.add("ingest.connections", "is over a million", remedy);
+        }
+        for (field, value) in [
+            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
+            ("ingest.queue_bytes", self.ingest.queue_bytes),
+        ] {
+            if (1..self.ingest.body_bytes).contains(&value) {
+                let problem = "is below `ingest.body_bytes`, so that the longest body never fits";
+                found.add(field, problem, "raise it, or lower `ingest.body_bytes`");
+            }
+        }
         if self.store.samples > MOST_SAMPLES {
             found.add("store.samples", "is over 1000 a day", "write a number from 0 to 1000");
         }
@@ -149,9 +167,7 @@ impl Config {
 }
 
 fn check_clickhouse(clickhouse: &ClickHouse, found: &mut Found) {
-    let uri = clickhouse.url.parse::<Uri>().ok();
-    let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
-    if !uri.as_ref().is_some_and(is_http) || clickhouse.url.contains(['?', '@']) {
+    if !is_http(&clickhouse.url) || clickhouse.url.contains(['?', '@']) {
         let remedy = "write `http://clickhouse:8123`, and the user in `user` and `password`";
         found.add("store.clickhouse.url", "is no address of an HTTP interface", remedy);
     }
@@ -195,6 +211,10 @@ fn check_site<'a>(
     if site.keys.is_empty() {
         found.add(format!("{at}.keys"), "is empty, so nobody can send", "write at least one public key");
     }
+    if site.origins.is_empty() {
+        let problem = "is empty, so no page can send";
+        found.add(format!("{at}.origins"), problem, "write the origins of its pages, or `loopback`");
+    }
     for key in &site.keys {
         if !is_word(key) {
             found.add(format!("{at}.keys"), NO_WORD, WORD);
@@ -233,6 +253,10 @@ impl Found {
             let remedy = "write milliseconds above 0, or a share from 0 to 1";
             self.add(format!("{at}.{field}"), "cannot be a target", remedy);
         }
+        if let Some((lower, higher)) = targets.out_of_order() {
+            let problem = format!("is above `{higher}`, which more streams are to keep");
+            self.add(format!("{at}.{lower}"), problem, "lower it, or raise the other");
+        }
     }
 
     fn rate(&mut self, field: &str, rate: Rate) {
@@ -242,11 +266,32 @@ impl Found {
     }
 }
 
+/// What keeps a text from being a secret that a request can show.
+fn no_token(token: &Secret) -> Option<&'static str> {
+    let bytes = token.bytes();
+    if bytes.starts_with(PLACEHOLDER) {
+        return Some("the one of the example, which everybody knows");
+    }
+    if !bytes.iter().all(u8::is_ascii_graphic) {
+        return Some("not of visible ASCII alone, so that no request can show it");
+    }
+    (bytes.len() < 16).then_some("shorter than 16 bytes")
+}
+
+fn is_http(url: &str) -> bool {
+    let is_http = |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    url.parse().is_ok_and(is_http)
+}
+
 fn is_word(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
+/// As in `deploy/llm-rum.toml`.
+const PLACEHOLDER: &[u8] = b"change-me";
+/// Far above what a process may have open, and below what a semaphore holds.
+const MOST_CONNECTIONS: usize = 1_000_000;
 /// Each is a report in memory until it is stored, and a row for as long as there is history.
 const MOST_SAMPLES: u32 = 1_000;
 const NO_WORD: &str = "is no word that can stand in an address";

@@ -39,11 +39,26 @@ impl Draft {
         path: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.into(), source })
+        let read =
+            |path: &Path| fs::read(path).map_err(|source| ConfigError::Read { path: path.into(), source });
+        let bytes = path.map_or_else(|| Ok(Vec::new()), read)?;
+        let draft = match str::from_utf8(&bytes) {
+            Ok(text) => Self::parse(text, environment),
+            Err(error) => Self::no_text(&bytes[..error.valid_up_to()]),
         };
-        let text = path.map_or_else(|| Ok(String::new()), read)?;
-        Ok(Self { path: path.map(Into::into), ..Self::parse(&text, environment) })
+        Ok(Self { path: path.map(Into::into), ..draft })
+    }
+
+    /// Of a file that is text up to here and no further.
+    fn no_text(text: &[u8]) -> Self {
+        let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let mistake = Mistake {
+            place: Some(Place::Line(line)),
+            field: String::new(),
+            problem: "this is no UTF-8".to_owned(),
+            remedy: "save the file as UTF-8".to_owned(),
+        };
+        Self { config: Config::default(), path: None, mistakes: vec![mistake], places: BTreeMap::new() }
     }
 
     /// The same from a file's text.
@@ -318,6 +333,12 @@ fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
         ("does not exist".to_owned(), closest(wrong, known.unwrap_or_default()))
     } else if let Some(missing) = message.strip_prefix("missing field ") {
         (format!("has no {missing}"), "add it".to_owned())
+    } else if field == "sites" && message.contains("map") {
+        ("is a table and no list".to_owned(), "write `[[sites]]`, in two pairs of brackets".to_owned())
+    } else if message.contains("socket address") {
+        ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
+    } else if message.starts_with("wanted string") {
+        ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
     } else if field.contains("_token") {
         ("is no text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {

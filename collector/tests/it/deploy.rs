@@ -13,9 +13,16 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_example_configuration_is_good() {
-    let draft = Draft::read(Some(&file("llm-rum.toml")), std::iter::empty()).unwrap();
-    let config = draft.finish().unwrap();
+fn the_example_configuration_is_good_but_for_its_token() {
+    let example = fs::read_to_string(file("llm-rum.toml")).unwrap();
+    let said = Draft::parse(&example, std::iter::empty()).finish().unwrap_err().to_string();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains("`admin_token` is the one of the example"),
+        "nobody runs with a known token: {said}"
+    );
+    let own = example.replace("change-me-before-the-first-start", "0123456789abcdef");
+    let config = Draft::parse(&own, std::iter::empty()).finish().unwrap();
     assert!(config.listen.ip().is_loopback(), "a proxy stands before it");
 }
 

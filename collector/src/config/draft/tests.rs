@@ -25,7 +25,7 @@ fn a_mistake_has_its_line_and_its_remedy() {
         ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
         (
             "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
-            "configuration:2: `read_tokens` has a token",
+            "configuration:2: `read_tokens[0]` is shorter than 16",
         ),
         ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` does not exist: write `listen`"),
         ("colour = 1".to_owned(), "configuration:1: `colour` does not exist: remove it; there is `listen`"),
@@ -64,6 +64,53 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "[ingest]\nclient_header = 'x-forwarded-for'".to_owned(),
             "configuration:2: `ingest.client_header` means nothing without",
         ),
+        (
+            "listen = 'localhost:1'".to_owned(),
+            "configuration:1: `listen` is no address: write one with its port",
+        ),
+        ("[journal]\nsync = true".to_owned(), "configuration:2: `journal.sync` is no text: write a word"),
+        (
+            "[sites]\nname = 'a'".to_owned(),
+            "configuration:1: `sites` is a table and no list: write `[[sites]]`",
+        ),
+        (
+            "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = []".to_owned(),
+            "configuration:4: `sites[0].origins` is empty, so no page can send: write",
+        ),
+        (
+            "admin_token = 'change-me-before-the-first-start'".to_owned(),
+            "configuration:1: `admin_token` is the one of the example",
+        ),
+        (
+            "admin_token = \"0123456789abcdef\\n\"".to_owned(),
+            "configuration:1: `admin_token` is not of visible ASCII alone",
+        ),
+        (
+            "[ingest]\nclient_header = 'x forwarded'".to_owned(),
+            "configuration:2: `ingest.client_header` cannot be: this is no name of a header: write one such as",
+        ),
+        (
+            "[ingest]\nconnections = 9223372036854775807".to_owned(),
+            "configuration:2: `ingest.connections` is over a million: write",
+        ),
+        (
+            "[ingest]\nbody_bytes = 20000000".to_owned(),
+            "configuration:1: `ingest.queue_bytes` is below `ingest.body_bytes`",
+        ),
+        (
+            "[otlp]\nendpoint = 'http://127.0.0.1:4318/v1/metrics'".to_owned(),
+            "configuration:2: `otlp.endpoint` has the path that is appended to it: write",
+        ),
+        ("[otlp]\nendpoint = 'http://'".to_owned(), "configuration:2: `otlp.endpoint` is no address: write"),
+        (
+            "[otlp.headers]\nauthorization = \"a\\nb\"".to_owned(),
+            "configuration:2: `otlp.headers.authorization` cannot stand in a header",
+        ),
+        ("[models]\n'gpt*mini' = 'gpt'".to_owned(), "configuration:2: `models.gpt*mini` is no alias: write"),
+        (
+            "[targets.chat]\nttft_p50_ms = 9000\nttft_p99_ms = 8000".to_owned(),
+            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`",
+        ),
         ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
     ] {
         let said = said(&text, &[]);
@@ -71,6 +118,17 @@ fn a_mistake_has_its_line_and_its_remedy() {
             said.len() == 1 && said[0].starts_with(expected),
             "{text}\nexpected {expected}\nsaid {said:#?}"
         );
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_told_so() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (bytes, line) in [(&b"listen = '127.0.0.1:1'\nx = '\xff'"[..], 2), (b"\xff\xfel\0i\0", 1)] {
+        fs::write(file.path(), bytes).unwrap();
+        let error = Draft::read(Some(file.path()), std::iter::empty()).unwrap().finish().unwrap_err();
+        let expected = format!("{}:{line}: this is no UTF-8: save the file as UTF-8", file.path().display());
+        assert_eq!(error.to_string(), expected);
     }
 }
 
