@@ -99,9 +99,12 @@ export interface StreamReport {
     generation_ms?: number;
     output_tokens?: number;
   };
+  /** The collector adds browser, system and device from the request's `User-Agent`, where nothing names them. */
   page?: {
+    /** Not set by the probe, and for `beforeSend` to name. */
     browser?: string;
     os?: string;
+    /** Set by the probe only on an iPad that takes itself for a Mac. */
     device?: "desktop" | "mobile" | "tablet";
     connection?: string;
     visibility?: "visible" | "hidden" | "mixed";

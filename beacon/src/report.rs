@@ -255,7 +255,8 @@ impl ServerStart {
 /// Where the user was: families and classes, nothing that could tell one user from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    /// Browser family, such as `chrome`.
+    /// Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the
+    /// request, like the two below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub browser: Option<Cow<'static, str>>,
     /// Operating system family, such as `android`.

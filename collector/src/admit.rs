@@ -1,5 +1,5 @@
-//! The only way to an [`Accepted`] report: a body's bytes come in, goes out a batch within every
-//! limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
+//! The only way to an [`Accepted`] report: a body's bytes come in, with what their sender calls itself, goes
+//! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,6 +10,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
+use crate::agent;
 use crate::config::Config;
 use crate::error::{ApiError, Reason};
 use crate::ignored::counting;
@@ -34,8 +35,9 @@ pub(crate) struct Admitted {
     pub(crate) ignored_fields: u64,
 }
 
-/// Takes a body apart, and judges every report in it.
-pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
+/// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
+/// there is none.
+pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
@@ -50,12 +52,13 @@ pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> 
     if open.site.sample < 1.0 {
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
+    agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
     let sampled_out = (sent - reports.len()) as u64;
     Ok(Admitted { reports, sampled_out, ignored_fields })
 }
 
 /// What the front door says of any body, for a site without rules of its own: how many reports it
-/// takes, or the code of the refusal.
+/// takes, or the code of the refusal. The body stands for its sender's name too, which may be as foul.
 ///
 /// # Errors
 /// The code, as in `docs/api.md`.
@@ -66,7 +69,7 @@ pub(crate) fn admit(body: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> 
 pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
     let open = OpenSite::new(&site, &Arc::default());
-    let Admitted { reports, .. } = admit(body, &open).map_err(|refused| refused.reason.code())?;
+    let Admitted { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
         journal::write_report(accepted.id, None, &accepted.report, &mut bytes);

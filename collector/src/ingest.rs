@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, USER_AGENT,
+    VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
@@ -71,7 +72,7 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
-        let Admitted { reports, sampled_out, ignored_fields } = admit(&bytes, open)?;
+        let Admitted { reports, sampled_out, ignored_fields } = admit(&bytes, agent(&head.headers), open)?;
         state.door().sampled_out(sampled_out);
         state.door().fields_ignored(&open.site.name, ignored_fields);
         if reports.is_empty() {
@@ -131,6 +132,11 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError
 fn too_slow(state: &AppState) -> ApiError {
     state.health().journal_is_too_slow();
     ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
+}
+
+/// What the sender calls itself: nothing is empty.
+fn agent(headers: &HeaderMap) -> &[u8] {
+    headers.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default()
 }
 
 fn country(state: &AppState, head: &request::Parts) -> Option<Country> {

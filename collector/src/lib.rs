@@ -9,6 +9,7 @@
 
 mod access;
 mod admit;
+mod agent;
 mod assets;
 mod background;
 mod backup;

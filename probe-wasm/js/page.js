@@ -1,25 +1,6 @@
-// Where the user is, and what the page said: the browser's own words and the app's options come in,
-// families and classes go out, and nothing that could tell one user from another.
-
-// Families, and the words that each is known by. The first found decides, as each browser names those that
-// it wants to be taken for after itself.
-const BROWSERS = {
-  edge: "Edg",
-  opera: "OPR/",
-  samsung: "SamsungBrowser",
-  firefox: "Firefox|FxiOS",
-  chrome: "Chrom|CriOS",
-  safari: "Safari",
-  webkit: "AppleWebKit",
-};
-const SYSTEMS = {
-  android: "Android",
-  ios: "iPhone|iPod",
-  windows: "Windows",
-  macos: "Macintosh",
-  chromeos: "CrOS",
-  linux: "Linux",
-};
+// Where the user is, and what the page said: the path and the app's options come in, a route and classes
+// go out, and nothing that could tell one user from another. Browser and system are not among them: the
+// collector has them from the header that every request carries.
 
 /** A short word as in source code: small letters, with at most two digits, as in `v1`. */
 const WORD = /^(?!(\D*\d){3}|\d+$)[a-z\d_.-]{1,24}$/;
@@ -27,23 +8,15 @@ const MAX_SEGMENTS = 6;
 
 /** What a report says of the page: a function of the request's model, to be called when it is made. */
 export function describer({ useCase, provider, release }) {
-  const { userAgent, maxTouchPoints, connection } = navigator;
-  const has = (words) => userAgent.match(words);
-  const first = (families) => Object.keys(families).find((family) => has(families[family]));
-  // An iPad takes itself for a Mac, but no Mac has a touch screen; an iPad has five fingers of it.
-  const pad = has("iPad") || (maxTouchPoints == 5 && has("Macintosh"));
-  const browser = first(BROWSERS);
-  const os = pad ? "ios" : first(SYSTEMS);
-  const device = !pad && has("Mobi") ? "mobile" : pad || has("Android") ? "tablet" : "desktop";
+  const { maxTouchPoints, platform, connection } = navigator;
 
   return (model) => ({
     use_case: useCase,
     provider,
     model,
     page: {
-      browser,
-      os,
-      device: os && device,
+      // An iPad takes itself for a Mac, but no Mac has a touch screen; an iPad has five fingers of it.
+      device: maxTouchPoints == 5 && platform == "MacIntel" ? "tablet" : undefined,
       // Only Chromium has it.
       connection: connection?.effectiveType,
       release,

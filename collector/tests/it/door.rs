@@ -4,7 +4,7 @@ use std::io::Write;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use beacon::StreamReport;
+use beacon::{Page, StreamReport};
 use collector::{Filters, Rate};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
@@ -178,6 +178,40 @@ async fn pages_of_this_machine_are_not_filtered_unless_asked_for() {
         collector.send(request.body(Body::from(beacon(1))).unwrap()).await.status,
         StatusCode::NO_CONTENT
     );
+}
+
+/// Also after a restart, when all that is known is what the journal holds.
+#[tokio::test]
+async fn a_page_is_of_the_browser_that_sent_its_report() {
+    let mut collector = TestCollector::new();
+    let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0";
+    let brave = Page { browser: Some("Brave".into()), ..Page::default() };
+    let all = json!({ "browser": "firefox", "os": "linux", "device": "desktop" });
+    for (id, page, agent, told) in [
+        (1, Some(Page::default()), Some(firefox.to_owned()), all),
+        (2, Some(brave), Some(firefox.to_owned()), json!({ "browser": "brave" })),
+        (3, Some(Page::default()), None, json!({})),
+        (4, None, Some(firefox.to_owned()), json!(null)),
+        (
+            5,
+            Some(Page::default()),
+            Some("\u{e9}".repeat(5_000)),
+            json!({ "browser": "other", "os": "other" }),
+        ),
+    ] {
+        let body = json!({ "reports": [StreamReport { page, ..stream(id, 100.0) }] }).to_string();
+        let request = beacon_request("demo");
+        let request = agent.iter().fold(request, |request, agent| request.header("user-agent", agent));
+        assert_eq!(
+            collector.send(request.body(Body::from(body)).unwrap()).await.status,
+            StatusCode::NO_CONTENT
+        );
+        let path = format!("/v1/streams/{id:032x}");
+        collector.until("/v1/summary", |summary| summary["streams"] == id as u64).await;
+        assert_eq!(collector.json(&path).await["page"], told, "{id}");
+        collector.restart();
+        assert_eq!(collector.json(&path).await["page"], told, "{id} after a restart");
+    }
 }
 
 #[tokio::test]
