@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use beacon::StreamReport;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::checkpoint::Checkpointer;
 use super::sums::{Summer, touch};
@@ -43,8 +43,9 @@ impl Writer {
         let lock = lock(folder)?;
         let file = folder.join(FILE);
         let mut connection = Connection::open(&file)?;
-        // Whoever else locks the file for longer than this makes a flush fail, which is tried again.
-        connection.busy_timeout(Duration::from_millis(250))?;
+        // Our own threads hold the lock for some 10 ms, on a busy machine with a slow disk for much longer. Whoever
+        // does for longer than this makes a flush fail, which is tried again, and the collector not ready.
+        connection.busy_timeout(Duration::from_secs(2))?;
         connection.set_prepared_statement_cache_capacity(64);
         // Only a new file takes it.
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -91,7 +92,8 @@ impl Writer {
 
     /// Writes all changes, and that the journal is applied so far, or does nothing.
     pub(crate) fn apply(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
+        // What a deferred one has read may be old by the time it writes, and then it fails without waiting.
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         write_series(&transaction, &changes.series)?;
         write_counted(&transaction, &mut changes, self.publishes)?;
         write_revisions(&transaction, &changes)?;
