@@ -208,8 +208,9 @@ impl Counts {
     /// What the journal held beside whole batches.
     pub(crate) fn damaged(&mut self, damage: Damage) {
         self.handled[Handled::Unreadable as usize] += damage.unreadable;
-        self.add(Kind::Repair, "", "torn_end", damage.torn);
-        self.add(Kind::Repair, "", "damaged", damage.unreadable);
+        for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
+            self.add(Kind::Repair, "", kind, count);
+        }
     }
 
     pub(crate) fn overflow(&mut self, site: &str, overflow: Overflow) {
@@ -317,6 +318,9 @@ pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 
 /// Streams that gave way and are in the totals.
 pub(crate) const TOTALLED: &str = "totalled";
+
+/// What a journal may be found to have lost: what was being written, never answered, and a stretch in it.
+pub(crate) const REPAIRS: [&str; 2] = ["torn_end", "damaged"];
 
 /// What became of new files of countries.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];

@@ -17,7 +17,9 @@ use accept::Form;
 use exemplars::Exemplars;
 
 use crate::clock;
-use crate::counts::{ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, SAMPLED_OUT, TIMED_CHUNKS};
+use crate::counts::{
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, REPAIRS, SAMPLED_OUT, TIMED_CHUNKS,
+};
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::Series;
@@ -193,10 +195,9 @@ impl Scrape {
         // A counter that starts at its first increment hides that increment from `rate()`.
         let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         let beacons = of(Kind::Beacon, "result").chain(unseen).collect();
-        let country_files = COUNTRY_FILES.map(|word| {
-            let count = counts.get(Kind::CountryFile, word);
-            counted(vec![pair("result", word)], count)
-        });
+        let country_files = COUNTRY_FILES
+            .map(|word| counted(vec![pair("result", word)], counts.get(Kind::CountryFile, word)));
+        let repairs = REPAIRS.map(|word| counted(vec![pair("kind", word)], counts.get(Kind::Repair, word)));
         let ignored = counts.iter(Kind::Ignored);
         let ignored = ignored.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect();
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -230,7 +231,7 @@ impl Scrape {
             counter(
                 "llm_rum_journal_repairs_total",
                 "Ends and stretches of the journal that were not whole at a start, by kind.",
-                of(Kind::Repair, "kind").collect(),
+                repairs.into(),
             ),
             counter(
                 "llm_rum_ignored_fields_total",

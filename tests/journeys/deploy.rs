@@ -39,6 +39,26 @@ async fn nginx_takes_the_balancer() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn systemd_takes_the_unit_and_finds_it_as_hardened_as_the_text_says() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let unit = std::fs::read_to_string(root().join("deploy/llm-rum.service"))?;
+    let installed = unit.replace("/usr/local/bin/llm-rum", &binary("llm-rum").display().to_string());
+    let file = folder.path().join("llm-rum.service");
+    std::fs::write(&file, installed)?;
+    let verify = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output().await;
+    let verified = verify.context("cannot start systemd-analyze: `cargo xtask test` installs it")?;
+    // What it does not like in a unit it says, and ends well all the same.
+    ensure!(verified.status.success() && verified.stderr.is_empty(), "{verified:?}");
+    let mut security = Command::new("systemd-analyze");
+    security.args(["security", "--offline=true", "--no-pager", "--threshold=12"]).arg(&file);
+    let found = said(&mut security).await?;
+    let text = std::fs::read_to_string(root().join("docs/operations.md"))?;
+    ensure!(text.contains("(`systemd-analyze security llm-rum`: 1.2)"), "the text says another");
+    ensure!(found.contains("Overall exposure level for llm-rum.service: 1.2 "), "{found}");
+    Ok(())
+}
+
 /// In `burning` one answer in ten fails and half are slow, in `steady` one in a thousand of either. `later`
 /// burns too, and writes edges as Prometheus 3 does; `own` has stricter targets of its own, for a use case with
 /// every character that YAML, PromQL and templates go by, and breaks those.
@@ -117,6 +137,76 @@ async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
         said(Command::new("promtool").args(["check", "rules"]).arg(root().join("deploy").join(shipped)))
             .await?;
     }
+    Ok(())
+}
+
+/// A series by its name and labels, and its values as promtool reads them.
+type Series = (&'static str, &'static str);
+
+/// What makes each alert on the collector sound, and after how many minutes.
+const LOUD: [(&str, u32, &[Series]); 10] = [
+    ("LlmRumDown", 5, &[("up{job='llm-rum'}", "0x10")]),
+    ("LlmRumStoreNotWritable", 5, &[("llm_rum_store_writable", "0x10")]),
+    ("LlmRumRefusesWork", 20, &[("llm_rum_beacons_total{result='overloaded'}", "0+1x30")]),
+    (
+        "LlmRumManyRefused",
+        80,
+        &[
+            ("llm_rum_beacons_total{result='accepted'}", "0+90x100"),
+            ("llm_rum_beacons_total{result='foreign_origin'}", "0+10x100"),
+        ],
+    ),
+    ("LlmRumClusterBehind", 15, &[("llm_rum_cluster_behind_seconds", "200x20")]),
+    ("LlmRumSilent", 1_500, &[("llm_requests_total{site='shop'}", "0+10x60 600x1500")]),
+    ("LlmRumOverflow", 10, &[("llm_rum_overflow_total{site='shop',label='model'}", "0+1x20")]),
+    ("LlmRumProbesDrop", 15, &[("llm_rum_probe_dropped_total{reason='send_failed'}", "0+50x20")]),
+    ("LlmRumCountryFile", 10, &[("llm_rum_country_files_total{result='broken'}", "0x5 1x10")]),
+    ("LlmRumJournalDamaged", 10, &[("llm_rum_journal_repairs_total{kind='damaged'}", "0x5 1x10")]),
+];
+
+/// A collector that samples, leaves out bots and has had its troubles, all of which are over.
+const QUIET: [Series; 15] = [
+    ("up{job='llm-rum'}", "1x200"),
+    ("llm_rum_store_writable", "1x200"),
+    ("llm_rum_beacons_total{result='accepted'}", "0+9x200"),
+    ("llm_rum_beacons_total{result='preflight'}", "0+9x200"),
+    ("llm_rum_beacons_total{result='sampled_out'}", "0+90x200"),
+    ("llm_rum_beacons_total{result='filtered_bot'}", "0+20x200"),
+    ("llm_rum_beacons_total{result='foreign_origin'}", "40+0.1x200"),
+    ("llm_rum_beacons_total{result='overloaded'}", "70x200"),
+    ("llm_rum_cluster_behind_seconds", "6x200"),
+    ("llm_requests_total{site='shop'}", "0+10x200"),
+    ("llm_rum_overflow_total{site='shop',label='model'}", "5x200"),
+    ("llm_rum_probe_dropped_total{reason='send_failed'}", "900+0.5x200"),
+    ("llm_rum_country_files_total{result='read'}", "0x5 1x195"),
+    ("llm_rum_country_files_total{result='broken'}", "1x200"),
+    ("llm_rum_journal_repairs_total{kind='torn_end'}", "0x5 1x195"),
+];
+
+#[tokio::test]
+async fn each_alert_on_the_collector_sounds_alone_and_none_where_all_is_well() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let alerts = root().join("deploy/alerts.yml");
+    let told = std::fs::read_to_string(&alerts)?.matches("- alert: ").count();
+    ensure!(told == LOUD.len(), "{told} alerts, and {} are tried", LOUD.len());
+    let mut test = format!("rule_files: ['{}']\nevaluation_interval: 1m\ntests:\n", alerts.display());
+    let cases = LOUD.iter().map(|(name, minutes, series)| (Some(*name), *minutes, *series));
+    for (name, minutes, series) in cases.chain([(None, 180, &QUIET[..])]) {
+        test += "  - interval: 1m\n    input_series:\n";
+        for (series, values) in series {
+            writeln!(test, "      - {{series: \"{series}\", values: \"{values}\"}}")?;
+        }
+        let sounding = "count by (alertname) (ALERTS{alertstate='firing'})";
+        let samples = name.map(|name| format!("{{labels: \"{{alertname='{name}'}}\", value: 1}}"));
+        writeln!(
+            test,
+            "    promql_expr_test:\n      - {{expr: \"{sounding}\", eval_time: {minutes}m, exp_samples: [{}]}}",
+            samples.unwrap_or_default()
+        )?;
+    }
+    let file = folder.path().join("test.yml");
+    std::fs::write(&file, test)?;
+    said(Command::new("promtool").args(["test", "rules"]).arg(file)).await?;
     Ok(())
 }
 

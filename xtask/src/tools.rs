@@ -29,6 +29,8 @@ const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
 /// Only to read a configuration: the package that starts no server.
 pub(crate) const NGINX: Program = Program { name: "nginx", package: "nginx-light" };
+/// It judges units without a systemd that runs.
+pub(crate) const SYSTEMD: Program = Program { name: "systemd-analyze", package: "systemd" };
 
 /// Adds the Wasm target to the toolchain in use, unless it is there.
 pub(crate) fn wasm_target() -> Result<()> {
