@@ -82,9 +82,12 @@ fn write(table: &impl Table) -> String {
 
 /// Label values come from pages: one that begins like a formula must not become one.
 fn quoted(value: &str) -> String {
-    let formula = value.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let formula = value.starts_with(FORMULA);
     format!("\"{}{}\"", if formula { "'" } else { "" }, value.replace('"', "\"\""))
 }
+
+/// What spreadsheets take for the beginning of a formula, in both widths, or pass over on their way to one.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'];
 
 #[cfg(test)]
 mod tests {
@@ -94,6 +97,8 @@ mod tests {
     fn text_is_quoted_and_no_formula() {
         assert_eq!(quoted("gpt-5"), "\"gpt-5\"");
         assert_eq!(quoted("a\"b,c"), "\"a\"\"b,c\"");
-        assert_eq!(quoted("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
+        for formula in ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＠SUM(1)"] {
+            assert_eq!(quoted(formula), format!("\"'{formula}\""));
+        }
     }
 }
