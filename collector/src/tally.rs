@@ -213,19 +213,27 @@ impl Tally {
 
     /// The tally that [`encode`](Self::encode) made these bytes from.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
+        Self::decode_only(bytes, &Metric::ALL)
+    }
+
+    /// The same without the distributions that are not asked for.
+    pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
         match bytes.first() {
-            Some(&STEPPED) => Self::restore(codec::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?),
-            _ => Self::restore(codec::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?),
+            Some(&STEPPED) => {
+                Self::restore(codec::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
+            }
+            _ => Self::restore(codec::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?, metrics),
         }
     }
 
-    fn restore<H>(stored: Stored<H>) -> Result<Self, UnreadableBlob>
+    fn restore<H>(stored: Stored<H>, metrics: &[Metric]) -> Result<Self, UnreadableBlob>
     where
         Histogram: TryFrom<H, Error = UnreadableBlob>,
     {
         let histogram = |(metric, stored): (u8, H)| {
-            let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric);
-            Ok((metric.ok_or(UnreadableBlob)?, stored.try_into()?))
+            let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric).ok_or(UnreadableBlob);
+            let asked = metric.map(|metric| metrics.contains(&metric).then_some(metric)).transpose()?;
+            Some(asked.and_then(|metric| Ok((metric, stored.try_into()?))))
         };
         Self::from_parts(Parts {
             outcomes: stored.outcomes,
@@ -235,7 +243,7 @@ impl Tally {
             good: stored.good,
             input_tokens: stored.input_tokens,
             output_tokens: stored.output_tokens,
-            histograms: stored.histograms.into_iter().map(histogram).collect::<Result<_, _>>()?,
+            histograms: stored.histograms.into_iter().filter_map(histogram).collect::<Result<_, _>>()?,
         })
     }
 
@@ -367,6 +375,15 @@ mod tests {
         let tally = of(&[report(100.0), report(2_500.0)]);
         assert_eq!(Tally::decode(&tally.encode()), Ok(tally));
         assert_eq!(Tally::decode(&Tally::default().encode()), Ok(Tally::default()));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_stays_in_the_store() {
+        let bytes = of(&[report(100.0), report(2_500.0)]).encode();
+        let found = Tally::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
+        let held = |metric: &Metric| !found.histogram(*metric).is_empty();
+        assert_eq!(Metric::ALL.into_iter().filter(held).collect::<Vec<_>>(), [Metric::Ttft, Metric::Gap]);
+        assert_eq!(found.streams(), 2);
     }
 
     #[test]

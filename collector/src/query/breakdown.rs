@@ -71,7 +71,7 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let limit = params.limit()?;
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &Source<'_>| {
-        let groups_of = |range: Range| store.tallies_by(&range.windows(&filter, None), dimension);
+        let groups_of = |range: Range| store.tallies_by(&range.windows(&filter, None, &[which]), dimension);
         Ok((groups_of(range)?, against.map(|against| groups_of(range.earlier(against))).transpose()?))
     };
     let (now, earlier) = state.reader().run(read_all).await?;

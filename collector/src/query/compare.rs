@@ -58,9 +58,12 @@ pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Re
     let filter = params.filter();
     let read_steps = move |store: &Source<'_>| {
         let mut steps = vec![Tally::default(); range.steps(step_ms)];
-        store.windows(&range.windows(&filter, Some(step_ms)), |minute, tally| {
-            steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
-        })?;
+        store.windows(
+            &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
+            |minute, tally| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            },
+        )?;
         Ok(steps)
     };
     let steps = state.reader().run(read_steps).await?;

@@ -46,7 +46,7 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
     let targets = TargetsOf::of(&state, &filter);
     let read_steps = move |store: &Source<'_>| {
         let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-        store.windows(&range.windows(&filter, Some(step_ms)), |minute, tally| {
+        store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, tally| {
             steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
         })?;
         Ok(steps)

@@ -55,7 +55,7 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
     let read_all = move |store: &Source<'_>| {
         let all = |range: Range| {
             let mut all = Histogram::default();
-            store.windows(&range.windows(&filter, None), |_, tally| {
+            store.windows(&range.windows(&filter, None, &[which]), |_, tally| {
                 all.merge(tally.histogram(which));
             })?;
             Ok::<_, crate::store::StoreError>(all)

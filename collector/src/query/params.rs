@@ -14,6 +14,7 @@ use crate::error::{ApiError, Reason};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
+use crate::tally::Metric;
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
@@ -210,14 +211,20 @@ impl Range {
         Ok(())
     }
 
-    /// The windows of the range, as long as may be: with a step, none may reach over its end.
-    pub(super) fn windows(self, filter: &Filter, step_ms: Option<i64>) -> WindowsAsked<'_> {
+    /// The windows of the range with these metrics, as long as may be: with a step, none may reach over its end.
+    pub(super) fn windows<'a>(
+        self,
+        filter: &'a Filter,
+        step_ms: Option<i64>,
+        metrics: &'a [Metric],
+    ) -> WindowsAsked<'a> {
         let fits = |minutes: i64| {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.from_ms % ms == 0)
         };
         let longest = store::LENGTHS.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
-        WindowsAsked { filter, minutes: (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS), longest }
+        let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
+        WindowsAsked { filter, minutes, longest, metrics }
     }
 
     /// Seconds of the range that have passed.
@@ -372,7 +379,7 @@ mod tests {
             let range = asked.range_at(NOW_MS, 48).unwrap();
             let from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
             let range = Range { from_ms, ..range };
-            assert_eq!(range.windows(&filter, step_ms).longest, longest, "{step_ms:?}");
+            assert_eq!(range.windows(&filter, step_ms, &[]).longest, longest, "{step_ms:?}");
         }
     }
 

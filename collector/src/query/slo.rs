@@ -75,16 +75,17 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
     filter.use_case = Some(targets.use_case.clone());
     let days = state.config().budget_days();
     let period = Range::newest(&state, i64::from(days) * 24 * 60);
+    let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = LENGTHS.map(|minutes| Range::newest(&state, minutes));
     let read_all = move |store: &Source<'_>| {
         let sum = |range: Range| {
             let mut sum = Tally::default();
-            store.windows(&range.windows(&filter, None), |_, tally| sum.merge(tally))?;
+            store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
             Ok::<_, StoreError>(sum)
         };
         let mut by_day = BTreeMap::<i64, Tally>::new();
         // No window is longer than a day, and none lies across two.
-        store.windows(&period.windows(&filter, None), |minute, tally| {
+        store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
             by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
         })?;
         Ok((by_day, lately.into_iter().map(sum).collect::<Result<Vec<_>, _>>()?))

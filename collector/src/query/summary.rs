@@ -85,8 +85,8 @@ pub(crate) async fn summary(
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let mut before = Tally::default();
-        let now = store.tallies_by(&range.windows(&filter, None), Dimension::UseCase)?;
-        store.windows(&earlier.windows(&filter, None), |_, tally| before.merge(tally))?;
+        let now = store.tallies_by(&range.windows(&filter, None, &SHOWN), Dimension::UseCase)?;
+        store.windows(&earlier.windows(&filter, None, &[Metric::Ttfv]), |_, tally| before.merge(tally))?;
         let open = store.open_streams(&filter)?;
         let mut overflow = BTreeMap::new();
         for (key, count) in store.counts()?.iter(Kind::Overflow) {
@@ -144,3 +144,6 @@ impl Errors {
         Self { count, total, ratio: share(count, total) }
     }
 }
+
+/// Of the period itself; the verdict looks at them too.
+const SHOWN: [Metric; 5] = [Metric::Ttfv, Metric::Ttft, Metric::E2e, Metric::Tpot, Metric::Gap];

@@ -73,7 +73,7 @@ fn points(
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![Step::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms)), |minute, tally| {
+    store.windows(&range.windows(filter, Some(step_ms), &[which]), |minute, tally| {
         let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
         step.histogram.merge(tally.histogram(which));
         step.streams += tally.streams();

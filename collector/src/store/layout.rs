@@ -123,7 +123,7 @@ mod tests {
 
     use super::super::read::{Dimension, Filter, WindowsAsked, windows_by};
     use super::*;
-    use crate::tally::Tally;
+    use crate::tally::{Metric, Tally};
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {
@@ -159,7 +159,7 @@ mod tests {
         migrate(&mut connection, &file).unwrap();
         let ask = |filter: &Filter, dimension| {
             let mut groups = BTreeMap::new();
-            let asked = WindowsAsked { filter, minutes: (0, 60), longest: 60 };
+            let asked = WindowsAsked { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
             windows_by(&connection, &asked, dimension, |value, tally| {
                 *groups.entry(value.to_owned()).or_default() += tally.streams();
             })

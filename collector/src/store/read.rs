@@ -179,6 +179,8 @@ pub(crate) struct WindowsAsked<'a> {
     pub(crate) minutes: (i64, i64),
     /// Longest window that may be handed out, in minutes.
     pub(crate) longest: i64,
+    /// Distributions that are asked for: tallies come without all others.
+    pub(crate) metrics: &'a [Metric],
 }
 
 /// Hands out windows that cover what is asked for, each with its first minute.
@@ -202,7 +204,7 @@ pub(crate) fn windows_by(
 
 fn each_window(
     connection: &Connection,
-    WindowsAsked { filter, minutes, longest }: &WindowsAsked<'_>,
+    WindowsAsked { filter, minutes, longest, metrics }: &WindowsAsked<'_>,
     column: Option<&str>,
     mut each: impl FnMut(i64, &str, &Tally),
 ) -> Result<(), StoreError> {
@@ -229,7 +231,8 @@ fn each_window(
             ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
         })?;
         while let Some(row) = rows.next()? {
-            let tally = Tally::decode(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            let tally =
+                Tally::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
             each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &tally);
         }
     }

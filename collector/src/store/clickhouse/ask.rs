@@ -68,7 +68,7 @@ impl Tables {
             None => ("start", "''"),
         };
         let mut query = format!("SELECT {start} AS at, {value} AS value");
-        for (name, sum, _) in tally_columns() {
+        for (name, sum, _) in tally_columns(asked.metrics) {
             let _infallible = write!(query, ", {sum}({name})");
         }
         let pieces: Vec<_> =
@@ -83,7 +83,7 @@ impl Tables {
             in_filter(asked.filter)
         );
         self.client.query(&query)?.lines().try_for_each(|line| {
-            let (start, value, tally) = rows::summed(line)?;
+            let (start, value, tally) = rows::summed(line, asked.metrics)?;
             each(start, &value, &tally);
             Ok(())
         })

@@ -148,12 +148,14 @@ pub(super) fn meant(written: String) -> String {
 
 pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
-/// A tally's columns: name, how rows are summed in it, and its type.
-pub(super) fn tally_columns() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+/// A tally's columns with these metrics: name, how rows are summed in it, and its type.
+pub(super) fn tally_columns(
+    metrics: &[Metric],
+) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
     let numbers = ["whole", "good", "input_tokens", "output_tokens"].map(|name| (name, "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
-    let buckets = Metric::ALL.map(|metric| (metric.as_str(), "sumMap", "Map(Int16, UInt64)"));
+    let buckets = metrics.iter().map(|metric| (metric.as_str(), "sumMap", "Map(Int16, UInt64)"));
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
 }
 
@@ -165,8 +167,8 @@ pub(super) fn each<T: DeserializeOwned>(
     answer.lines().try_for_each(|line| each(serde_json::from_str(line).map_err(ClickHouseError::from)?))
 }
 
-/// The first minute, the value of a dimension, and the sum of some rows.
-pub(super) fn summed(line: &str) -> Result<(i64, String, Tally), StoreError> {
+/// The first minute, the value of a dimension, and the sum of some rows in all [`tally_columns`] of these metrics.
+pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tally), StoreError> {
     let cells: Vec<&RawValue> = read(line)?;
     let mut cells = cells.into_iter().map(RawValue::get);
     let mut next = || cells.next().unwrap_or("null");
@@ -178,7 +180,7 @@ pub(super) fn summed(line: &str) -> Result<(i64, String, Tally), StoreError> {
     let zeros: BTreeMap<String, u64> = read(next())?;
     let sums: BTreeMap<String, f64> = read(next())?;
     let mut histograms = Vec::new();
-    for metric in Metric::ALL {
+    for &metric in metrics {
         let buckets: BTreeMap<i32, u64> = read(next())?;
         let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
         let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
@@ -219,19 +221,19 @@ mod tests {
         let mut rows = Rows::default();
         rows.push_tally(&[Value::Number(77), "it's \"m\"\n".into()], &tally);
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end_matches('\n').to_owned();
-        let (start, value, back) = summed(&line).unwrap();
+        let (start, value, back) = summed(&line, &Metric::ALL).unwrap();
         assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", tally));
     }
 
     #[test]
     fn a_row_that_lacks_columns_or_has_unknown_words_is_no_tally() {
         for line in ["", "[]", "[1,\"\",{\"complete\":1}]", "{}"] {
-            assert!(summed(line).is_err(), "{line}");
+            assert!(summed(line, &Metric::ALL).is_err(), "{line}");
         }
         let mut rows = Rows::default();
         rows.push_tally(&[Value::Number(1), "".into()], &Tally::default());
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
-        assert!(summed(&line).is_ok());
-        assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1)).is_err());
+        assert!(summed(&line, &Metric::ALL).is_ok());
+        assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());
     }
 }

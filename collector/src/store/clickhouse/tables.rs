@@ -4,6 +4,7 @@
 use super::client::{ClickHouseError, Client};
 use super::rows::{LABELS, tally_columns};
 use crate::config;
+use crate::tally::Metric;
 
 /// Makes what is missing. Tables that are there stay as they are, whatever their engine and retention.
 pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHouseError> {
@@ -27,9 +28,12 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
 fn statements(client: &Client, store: &config::Store) -> [String; 8] {
     let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
     let labels = labels.collect::<Vec<_>>().join(", ");
-    let tally =
-        tally_columns().map(|(name, _, kind)| format!("{name} {kind}")).collect::<Vec<_>>().join(", ");
-    let newer = tally_columns().map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+    let tally = tally_columns(&Metric::ALL)
+        .map(|(name, _, kind)| format!("{name} {kind}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let newer =
+        tally_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
     let newer = newer.collect::<Vec<_>>().join(", ");
     let (short, long) = (store.windows_hours + SPARE_HOURS, store.history_days);
     // What is short goes by when it was written: what comes late is there as long as what came in time.

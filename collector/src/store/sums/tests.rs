@@ -66,7 +66,7 @@ fn fill(connection: &Connection) {
 
 fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (Tally, u64) {
     let (mut sum, mut handed) = (Tally::default(), 0);
-    windows(connection, &WindowsAsked { filter, minutes, longest }, |start, tally| {
+    windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, tally| {
         assert!((minutes.0..minutes.1).contains(&start));
         sum.merge(tally);
         handed += 1;
@@ -181,7 +181,7 @@ fn groups_add_up_to_the_whole() {
     let minutes = (NOW - 9 * DAY, NOW);
     for dimension in Dimension::ALL {
         let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
-        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY };
+        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
         windows_by(&connection, &asked, dimension, |value, tally| {
             *groups.entry(value.to_owned()).or_default() += tally.streams();

@@ -46,17 +46,19 @@ pub(crate) async fn a_day(folder: &Path) -> Result<i64> {
     for hours in 1..48 {
         store.execute(hours_ago, [hours])?;
     }
-    // The last hour is as busy as may be: every series in every minute.
-    let minutes_ago = "INSERT OR IGNORE INTO windows SELECT minute - ?1, series, tally FROM copied";
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64 / 60;
+    // The last hour is as busy as may be: every series in every minute. Yesterday, which will be copied to the
+    // days before it, stays a usual day, also just after midnight.
+    let minutes_ago = "INSERT OR IGNORE INTO windows
+        SELECT minute - ?1, series, tally FROM copied WHERE minute - ?1 >= ?2";
     for minutes in 1..60 {
-        store.execute(minutes_ago, [minutes])?;
+        store.execute(minutes_ago, [minutes, yesterday(now) + 1_440])?;
     }
     store.execute_batch(
         "DELETE FROM spans; INSERT INTO spans (length, start, changes, summed)
            SELECT DISTINCT length, minute / length * length, 1, 0 FROM windows,
              (SELECT 5 AS length UNION SELECT 60 UNION SELECT 1440); COMMIT",
     )?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64 / 60;
     let collector = start(folder).await?;
     let unsummed = "SELECT count(*) FROM spans WHERE summed <> changes AND start + length < ?1 - 2";
     while store.query_row(unsummed, [now], |row| row.get::<_, i64>(0))? > 0 || !summed_a_day(&store, now)? {

@@ -9,7 +9,7 @@ use crate::counts::{COUNTED, CountKey};
 use crate::series::Series;
 use crate::store::{Books, StoreError};
 use crate::streams::{Place, spread};
-use crate::tally::Tally;
+use crate::tally::{Metric, Tally};
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -85,7 +85,7 @@ impl Publishing {
 
     fn insert_sums(&self, rows: &mut Rows) -> Result<(), StoreError> {
         if !rows.is_empty() {
-            let tally = tally_columns().map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
+            let tally = tally_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
             let columns = format!("length, kept, start, {LABELS}, collector, version, {tally}");
             self.client.insert("windows", &columns, rows.bytes())?;
         }
