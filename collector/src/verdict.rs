@@ -21,7 +21,7 @@ pub(crate) enum Level {
     None,
     /// Every target is met.
     Good,
-    /// A target is missed by few, or among few.
+    /// A target is missed by few, among few, or perhaps by chance.
     Warn,
     /// A target is missed.
     Bad,
@@ -67,9 +67,10 @@ fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
     let level = match speed.missed {
         _ if *targets == Targets::default() => Level::None,
         _ if missed && tally.judged() < FEW => Level::Warn,
-        _ if failures.missed => Level::Bad,
-        Some(Missed { percentile: Percentile::P99, .. }) => Level::Warn,
-        Some(_) => Level::Bad,
+        _ if failures.proven => Level::Bad,
+        Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
+        Some(_) => Level::Warn,
+        None if failures.missed => Level::Warn,
         None => Level::Good,
     };
     let told = match (failures.missed, speed.missed.is_some()) {
@@ -98,14 +99,18 @@ struct Failures {
     judged: u64,
     allowed: Option<f64>,
     missed: bool,
+    /// Chance alone would not make so many of a service that allows as many as may be.
+    proven: bool,
 }
 
 impl Failures {
     fn of(tally: &Tally, targets: &Targets) -> Self {
         let (count, judged) = (tally.errors(), tally.judged());
+        let allowed = targets.availability.map(|target| 1.0 - target);
         let missed =
             targets.availability.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
-        Self { count, judged, allowed: targets.availability.map(|target| 1.0 - target), missed }
+        let proven = missed && allowed.is_some_and(|allowed| at_least(count, judged) > allowed);
+        Self { count, judged, allowed, missed, proven }
     }
 
     fn told(&self, use_case: &str) -> String {
@@ -115,12 +120,12 @@ impl Failures {
             count => format!("{} of {} failed", grouped(count), streams(self.judged)),
         };
         let share = percent(self.count as f64 / self.judged as f64);
-        match self.allowed.filter(|_| self.missed) {
-            Some(allowed) => {
-                format!("{of_all} ({share}), more than the {} that {use_case} allows", percent(allowed))
-            }
-            None => format!("{of_all} ({share})"),
-        }
+        let Some(allowed) = self.allowed.filter(|_| self.missed) else {
+            return format!("{of_all} ({share})");
+        };
+        // Where all is few, the sentence begins with it.
+        let unsure = if self.proven || self.judged < FEW { "" } else { ", but too few to tell" };
+        format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
     }
 }
 
@@ -212,6 +217,13 @@ impl Speed {
     }
 }
 
+/// The share that so many of `all` stand for at least, with 95 % confidence: Wilson's lower bound.
+pub(crate) fn at_least(count: u64, all: u64) -> f64 {
+    let (all, share) = (all as f64, count as f64 / all as f64);
+    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
+    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
+}
+
 /// `1.4 s`, `85 ms`, `12 s`.
 fn seconds(ms: f64) -> String {
     match ms {
@@ -266,6 +278,8 @@ fn uncapitalised(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// 5 % of a normal distribution lie above so many standard deviations.
+const Z: f64 = 1.645;
 /// Below this many streams a percentile or a share says little.
 const FEW: u64 = 30;
 

@@ -59,6 +59,7 @@ export function summary(streams, query, window) {
     errors: now.errors,
     output_tokens: ended.reduce((sum, s) => sum + (s.output_tokens ?? 0), 0),
     targets: TARGETS,
+    use_cases: 1,
     previous: {
       ttfv: before.ttfv,
       integrity: before.integrity,

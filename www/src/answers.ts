@@ -50,6 +50,8 @@ export interface ErrorShare {
   count: number;
   total: number;
   ratio?: number | null;
+  /** What so many streams prove of the ratio. */
+  at_least?: number | null;
 }
 
 /** A target is absent where the use case has none. */
@@ -82,6 +84,8 @@ export interface Summary {
   input_tokens?: number | null;
   output_tokens?: number | null;
   targets: Targets;
+  /** Over 1 the targets are not those of all streams. */
+  use_cases: number;
   previous: {
     ttfv: Quantiles;
     integrity: Ratio;

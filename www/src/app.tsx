@@ -55,7 +55,7 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
         <Verdict summary={summary} />
         <Budgets asked={budgets.value} />
       </div>
-      <Tiles summary={summary} range={range} />
+      <Tiles summary={summary} range={range} compare={charts.compare} />
       <TtftChart
         series={charts.timeseries}
         heatmap={charts.heatmap}

@@ -116,3 +116,10 @@ export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
     : "";
   return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
 }
+
+/** Both sides' median over the same streams, in a line. `null` where no stream carries both figures. */
+export function readSides({ client, server, joined }: Compare): string | null {
+  if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
+  const of = `p50 of ${plural(joined, "stream")}`;
+  return `First token of any kind: ${duration(client.p50_ms)} for the user, ${duration(server.p50_ms)} by the server (${of})`;
+}

@@ -1,7 +1,7 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Interval, Range, Summary } from "./answers";
+import type { Compare, Interval, Range, Summary, Targets } from "./answers";
 import {
   ABSENT,
   count,
@@ -19,17 +19,17 @@ import {
 } from "./format";
 import { Glyph } from "./glyph";
 import { FEW, QUANTILES } from "./metric";
-import { rangeBefore } from "./reading";
+import { rangeBefore, readSides } from "./reading";
 
 interface TilesProps {
   summary: Summary;
   range: Range;
 }
 
-export function Tiles({ summary, range }: TilesProps) {
+export function Tiles({ summary, range, compare }: TilesProps & { compare: Compare }) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} />
+      <FirstVisible summary={summary} range={range} sides={readSides(compare)} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} range={range} />
@@ -38,8 +38,9 @@ export function Tiles({ summary, range }: TilesProps) {
   );
 }
 
-function FirstVisible({ summary, range }: TilesProps) {
-  const { ttfv, targets, previous } = summary;
+function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
+  const { ttfv, previous } = summary;
+  const targets = targetsOfAll(summary);
   const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
   return (
     <Tile name="ttfv" title="Time to first visible token">
@@ -59,9 +60,16 @@ function FirstVisible({ summary, range }: TilesProps) {
         {previous.ttfv.n === 0
           ? "no earlier data to compare with"
           : `changes are against ${rangeBefore(range)}`}
+        {summary.use_cases > 1 && "; each use case has its own targets"}
       </p>
+      {sides !== null && <p class="rests">{sides}</p>}
     </Tile>
   );
+}
+
+/** One target says nothing of streams that have different ones. */
+function targetsOfAll({ targets, use_cases }: Summary): Targets {
+  return use_cases > 1 ? {} : targets;
 }
 
 function restsOn(n: number, error: Maybe): string {
@@ -96,12 +104,14 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
   );
 }
 
-function Errors({ summary: { errors, previous, targets } }: TilesProps) {
-  const goal = isKnown(targets.availability) ? 1 - targets.availability : null;
+function Errors({ summary }: TilesProps) {
+  const { errors, previous } = summary;
+  const { availability } = targetsOfAll(summary);
+  const goal = isKnown(availability) ? 1 - availability : null;
   return (
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} />
+      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} proven={errors.at_least} />
       <p class="rests">
         {errors.total === 0
           ? "no streams to judge"
@@ -166,9 +176,20 @@ function Between({ interval }: { interval: Interval | undefined }) {
   );
 }
 
-function Goal({ value, goal, text }: { value: Maybe; goal: Maybe; text: string }) {
+interface GoalProps {
+  value: Maybe;
+  goal: Maybe;
+  text: string;
+  /** What the samples prove of the value, where that may be less. */
+  proven?: Maybe;
+}
+
+function Goal({ value, goal, text, proven }: GoalProps) {
   if (!isKnown(goal)) return null;
   if (!isKnown(value)) return <p class="goal">target {text}</p>;
+  if (value > goal && isKnown(proven) && proven <= goal) {
+    return <p class="goal">over {text}, too few to tell</p>;
+  }
   const isMet = value <= goal;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>

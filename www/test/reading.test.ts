@@ -5,6 +5,7 @@ import {
   readBreakdown,
   readCompare,
   readHistogram,
+  readSides,
   readThinSteps,
   readTimeseries,
   shareOver,
@@ -102,6 +103,10 @@ it("the comparison says both figures and the way between", () => {
   expect(plain(readCompare(answer, "p50"))).toBe(
     "p50 to first token: 600 ms for the user, 550 ms by the server's own clock. For half of the streams the way between them took at most 28 ms.",
   );
+  expect(plain(readSides(answer) ?? "")).toBe(
+    "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 10 streams)",
+  );
+  expect(readSides({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
 });
 
 it("steps are told in the largest unit that fits", () => {

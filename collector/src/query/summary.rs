@@ -37,7 +37,10 @@ pub(crate) struct Summary {
     errors: Errors,
     input_tokens: u64,
     output_tokens: u64,
+    /// Of the one use case that has streams here; where none or several have, of the filter's or the site's.
     targets: TargetsOf,
+    /// How many use cases have streams here: `targets` are not those of all when it is over 1.
+    use_cases: usize,
     previous: Previous,
     overflow: BTreeMap<String, u64>,
     verdict: Verdict,
@@ -58,6 +61,9 @@ struct Errors {
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    /// What the ratio would be at least, with 95 % confidence: few streams prove little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
 }
 
 /// The period that is compared with.
@@ -81,7 +87,6 @@ pub(crate) async fn summary(
     let against = params.against()?.unwrap_or(Against::Previous);
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
-    let targets = TargetsOf::of(&state, &filter);
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let mut before = Tally::default();
@@ -97,11 +102,18 @@ pub(crate) async fn summary(
         Ok((now, before, open, overflow))
     };
     let (by_use_case, before, open, overflow) = state.reader().run(read_all).await?;
-    let cases = by_use_case.iter().map(|(use_case, tally)| {
-        let of_it = Filter { use_case: Some(use_case.clone()), ..asked.clone() };
-        Case { use_case, tally, targets: TargetsOf::of(&state, &of_it).targets }
-    });
+    let targets_of = |use_case: &str| {
+        TargetsOf::of(&state, &Filter { use_case: Some(use_case.to_owned()), ..asked.clone() })
+    };
+    let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
+    let use_cases: Vec<_> = cases.clone().map(|(use_case, _)| use_case.as_str()).collect();
+    let cases =
+        cases.map(|(use_case, tally)| Case { use_case, tally, targets: targets_of(use_case).targets });
     let verdict = verdict::of(open, cases);
+    let targets = match use_cases[..] {
+        [only] => targets_of(only),
+        _ => TargetsOf::of(&state, &asked),
+    };
     let mut now = Tally::default();
     by_use_case.values().for_each(|tally| now.merge(tally));
     Ok(Json(Summary {
@@ -135,13 +147,15 @@ pub(crate) async fn summary(
         overflow,
         verdict,
         targets,
+        use_cases: use_cases.len(),
     }))
 }
 
 impl Errors {
     fn of(tally: &Tally) -> Self {
         let (count, total) = (tally.errors(), tally.judged());
-        Self { count, total, ratio: share(count, total) }
+        let at_least = (total > 0).then(|| verdict::at_least(count, total));
+        Self { count, total, ratio: share(count, total), at_least }
     }
 }
 

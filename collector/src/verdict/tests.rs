@@ -148,19 +148,56 @@ fn few_streams_are_said_to_be_few() {
 }
 
 #[test]
+fn a_share_that_so_few_failures_cannot_prove_is_no_missed_target() {
+    check(
+        "coding",
+        &[(Complete, 800.0, 247), (HttpError, 0.0, 1)],
+        Level::Warn,
+        "1 of 248 streams failed (0.4 %), more than the 0.1 % that coding allows, but too few to tell; users \
+         wait 0.8 s (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
+    );
+    check(
+        "coding",
+        &[(Complete, 800.0, 245), (HttpError, 0.0, 3)],
+        Level::Bad,
+        "3 of 248 streams failed (1.2 %), more than the 0.1 % that coding allows; users wait 0.8 s (p50) and \
+         0.8 s (p95) for the first visible token, within the 5.0 s target.",
+    );
+    check(
+        "coding",
+        &[(Complete, 6_000.0, 247), (HttpError, 0.0, 1)],
+        Level::Bad,
+        "1 of 248 streams failed (0.4 %), more than the 0.1 % that coding allows, but too few to tell, and \
+         users wait 6.0 s (p50) and 6.0 s (p95) for the first visible token, over the 5.0 s target.",
+    );
+}
+
+/// Wilson's bound is where the score test just rejects.
+#[test]
+fn of_the_lower_bound_the_observed_share_lies_as_far_as_chance_goes() {
+    for (count, all) in [(1, 30), (1, 248), (3, 248), (81, 263), (40, 40), (37, 1_900), (9_000, 1_000_000)] {
+        let bound = at_least(count, all);
+        let (share, all) = (count as f64 / all as f64, all as f64);
+        let score = (share - bound) / (bound * (1.0 - bound) / all).sqrt();
+        assert!((score - Z).abs() < 1e-6, "{count} of {all}: {bound}, {score}");
+    }
+    assert_eq!(at_least(0, 50), 0.0);
+}
+
+#[test]
 fn of_many_use_cases_the_worst_is_told() {
     let well = &[(Complete, 800.0, 1_000), (Truncated, 800.0, 2)][..];
-    let failing = &[(Complete, 800.0, 98), (HttpError, 0.0, 2)][..];
+    let failing = &[(Complete, 800.0, 94), (HttpError, 0.0, 6)][..];
     check_all(
         &[("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
+        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
          (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
     );
     check_all(
         &[("batch_rag", failing), ("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 2 of 100 streams failed (2.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
+        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
          (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
     );
     // Neither a use case that waits for the end, nor one without targets, is held to those of another.
