@@ -63,8 +63,18 @@ impl Metric {
 }
 
 /// Sources of server timing that are told apart; any other counts as the last.
-pub(crate) const SOURCES: [&str; 8] =
-    ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "server_timing", "other"];
+pub(crate) const SOURCES: [&str; 10] = [
+    "comment",
+    "llama_cpp",
+    "ollama",
+    "vllm",
+    "groq",
+    "cerebras",
+    "lobe_chat",
+    "ag_ui",
+    "server_timing",
+    "other",
+];
 
 /// What a set of streams amounts to.
 #[derive(Debug, Clone, Default, PartialEq)]
