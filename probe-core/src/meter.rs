@@ -185,9 +185,18 @@ impl Meter {
         self.start.extend_from_slice(bytes);
         self.framing = Framing::of(&self.content_type, &self.start);
         if self.framing.is_some() {
-            let start = mem::take(&mut self.start);
-            self.read_frames(&start);
+            self.read_start();
         }
+    }
+
+    /// Reads what came before the framing was known: where that is text, its first read was text as well.
+    fn read_start(&mut self) {
+        let first_ms = self.facts.tally.get(Figure::FirstByte);
+        if matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+            self.count(first_ms, 0.0, 0.0, Text::ANSWER);
+        }
+        let start = mem::take(&mut self.start);
+        self.read_frames(&start);
     }
 
     fn read_frames(&mut self, bytes: &[u8]) {
@@ -221,10 +230,10 @@ impl Meter {
             }
         }
         if facts.ended {
-            self.end_marker_ms = or(self.end_marker_ms, self.now_ms);
+            self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
         }
         self.flow.observe(bytes.len(), deltas);
-        self.count(self.now_ms, events, deltas, text);
+        self.count(self.last_byte_ms, events, deltas, text);
     }
 
     /// Counts what one read brought, with one time for all of it.
@@ -258,8 +267,7 @@ impl Meter {
         let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
             self.framing = Some(Framing::named(&self.content_type));
-            let start = mem::take(&mut self.start);
-            self.read_frames(&start);
+            self.read_start();
         }
         let Some(framing) = &mut self.framing else {
             return;
@@ -273,6 +281,11 @@ impl Meter {
             self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
+            let tally = &mut self.facts.tally;
+            // It came with text before it, and there is no gap within a read.
+            if text.any() && tally.get(Figure::LastToken) == arrived_ms {
+                tally.set(Figure::LastToken, ABSENT);
+            }
             self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
         }
         if unread && end == End::Closed {

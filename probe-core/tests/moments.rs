@@ -1,0 +1,339 @@
+//! Times and counts of made-up streams, worked out a second time from the definitions in `docs/metrics.md`:
+//! when each event was whole, and what it brought, is known here from how the stream was made.
+
+use beacon::{RELATIVE_ERROR, StreamReport};
+use probe_core::{End, Meter, Timestamp};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// What one event brings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Said {
+    Answer,
+    Reasoning,
+    /// An event without text: a role, an empty string.
+    Nothing,
+    /// No event at all: a comment, a blank line.
+    Ping,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Format {
+    OpenAiChat,
+    Anthropic,
+    Ollama,
+    Gemini,
+    PlainText,
+}
+
+/// A made-up stream: what it says, how its bytes are cut into reads, and when each is read.
+#[derive(Debug, Clone)]
+struct Made {
+    format: Format,
+    said: Vec<Said>,
+    /// Output tokens by the provider's count.
+    tokens: Option<u64>,
+    /// The last line has no line end, where the format allows that.
+    unended: bool,
+    /// Lengths of the reads, over and over, and the time before each.
+    reads: Vec<(usize, f64)>,
+    /// Time from the last read to the close.
+    close_after: f64,
+}
+
+/// One read of text, by when it was and what it carried.
+struct Expected {
+    first_byte: f64,
+    first_event: Option<f64>,
+    /// Times of the reads that carried text.
+    text_reads: Vec<f64>,
+    first_visible: Option<f64>,
+    events: u32,
+    deltas: u32,
+    close: f64,
+}
+
+fn written(format: Format, said: Said) -> String {
+    let text = if said == Said::Nothing { "" } else { "für" };
+    let thinks = said == Said::Reasoning;
+    match format {
+        Format::PlainText => "für ".to_owned(),
+        _ if said == Said::Ping => match format {
+            Format::Ollama | Format::Gemini => "\n".to_owned(),
+            _ => ": ping\n\n".to_owned(),
+        },
+        Format::OpenAiChat => {
+            let delta = if thinks { json!({"reasoning_content": text}) } else { json!({"content": text}) };
+            let event = json!({"id": "c", "object": "chat.completion.chunk", "model": "m",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+            format!("data: {event}\n\n")
+        }
+        Format::Anthropic => {
+            let delta = if thinks {
+                json!({"type": "thinking_delta", "thinking": text})
+            } else {
+                json!({"type": "text_delta", "text": text})
+            };
+            let event = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+            format!("event: content_block_delta\ndata: {event}\n\n")
+        }
+        Format::Ollama => {
+            let message = if thinks {
+                json!({"role": "assistant", "content": "", "thinking": text})
+            } else {
+                json!({"role": "assistant", "content": text})
+            };
+            let line = json!({"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": false});
+            format!("{line}\n")
+        }
+        Format::Gemini => {
+            let part = if thinks { json!({"text": text, "thought": true}) } else { json!({"text": text}) };
+            let value =
+                json!({"candidates": [{"content": {"parts": [part]}, "index": 0}], "modelVersion": "m"});
+            format!(",{value}")
+        }
+    }
+}
+
+/// The event that counts the tokens, where the format has one.
+fn counted(format: Format, tokens: u64) -> Option<String> {
+    Some(match format {
+        Format::OpenAiChat => format!(
+            "data: {}\n\n",
+            json!({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [],
+                "usage": {"prompt_tokens": 3, "completion_tokens": tokens, "total_tokens": tokens + 3}})
+        ),
+        Format::Anthropic => format!(
+            "event: message_delta\ndata: {}\n\n",
+            json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": tokens}})
+        ),
+        _ => return None,
+    })
+}
+
+impl Made {
+    /// The body, and for each event where it is whole and what it said.
+    fn body(&self) -> (Vec<u8>, Vec<(usize, Said)>) {
+        let mut body = String::new();
+        let mut events = Vec::new();
+        if self.format == Format::Anthropic {
+            let start = json!({"type": "message_start", "message": {"id": "a", "model": "m"}});
+            body += &format!("event: message_start\ndata: {start}\n\n");
+            events.push((body.len(), Said::Nothing));
+        }
+        for &said in &self.said {
+            let event = written(self.format, said);
+            // The array's opening bracket stands where the others have their comma.
+            body += &if body.trim().is_empty() { event.replacen(",{\"cand", "[{\"cand", 1) } else { event };
+            events.push((body.len(), said));
+        }
+        if let Some(event) = self.tokens.and_then(|tokens| counted(self.format, tokens)) {
+            body += &event;
+            events.push((body.len(), Said::Nothing));
+        }
+        let lines = self.format == Format::Ollama;
+        if lines && self.unended && events.last().is_some_and(|&(_, said)| said != Said::Ping) {
+            body.pop();
+            events.last_mut().unwrap().0 -= 1;
+        }
+        (body.into_bytes(), events)
+    }
+
+    fn reads<'a>(&self, mut body: &'a [u8]) -> Vec<(f64, &'a [u8])> {
+        let mut reads = Vec::new();
+        let mut now = 0.0;
+        // Two reads within one step of the clock are one where a stretch is read again, at its start or its end.
+        let least = if self.unended || self.format == Format::PlainText { 0.1 } else { 0.0 };
+        for (length, after) in self.reads.iter().cycle() {
+            if body.is_empty() {
+                break;
+            }
+            let (chunk, rest) = body.split_at((*length).min(body.len()));
+            now += after.max(least);
+            reads.push((now, chunk));
+            body = rest;
+        }
+        reads
+    }
+
+    fn report(&self) -> StreamReport {
+        let (body, _) = self.body();
+        let content_type = match self.format {
+            Format::OpenAiChat | Format::Anthropic => "text/event-stream",
+            Format::Ollama => "application/x-ndjson",
+            Format::Gemini => "application/json",
+            Format::PlainText => "text/plain; charset=utf-8",
+        };
+        let mut meter = Meter::new("made", Timestamp::from_ms(START));
+        meter.on_headers(Timestamp::from_ms(START), 200, content_type);
+        let mut now = START;
+        for (time, chunk) in self.reads(&body) {
+            now = START + time;
+            meter.on_chunk(Timestamp::from_ms(now), chunk);
+        }
+        meter.on_end(Timestamp::from_ms(now + self.close_after), End::Closed);
+        meter.report()
+    }
+
+    fn expected(&self) -> Expected {
+        let (body, events) = self.body();
+        let reads = self.reads(&body);
+        let mut ends = 0;
+        let reads: Vec<_> = reads
+            .iter()
+            .map(|(time, chunk)| {
+                ends += chunk.len();
+                (*time, ends)
+            })
+            .collect();
+        let mut expected = Expected {
+            first_byte: reads[0].0,
+            first_event: None,
+            text_reads: Vec::new(),
+            first_visible: None,
+            events: 0,
+            deltas: 0,
+            close: reads.last().unwrap().0 + self.close_after,
+        };
+        if self.format == Format::PlainText {
+            expected.text_reads = reads.iter().map(|&(time, _)| time).collect();
+            expected.first_visible = Some(reads[0].0);
+            return expected;
+        }
+        let mut last_read = None;
+        for (end, said) in events {
+            let read = reads.iter().position(|&(_, read_end)| read_end >= end).unwrap();
+            let time = reads[read].0;
+            if said == Said::Ping {
+                continue;
+            }
+            expected.events += 1;
+            expected.first_event.get_or_insert(time);
+            if said == Said::Nothing {
+                continue;
+            }
+            expected.deltas += 1;
+            if said == Said::Answer {
+                expected.first_visible.get_or_insert(time);
+            }
+            if last_read != Some(read) {
+                expected.text_reads.push(time);
+                last_read = Some(read);
+            }
+        }
+        expected
+    }
+}
+
+fn check(made: &Made) {
+    let (report, expected) = (made.report(), made.expected());
+    let near = |name: &str, found: Option<f64>, expected: Option<f64>| match (found, expected) {
+        (None, None) => {}
+        (Some(found), Some(expected)) if (found - expected).abs() < 0.0015 => {}
+        _ => panic!("{name} is {found:?} where {expected:?} is expected of {made:?}: {report:?}"),
+    };
+    let texts = &expected.text_reads;
+    near("first_byte_ms", report.first_byte_ms, Some(expected.first_byte));
+    near("first_event_ms", report.first_event_ms, expected.first_event);
+    near("ttft_ms", report.ttft_ms, texts.first().copied());
+    near("ttfv_ms", report.ttfv_ms, expected.first_visible);
+    near("e2e_ms", report.e2e_ms, texts.last().copied());
+    near("close_ms", report.close_ms, Some(expected.close));
+    assert_eq!((report.events, report.deltas), (expected.events, expected.deltas), "{made:?}: {report:?}");
+
+    let gaps: Vec<_> = texts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    near("longest_gap_ms", report.longest_gap_ms, gaps.iter().copied().reduce(f64::max));
+    let held = report.gaps.clone().unwrap_or_default();
+    assert_eq!(held.count(), gaps.len() as u64, "gaps of {made:?}: {report:?}");
+    let sum: f64 = gaps.iter().sum();
+    assert!((held.sum() - sum).abs() < 0.01, "the gaps' sum {} where {sum} is expected", held.sum());
+    let mut sorted = gaps;
+    sorted.sort_by(f64::total_cmp);
+    if let Some(median) = held.quantile(0.5).filter(|median| *median > 0.0) {
+        let exact = sorted[(sorted.len() - 1) / 2];
+        assert!((median - exact).abs() <= exact * RELATIVE_ERROR * 1.001 + 0.001, "{median} where {exact}");
+    }
+
+    let tokens = made.tokens.filter(|&tokens| counted(made.format, tokens).is_some());
+    assert_eq!(report.output_tokens, tokens, "{made:?}");
+    let generation = texts.last().unwrap_or(&0.0) - texts.first().unwrap_or(&0.0);
+    let tpot = tokens.filter(|&tokens| tokens >= 2 && texts.len() >= 2);
+    near("tpot_ms", report.tpot_ms, tpot.map(|tokens| generation / (tokens - 1) as f64));
+}
+
+/// Any page's clock reads some such thing.
+const START: f64 = 86_400_123.4;
+
+fn made() -> impl Strategy<Value = Made> {
+    let format = prop_oneof![
+        Just(Format::OpenAiChat),
+        Just(Format::Anthropic),
+        Just(Format::Ollama),
+        Just(Format::Gemini),
+        Just(Format::PlainText)
+    ];
+    let said = prop_oneof![
+        4 => Just(Said::Answer),
+        2 => Just(Said::Reasoning),
+        1 => Just(Said::Nothing),
+        1 => Just(Said::Ping)
+    ];
+    let length = prop_oneof![1 => 1..8_usize, 3 => 8..600_usize];
+    // In tenths of milliseconds, as the clock of a page has them.
+    let after = prop_oneof![2 => 0..4_u32, 3 => 0..3000_u32].prop_map(|tenths| f64::from(tenths) / 10.0);
+    (
+        format,
+        proptest::collection::vec(said, 1..12),
+        proptest::option::of(0..60_u64),
+        any::<bool>(),
+        proptest::collection::vec((length, after), 1..8),
+        0..2000_u32,
+    )
+        // Of blanks alone nobody can tell what they were to be.
+        .prop_filter("something comes", |(_, said, ..)| said.iter().any(|said| *said != Said::Ping))
+        .prop_map(|(format, said, tokens, unended, reads, close)| Made {
+            format,
+            said,
+            tokens,
+            unended,
+            reads,
+            close_after: f64::from(close),
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_figure_is_what_its_definition_says(made in made()) {
+        check(&made);
+    }
+}
+
+#[test]
+fn a_line_that_the_body_ends_in_is_read_with_the_bytes_before_it() {
+    check(&Made {
+        format: Format::Ollama,
+        said: vec![Said::Answer, Said::Answer],
+        tokens: None,
+        unended: true,
+        reads: vec![(10_000, 5.0)],
+        close_after: 900.0,
+    });
+}
+
+#[test]
+fn a_few_letters_of_plain_text_are_read_when_they_came() {
+    for (length, after) in [(1, 7.0), (2, 30.0), (10, 30.0)] {
+        let body = &b"id"[..];
+        let mut meter = Meter::new("short", Timestamp::from_ms(0.0));
+        meter.on_headers(Timestamp::from_ms(1.0), 200, "text/plain");
+        for (at, chunk) in body.chunks(length).enumerate() {
+            meter.on_chunk(Timestamp::from_ms(after * (at + 1) as f64), chunk);
+        }
+        meter.on_end(Timestamp::from_ms(5_000.0), End::Closed);
+        let report = meter.report();
+        assert_eq!(report.ttft_ms, Some(after), "by reads of {length}");
+        assert_eq!(report.e2e_ms, Some(after * body.len().div_ceil(length) as f64), "by reads of {length}");
+    }
+}
