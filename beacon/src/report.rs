@@ -121,8 +121,9 @@ pub struct StreamReport {
     /// Input tokens served from the provider's cache, as the provider counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
-    /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`. `None` below
-    /// two tokens, without the provider's count, or when all text came in one read.
+    /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`, reasoning that was billed
+    /// and not streamed left out of the tokens. `None` below two tokens, without the provider's count, when
+    /// all text came in one read, or where such reasoning may have been a silence in the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
 

@@ -172,7 +172,6 @@ impl Meter {
         tally.set(Figure::OutputTokens, usage.output());
         tally.set(Figure::ReasoningTokens, usage.reasoning());
         tally.set(Figure::CachedTokens, usage.cached());
-        tally.set(Figure::TimePerToken, tpot_ms(tally));
         tally.server = server.merged(usage.output());
         tally
     }
@@ -351,8 +350,9 @@ impl Meter {
         let thought = or(facts.usage.reasoning(), 0.0);
         let hidden = thought > 0.0 && !facts.said.has(Text::REASONING);
         tally.defects.set(Defect::HiddenReasoning, hidden.into());
+        let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.
-        let stalls = if hidden { 0 } else { self.long_gaps.stalls(median_ms) };
+        let stalls = if hidden { 0 } else { silences };
         tally.defects.set(Defect::Stall, stalls as u32);
         tally.set(Figure::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
         let (first_ms, last_ms) = (tally.get(Figure::FirstToken), tally.get(Figure::LastToken));
@@ -361,6 +361,11 @@ impl Meter {
         tally.defects.set(Defect::Buffered, buffered.into());
         let shown = or(facts.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
         let (gaps, longest_ms) = (tally.gaps.count(), tally.get(Figure::LongestGap));
+        // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
+        // first of them or after.
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls;
+        let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
+        tally.set(Figure::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);
         tally.defects.set(Defect::Coarse, coarse.into());
     }
@@ -391,16 +396,5 @@ impl Meter {
         if self.now_ms - since_ms > DEAD_AIR_MS {
             self.facts.tally.defects.add(Defect::DeadAir);
         }
-    }
-}
-
-/// Absent too when all text came in one read: then no time between tokens was seen.
-fn tpot_ms(tally: &Tally) -> f64 {
-    let tokens = tally.get(Figure::OutputTokens);
-    if tokens >= 2.0 && tally.has(Figure::LongestGap) {
-        let generation_ms = tally.get(Figure::LastToken) - tally.get(Figure::FirstToken);
-        whole_micros(generation_ms / (tokens - 1.0))
-    } else {
-        ABSENT
     }
 }

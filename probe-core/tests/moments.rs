@@ -337,3 +337,23 @@ fn a_few_letters_of_plain_text_are_read_when_they_came() {
         assert_eq!(report.e2e_ms, Some(after * body.len().div_ceil(length) as f64), "by reads of {length}");
     }
 }
+
+/// The first answer of a model that thinks in silence, then the same with a silence in the middle of the answer.
+#[test]
+fn tokens_that_were_thought_in_silence_are_not_among_those_that_were_timed() {
+    for (times, expected) in [([9_000.0, 9_050.0, 9_100.0], Some(25.0)), ([400.0, 450.0, 6_000.0], None)] {
+        let mut meter = Meter::new("silent", Timestamp::from_ms(0.0));
+        meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");
+        for time in times {
+            let event = written(Format::OpenAiChat, Said::Answer);
+            meter.on_chunk(Timestamp::from_ms(time), event.as_bytes());
+        }
+        let usage = json!({"prompt_tokens": 3, "completion_tokens": 1_005, "total_tokens": 1_008,
+            "completion_tokens_details": {"reasoning_tokens": 1_000}});
+        let event = json!({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage});
+        meter.on_chunk(Timestamp::from_ms(9_200.0), format!("data: {event}\n\n").as_bytes());
+        let report = meter.report();
+        assert_eq!((report.output_tokens, report.reasoning_tokens), (Some(1_005), Some(1_000)));
+        assert_eq!(report.tpot_ms, expected, "read at {times:?}");
+    }
+}
