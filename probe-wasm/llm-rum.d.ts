@@ -134,7 +134,15 @@ export interface ProbeOptions {
    * reports each attempt as a violation.
    */
   wasmUrl?: string | false;
-  /** What `llm-rum.wasm` must be, as in the `integrity` of a tag. One that is not it is not run. */
+  /**
+   * Where `llm-rum-all.wasm` lies, which a page loads only when it meets a stream of a rarer format. Default:
+   * beside this script. `false`: do without, and see chunks only of such streams.
+   */
+  wasmAllUrl?: string | false;
+  /**
+   * What `llm-rum.wasm` and `llm-rum-all.wasm` must be, as in the `integrity` of a tag: the hashes of both, with
+   * a blank between them. One that is neither is not run.
+   */
   wasmIntegrity?: string;
   /**
    * The share of pages in which the probe is on, above 0 and up to 1. Decided by lot when it starts, for as

@@ -111,6 +111,7 @@ pub fn app(state: AppState) -> Router {
         .route("/llm-rum-more.mjs", get(probe::latest))
         .route("/llm-rum-worker.mjs", get(probe::latest))
         .route("/llm-rum.wasm", get(probe::latest))
+        .route("/llm-rum-all.wasm", get(probe::latest))
         .route("/llm-rum.d.ts", get(probe::latest))
         .route("/llm-rum.tgz", get(probe::latest))
         .route("/stub.js", get(probe::latest))

@@ -204,7 +204,7 @@ fn forms() -> impl Iterator<Item = (&'static str, Option<Coding>, String)> {
 }
 
 /// What a page loads by names with a version.
-const VERSIONED: [&str; 3] = ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js"];
+const VERSIONED: [&str; 4] = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js"];
 /// An update a week for half a year.
 const MAX_VERSIONS: usize = 26;
 

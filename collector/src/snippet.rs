@@ -33,6 +33,8 @@ struct Snippet {
     tag: String,
     script: File,
     wasm: File,
+    /// What the probe loads beside it where a page meets a stream of a rarer format.
+    wasm_all: File,
     /// What watches more than `fetch`.
     more: Extensions,
     stub: Stub,
@@ -152,16 +154,19 @@ impl Snippet {
             let message = "the collector's address is like `https://rum.example`, in small letters";
             return Err(ApiError::new(Reason::BadQuery, message));
         };
-        let built = ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js", "stub.js"].map(ProbeFile::get);
-        let [Some(script), Some(wasm), Some(more), Some(stub)] = built else {
+        let names = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "stub.js"];
+        let [Some(script), Some(wasm), Some(wasm_all), Some(more), Some(stub)] = names.map(ProbeFile::get)
+        else {
             return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
         };
         let base = format!("{collector}/probe/{}", state.probes().version());
         let file =
             |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
         let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
-        let more = file("llm-rum-more.js", &more);
-        let tag = script.tag(&format!("data-wasm-integrity=\"{}\" data-site=\"{site}\"", wasm.integrity));
+        let (wasm_all, more) = (file("llm-rum-all.wasm", &wasm_all), file("llm-rum-more.js", &more));
+        // Either of them is run.
+        let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);
+        let tag = script.tag(&format!("data-wasm-integrity=\"{hashes}\" data-site=\"{site}\""));
         let more = Extensions { tag: more.tag("data-with=\"eventSource xhr paint phases\""), script: more };
         let stub =
             Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
@@ -170,7 +175,7 @@ impl Snippet {
             connect_src: vec![collector.clone()],
         };
         let npm = Package::new(site, &collector);
-        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, more, stub, csp, npm })
+        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, wasm_all, more, stub, csp, npm })
     }
 
     fn html(&self) -> String {

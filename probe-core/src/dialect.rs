@@ -28,31 +28,38 @@ use shape::{Act, Table, Take, Tokens, table};
 pub(crate) use shape::{Number, Reading, Shape, Text, written_bytes};
 
 macro_rules! dialects {
-    ($($name:ident,)*) => {
-        $(mod $name;)*
+    ({ $($usual:ident,)* } { $($rare:ident,)* }) => {
+        $(mod $usual;)*
+        $(mod $rare;)*
 
         /// Tried in this order on each event until one knows it.
-        const DIALECTS: &[&Dialect] = &[$(&$name::DIALECT),*];
+        const DIALECTS: &[&Dialect] = &[$(&$usual::DIALECT,)* $(&$rare::DIALECT,)*];
+        /// How many of them, from the first on, every probe reads.
+        const USUAL: usize = [$(stringify!($usual)),*].len();
     };
 }
 
 dialects! {
-    openai_completions,
-    openai_chat,
-    openai_responses,
-    anthropic,
-    ollama,
-    gemini,
-    gemini_interactions,
-    mistral_conversations,
-    cohere,
-    ag_ui,
-    ai_sdk_ui,
-    ai_sdk_data,
-    langgraph,
-    chat_ui,
-    lobe_chat,
-    tgi,
+    {
+        openai_completions,
+        openai_chat,
+        openai_responses,
+        anthropic,
+        ollama,
+        gemini,
+        ai_sdk_ui,
+    }
+    {
+        gemini_interactions,
+        mistral_conversations,
+        cohere,
+        ag_ui,
+        ai_sdk_data,
+        langgraph,
+        chat_ui,
+        lobe_chat,
+        tgi,
+    }
 }
 
 /// One wire format.

@@ -7,6 +7,8 @@ mod sse;
 mod text;
 mod texts;
 
+use crate::ALL;
+use crate::json::Json;
 use crate::utf8::is_utf8;
 
 use brackets::RECORD_SEPARATOR;
@@ -81,6 +83,8 @@ pub enum Framing {
     Texts(Texts),
     /// Text without events.
     Text(Text),
+    /// One that only a probe with all of them cuts: nothing comes out.
+    Beyond,
 }
 
 impl Framing {
@@ -92,13 +96,15 @@ impl Framing {
         } else if is_events(content_type) {
             Self::Sse(Sse::default())
         } else {
-            Self::Text(Text::default())
+            Self::rare(|| Self::Text(Text::default()))
         }
     }
 
     /// The framing that the content type names, or the first bytes give away: servers send JSON and
     /// server-sent events under many types. `None` while `start` could still be of several kinds,
     /// which it is for a few bytes at most.
+    ///
+    /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows.
     #[must_use]
     pub fn of(content_type: &str, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
@@ -110,7 +116,8 @@ impl Framing {
             _ if start.len() - text.len() > MAX_START => Some(named),
             [] => None,
             _ if BOM.starts_with(text) => None,
-            [b'{' | b'[', ..] => Some(Self::Texts(Texts::by_brackets())),
+            [b'{', ..] if !ALL => by_lines(text),
+            [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
             [RECORD_SEPARATOR, ..] => Some(Self::Texts(Texts::by_lines())),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
                 Some(Self::Texts(Texts::by_lines()))
@@ -121,12 +128,21 @@ impl Framing {
         }
     }
 
+    /// The framing of a body that has ended before [`Framing::of`] could tell.
+    pub(crate) fn of_all(content_type: &str, body: &[u8]) -> Self {
+        match body.trim_ascii_start() {
+            [b'{', ..] if !ALL => Self::Texts(Texts::by_lines()),
+            _ => Self::named(content_type),
+        }
+    }
+
     /// Takes the next frame off the front of `input`. `None` when it is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         match self {
             Self::Sse(sse) => sse.next(input),
             Self::Texts(texts) => texts.next(input),
-            Self::Text(text) => text.next(input),
+            Self::Text(text) if ALL => text.next(input),
+            Self::Text(_) | Self::Beyond => None,
         }
     }
 
@@ -135,14 +151,29 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(),
             Self::Texts(texts) => texts.finish(),
-            Self::Text(text) => text.finish(),
+            Self::Text(text) if ALL => text.finish(),
+            Self::Text(_) | Self::Beyond => Pending::default(),
         }
+    }
+
+    /// A framing of few streams, where it is there.
+    fn rare(framing: impl FnOnce() -> Self) -> Self {
+        if ALL { framing() } else { Self::Beyond }
     }
 
     /// Whether an event that the body ends in is as good as any other: only server-sent events need
     /// a blank line behind them.
     pub(crate) fn ends_anywhere(&self) -> bool {
         !matches!(self, Self::Sse(_))
+    }
+}
+
+/// JSON in lines, where the first line is a whole text.
+fn by_lines(text: &[u8]) -> Option<Framing> {
+    match find(text, *b"\n\n") {
+        Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Texts(Texts::by_lines())),
+        None if text.len() <= MAX_EVENT_BYTES => None,
+        _ => Some(Framing::Beyond),
     }
 }
 

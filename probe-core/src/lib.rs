@@ -33,3 +33,7 @@ pub use time::Timestamp;
 /// Whether this is compiled for a page, which has to load whatever makes code fast: what is worth its bytes
 /// elsewhere is left out there, and does the same.
 pub(crate) const IN_PAGE: bool = cfg!(target_arch = "wasm32");
+
+/// Whether every dialect and framing is here. What few streams are of is otherwise only recognised: a page
+/// loads a probe that reads it when it meets one.
+pub(crate) const ALL: bool = cfg!(feature = "all");

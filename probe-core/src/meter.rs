@@ -5,7 +5,8 @@ use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
+use crate::ALL;
+use crate::dialect::{Facts, GENERIC, Known, PLAIN_TEXT, Text};
 use crate::figures::{ABSENT, Figure, Name, Tally, or};
 use crate::framing::{Frame, Framing};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
@@ -46,6 +47,8 @@ pub struct Seen {
     pub first_visible: bool,
     /// The end marker of its dialect.
     pub ended: bool,
+    /// What only a probe with every dialect and framing reads. Nothing more is read of it here.
+    pub beyond: bool,
 }
 
 /// How the reading of a stream ended.
@@ -133,6 +136,7 @@ impl Meter {
             first_token: !before.first_token && after.first_token,
             first_visible: !before.first_visible && after.first_visible,
             ended: !before.ended && after.ended,
+            beyond: !before.beyond && after.beyond,
         }
     }
 
@@ -178,6 +182,9 @@ impl Meter {
 
     /// Reads what has come as soon as its framing is known.
     fn read(&mut self, bytes: &[u8]) {
+        if self.is_beyond() {
+            return;
+        }
         if self.framing.is_some() {
             return self.read_frames(bytes);
         }
@@ -191,7 +198,7 @@ impl Meter {
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
         let first_ms = self.facts.tally.get(Figure::FirstByte);
-        if matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+        if ALL && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
             self.count(first_ms, 0.0, 0.0, Text::ANSWER);
         }
         let start = mem::take(&mut self.start);
@@ -216,17 +223,21 @@ impl Meter {
                     deltas += f64::from(u8::from(brought.any()));
                     text = text.and(brought);
                 }
-                Frame::Text { is_utf8, .. } => {
+                Frame::Text { is_utf8, .. } if ALL => {
                     if !is_utf8 {
                         facts.tally.defects.set(Defect::InvalidUtf8, 1);
                     }
                     text = Text::ANSWER;
                 }
+                Frame::Text { .. } => {}
                 Frame::Comment(comment) => facts.read_comment(comment),
                 Frame::Oversize => facts.tally.defects.add(Defect::Oversize),
                 // One page has many such lines.
                 Frame::Html => facts.tally.defects.set(Defect::HtmlInStream, 1),
             }
+        }
+        if facts.beyond {
+            return;
         }
         if facts.ended {
             self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
@@ -265,7 +276,7 @@ impl Meter {
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
-            self.framing = Some(Framing::named(&self.content_type));
+            self.framing = Some(Framing::of_all(&self.content_type, &self.start));
             self.read_start();
         }
         let Some(framing) = &mut self.framing else {
@@ -308,11 +319,10 @@ impl Meter {
             Some(End::Cancelled) => Outcome::Aborted,
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
+            Some(End::Closed) if self.is_beyond() => Outcome::Unobserved,
             Some(End::Closed) => match (self.facts.dialect, self.dialect()) {
                 (_, None) => Outcome::Empty,
-                (dialect, _) if !self.unclosed && dialect.is_none_or(|known| known.ends_by_closing) => {
-                    Outcome::Complete
-                }
+                (dialect, _) if !self.unclosed && dialect.is_none_or(Known::closes) => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }
@@ -321,8 +331,9 @@ impl Meter {
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
         match (self.facts.dialect, &self.framing) {
+            _ if self.is_beyond() => None,
             (Some(dialect), _) => Some(dialect.name),
-            (None, Some(Framing::Text(_))) => Some(PLAIN_TEXT),
+            (None, Some(Framing::Text(_))) if ALL => Some(PLAIN_TEXT),
             (None, _) => (self.facts.tally.get(Figure::Events) > 0.0).then_some(GENERIC),
         }
     }
@@ -378,7 +389,12 @@ impl Meter {
             first_token: tally.has(Figure::FirstToken),
             first_visible: tally.has(Figure::FirstVisible),
             ended: self.facts.ended,
+            beyond: self.is_beyond(),
         }
+    }
+
+    fn is_beyond(&self) -> bool {
+        !ALL && (self.facts.beyond || matches!(self.framing, Some(Framing::Beyond)))
     }
 
     fn is_http_error(&self) -> bool {

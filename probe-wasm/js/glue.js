@@ -1,12 +1,11 @@
 // The compiled probe, as wasm-bindgen wraps it. The build makes the module behind this name.
 
-import { calls, imports, setWasm } from "llm-rum-glue";
+import { glued } from "llm-rum-glue";
 
 export function createWatcher(module, wake) {
-  const { exports } = new WebAssembly.Instance(module, { g: imports });
-  setWasm(exports);
-  calls.begin(performance, wake);
-  return { ...exports, ...calls, report: (key) => objectOf(calls.report(key)) };
+  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports);
+  watcher.begin(performance, wake);
+  return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }
 
 /** A report, of the list that `src/report.rs` makes of it. */

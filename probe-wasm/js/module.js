@@ -4,5 +4,7 @@ import { startProbe } from "./probe.js";
 
 export function start(options) {
   // Written so that bundlers recognise the asset and carry it along.
-  return startProbe({ wasmUrl: new URL("./llm-rum.wasm", import.meta.url).href, ...options });
+  const wasmUrl = new URL("./llm-rum.wasm", import.meta.url).href;
+  const wasmAllUrl = new URL("./llm-rum-all.wasm", import.meta.url).href;
+  return startProbe({ wasmUrl, wasmAllUrl, ...options });
 }

@@ -48,7 +48,7 @@ function idleProbe() {
 }
 
 function createProbe(options) {
-  const { collector, site, wasmUrl, wasmIntegrity, patchFetch = true, isStream } = options;
+  const { collector, site, wasmUrl, wasmAllUrl, wasmIntegrity, patchFetch = true, isStream } = options;
   const { sampleRate, beforeSend = (report) => report } = options;
 
   // A stub has patched the page already, and is to be listened to.
@@ -61,7 +61,7 @@ function createProbe(options) {
   const extensions = [];
   /** What the tap told before the session could listen. */
   const early = tap.sink;
-  let session, loading, pumping, submitted, watcher;
+  let session, loading, loadingAll, pumping, submitted, watcher;
   let faults = 0;
   let consented = options.consent != "wait";
   /** The latest report that the collector is to get. */
@@ -144,14 +144,19 @@ function createProbe(options) {
   }
 
   function load() {
-    return (loading ??= makeWatcher().then((made) => guard(() => takeOver(made))));
+    return (loading ??= makeWatcher(wasmUrl).then((made) => guard(() => takeOver(made))));
   }
 
-  async function makeWatcher() {
+  /** Loads the probe that reads what few pages meet, once a page has met it. */
+  function enlarge(use) {
+    (loadingAll ??= makeWatcher(wasmAllUrl)).then((made) => guard(() => session && (use(made), setTimer())));
+  }
+
+  async function makeWatcher(url) {
     // Where this fails, by a CSP above all, chunks are still seen.
     try {
-      if (wasmUrl) {
-        const response = await tap.native.call(window, wasmUrl, { integrity: wasmIntegrity });
+      if (url) {
+        const response = await tap.native.call(window, url, { integrity: wasmIntegrity });
         return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake);
       }
     } catch {}
@@ -161,7 +166,7 @@ function createProbe(options) {
   function takeOver(made) {
     if (session || tap.sink == silent) return;
     watcher = made;
-    session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich);
+    session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich, made.memory && enlarge);
     session.look(document.hidden);
     for (const [stream, moment, ...told] of tap.held.splice(0))
       if (!stream.early) take(stream, moment, ...told);
@@ -177,7 +182,7 @@ function createProbe(options) {
         stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
       }
       session.take(stream, moment, value, time) || setTimer();
-      for (const { saw } of extensions) saw?.(stream, moment, value, time, watcher);
+      for (const { saw } of extensions) saw?.(stream, moment, value, time, stream.watcher);
     });
   }
 

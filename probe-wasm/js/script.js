@@ -3,7 +3,9 @@
 import { startProbe } from "./probe.js";
 
 const tag = document.currentScript;
-const start = (options) => startProbe({ wasmUrl: new URL("llm-rum.wasm", tag.src).href, ...options });
+const beside = (name) => new URL(name, tag.src).href;
+const start = (options) =>
+  startProbe({ wasmUrl: beside("llm-rum.wasm"), wasmAllUrl: beside("llm-rum-all.wasm"), ...options });
 const options = { collector: new URL(tag.src).origin, ...tag.dataset };
 
 window.llmRum = { start, probe: options.site && start(options) };

@@ -7,3 +7,5 @@ export const FIRST_TOKEN = 1;
 export const FIRST_VISIBLE = 2;
 /** The end marker of its dialect. */
 export const END_MARKER = 4;
+/** That it takes the larger probe to read it. */
+export const BEYOND = 8;

@@ -4,7 +4,7 @@
 import * as ends from "./ends.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
-import { END_MARKER, FIRST_TOKEN } from "./seen.js";
+import { BEYOND, END_MARKER, FIRST_TOKEN } from "./seen.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
@@ -16,6 +16,9 @@ const LINGER_MS = 5000;
 /** A stream that brings something later than this has outlived the page's setting out. */
 const CUT_MS = 1000;
 
+/** How many bytes of a stream are held until it is known that it does not take the larger probe to read it. */
+const HELD_BYTES = 262_144;
+
 /** How the page was while a stream ran, a bit each: visible, hidden. */
 const VISIBILITY = [, "visible", "hidden", "mixed"];
 
@@ -23,12 +26,14 @@ const VISIBILITY = [, "visible", "hidden", "mixed"];
  * `describe` says what a report has of the page and of the model that a request names. `guard` runs what
  * others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what a stream's JSON is to
  * be, as late as it can, since some things are known only after the end; and where it `goes` to the collector,
- * what that gets: an empty text is nothing.
+ * what that gets: an empty text is nothing. `enlarge` calls back with the watcher that reads every stream, or
+ * with one that does not where the page cannot have it.
  */
-export function createSession(watcher, describe, guard, onFirst, onEnd, enrich = (stream, json) => json) {
+export function createSession(watcher, describe, guard, onFirst, onEnd, enrich = (stream, json) => json, enlarge) {
   /** The open streams of the tap, the oldest first. */
   const streams = new Set();
   const outbox = createOutbox();
+  let heldBytes = enlarge ? HELD_BYTES : 0;
   let keys = 0;
   let shown = 0;
 
@@ -47,13 +52,13 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
   /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
     if (moment == OPEN) return open(stream);
-    const { key, signal } = stream;
+    const { signal } = stream;
     if (!streams.has(stream)) return;
     switch (moment) {
       case HEADERS:
         // It lies there unread, until the app asks for it.
         stream.answered = time;
-        return watcher.headers(key, time, value.status, value.headers.get("content-type") ?? "");
+        return tell(stream, "headers", time, value.status, value.headers.get("content-type") ?? "");
       case READ:
         stream.answered = undefined;
         return;
@@ -76,33 +81,63 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
   /** Too many at once: the oldest is reported as it is. */
   function open(stream) {
     const { time, signal, model, submit } = stream;
-    for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.PAGE_GONE);
+    for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.PAGE_GONE, true);
     stream.key = ++keys;
     stream.shown = shown;
     stream.facts = { v: 1, id: randomId(), rev: 0, open: true, ...describe(model) };
     stream.due = time + INTERIM_MS;
     streams.add(stream);
-    watcher.open(stream.key, time, submit);
+    stream.watcher = watcher;
+    stream.told = [];
+    stream.room = heldBytes;
+    tell(stream, "open", time, submit);
     // An app that has stopped reading learns of an abort nowhere else.
-    stream.onAbort = () => guard(() => streams.has(stream) && end(stream, performance.now(), whyFailed(signal)));
+    stream.onAbort = () => guard(() => end(stream, performance.now(), whyFailed(signal)));
     signal?.addEventListener?.("abort", stream.onAbort);
+  }
+
+  /** Until it is known that the watcher can read a stream, what it was told is held for another one. */
+  function tell(stream, call, time, value, type) {
+    stream.told?.push([call, time, value, type]);
+    return stream.watcher[call](stream.key, time, value, type);
   }
 
   function chunk(stream, time, bytes) {
     const before = stream.seen;
-    stream.seen = watcher.chunk(stream.key, time, bytes);
+    if (before & FIRST_TOKEN || (stream.room -= bytes.length) < 0) stream.told = undefined;
+    // The page may transfer the buffer.
+    stream.seen = tell(stream, "chunk", time, stream.told ? bytes.slice() : bytes);
     const news = stream.seen & ~before;
+    if (news & BEYOND && stream.told) enlarge((made) => enlarged(stream, made));
     if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
     // What follows an end marker follows soon.
     stream.due = time + (news & END_MARKER ? LINGER_MS + DELAY_MS : DELAY_MS);
     if (news & FIRST_TOKEN) onFirst(report(stream));
   }
 
+  /** The larger watcher is there, or cannot be: what waited for it goes on. */
+  function enlarged(stream, made) {
+    const { told, ended } = stream;
+    stream.told = undefined;
+    if (made.memory) {
+      watcher = made;
+      heldBytes = 0;
+      if (told && streams.has(stream)) {
+        stream.watcher.forget(stream.key);
+        stream.watcher = made;
+        for (const [call, time, value, type] of told)
+          if (call == "chunk") chunk(stream, time, value);
+          else tell(stream, call, time, value, type);
+      }
+    }
+    if (ended) end(stream, ended);
+  }
+
   /** The stream's JSON as it is now, each a later revision than the one before. */
-  function report({ key, facts, shown, bodies }) {
+  function report({ key, facts, shown, bodies, seen, watcher }) {
     facts.page.visibility = VISIBILITY[shown];
     // Of a body with branches, another script may have read one ahead of the app.
-    if (bodies > 1) facts.observed = "arrival";
+    facts.observed = bodies > 1 ? "arrival" : seen & BEYOND ? "chunks" : undefined;
     const json = JSON.stringify({ ...facts, ...watcher.report(key) });
     facts.rev++;
     return json;
@@ -114,8 +149,12 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
     end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
   }
 
-  function end(stream, time, how) {
-    watcher.end(stream.key, time, how);
+  /** The first end counts. What waits to be read by the larger probe waits no longer where it is the `last` chance. */
+  function end(stream, time, how, last) {
+    if (!streams.has(stream)) return;
+    tell(stream, "end", time, how);
+    stream.ended = time;
+    if (stream.told && stream.seen & BEYOND && !last) return;
     stream.facts.open = undefined;
     const json = report(stream);
     const toString = () => enrich(stream, json, true);
@@ -127,7 +166,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
   function forget(stream) {
     stream.signal?.removeEventListener?.("abort", stream.onAbort);
     streams.delete(stream);
-    watcher.forget(stream.key);
+    stream.watcher.forget(stream.key);
   }
 
   /** The page is seen, or hidden. */
@@ -147,7 +186,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
    */
   function hurry(time, how) {
     for (const stream of streams)
-      if (how) end(stream, time, stream.answered ? ends.UNSEEN : how);
+      if (how) end(stream, time, stream.answered ? ends.UNSEEN : how, true);
       else stream.due = time;
     outbox.hurry(time);
   }

@@ -5,7 +5,9 @@ import { startProbe } from "./probe.js";
 import { window } from "./worker-page.js";
 
 export function start(options) {
-  const probe = startProbe({ wasmUrl: new URL("./llm-rum.wasm", import.meta.url).href, ...options });
+  const wasmUrl = new URL("./llm-rum.wasm", import.meta.url).href;
+  const wasmAllUrl = new URL("./llm-rum-all.wasm", import.meta.url).href;
+  const probe = startProbe({ wasmUrl, wasmAllUrl, ...options });
   if (!window) return probe;
   leaveBeforeClosing();
   // Whether somebody sees the page, a worker does not know.

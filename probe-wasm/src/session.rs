@@ -48,8 +48,8 @@ impl Session {
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
         let Some(meter) = self.meter(key) else { return 0 };
         meter.on_chunk(Timestamp::from_ms(time), bytes);
-        let Seen { first_token, first_visible, ended } = meter.seen();
-        u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2
+        let Seen { first_token, first_visible, ended, beyond } = meter.seen();
+        u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2 | u8::from(beyond) << 3
     }
 
     /// The stream ended, in one of the [`ENDS`].

@@ -1,11 +1,14 @@
 // The Wasm that pages load, after all that the build takes out of it: every recorded stream must give
-// the report that the native meter gives.
+// the report that the native meter gives, be it that of the larger module, which the smaller one asks for.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../js/ends.js";
+import * as moments from "../js/moments.js";
+import { BEYOND } from "../js/seen.js";
+import { createSession } from "../js/session.js";
 
 const STREAMS = new URL("../../tests/fixtures/streams/", import.meta.url);
 const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
@@ -14,9 +17,11 @@ const OF_THE_PAGE = ["v", "id", "rev", "page", "clock_resolution_ms", "stalls"];
 const OF_TIME = /^(gaps|(headers|first_byte|first_event|ttft|ttfv|e2e|close|tpot|longest_gap)_ms)$/;
 
 const { createWatcher } = await import("./dist/watcher.mjs");
-const module = new WebAssembly.Module(readFileSync(new URL("../dist/llm-rum.wasm", import.meta.url)));
+const [usual, all] = ["llm-rum.wasm", "llm-rum-all.wasm"].map(
+  (name) => new WebAssembly.Module(readFileSync(new URL(`../dist/${name}`, import.meta.url))),
+);
 
-function watcher(wake = () => {}) {
+function watcher(wake = () => {}, module = usual) {
   return createWatcher(module, wake);
 }
 
@@ -37,6 +42,7 @@ function reportOf(watcher, rows) {
   let answered = false;
   let how = CLOSED;
   let time = 0;
+  let beyond;
   for (const { t_ms = 0, status, headers, bytes, end } of rows) {
     time = t_ms;
     how = end ? ENDS[end] : how;
@@ -45,10 +51,10 @@ function reportOf(watcher, rows) {
       watcher.headers(1, time, status ?? 200, type?.[1] ?? "");
       answered = true;
     }
-    if (bytes) watcher.chunk(1, time, bytes);
+    if (bytes && watcher.chunk(1, time, bytes) & BEYOND) beyond = true;
   }
   watcher.end(1, time, how);
-  const report = watcher.report(1);
+  const report = { ...watcher.report(1), beyond };
   watcher.forget(1);
   return report;
 }
@@ -63,18 +69,148 @@ function comparable(report, timed) {
 
 const names = readdirSync(STREAMS).filter((name) => /\.(body|jsonl)$/.test(name));
 
-test("the Wasm reads every recorded stream as the native meter does", () => {
+function assertAsRecorded(name, rows, report) {
+  const timed = rows.every(({ t_ms }) => t_ms != undefined);
+  const expected = JSON.parse(readFileSync(new URL(name.replace(/\.[a-z]+$/, ".expected.json"), STREAMS)));
+  if (report.gaps && !report.gaps.zero) delete report.gaps.zero;
+  assert.deepEqual(comparable(report, timed), comparable(expected, timed), name);
+  assert.equal(report.stalls ?? 0, expected.stalls ?? 0, name);
+}
+
+test("the larger Wasm reads every recorded stream as the native meter does", () => {
   assert.ok(names.length > 60, "the recordings are there");
-  const compiled = watcher();
+  const compiled = watcher(undefined, all);
   for (const name of names) {
     const rows = recording(name);
-    const timed = rows.every(({ t_ms }) => t_ms != undefined);
-    const expected = JSON.parse(readFileSync(new URL(name.replace(/\.[a-z]+$/, ".expected.json"), STREAMS)));
-    const report = reportOf(compiled, rows);
-    if (report.gaps && !report.gaps.zero) delete report.gaps.zero;
-    assert.deepEqual(comparable(report, timed), comparable(expected, timed), name);
-    assert.equal(report.stalls ?? 0, expected.stalls ?? 0, name);
+    assertAsRecorded(name, rows, reportOf(compiled, rows));
   }
+});
+
+/** What the first Wasm asks for the larger one for. Anything else it reads by itself. */
+const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|tgi)[_.]|^mistral_conv/;
+const RARE_FRAMES = /^(generic_(error_over_lines|json_array)|plain_text)/;
+
+test("the first Wasm reads what is not rare as the larger one does, and asks for that where it is", () => {
+  const compiled = watcher();
+  const asked = [];
+  for (const name of names) {
+    const rows = recording(name);
+    const { beyond, ...report } = reportOf(compiled, rows);
+    if (!beyond) assertAsRecorded(name, rows, report);
+    else {
+      asked.push(name);
+      const { dialect, outcome, ttft_ms } = report;
+      assert.deepEqual([dialect, ttft_ms], [undefined, undefined], name);
+      assert.notEqual(outcome, "complete", name);
+    }
+  }
+  assert.deepEqual(asked, names.filter((name) => RARE.test(name) || RARE_FRAMES.test(name)));
+});
+
+const KINDS = { [CLOSED]: moments.CLOSED, [FAILED]: moments.FAILED, [CANCELLED]: moments.CANCELLED };
+
+/** A session over the first Wasm. `enlarged` brings the larger one, or what there is instead. */
+function session() {
+  const ends = [];
+  const asked = [];
+  const tell = (json) => ends.push(JSON.parse(json));
+  const describe = () => ({ page: {} });
+  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, undefined, (use) => asked.push(use));
+  return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
+}
+
+/** Plays the rows; before the one with that number `before` is called. */
+function play(session, rows, at, before) {
+  const stream = { time: 0, submit: NaN };
+  let time = 0;
+  let how = CLOSED;
+  session.take(stream, moments.OPEN);
+  rows.forEach(({ t_ms = 0, status, headers, bytes, end }, number) => {
+    time = t_ms;
+    how = end ? ENDS[end] : how;
+    if (number == 0 || status || headers)
+      session.take(stream, moments.HEADERS, { status: status ?? 200, headers: new Headers(headers ?? {}) }, time);
+    if (number == at) before();
+    const lent = bytes && Uint8Array.from(bytes);
+    if (lent) session.take(stream, moments.CHUNK, lent, time);
+    // The page may do with it what it likes.
+    lent?.fill(0);
+  });
+  session.take(stream, KINDS[how], undefined, time);
+  return stream;
+}
+
+test("a rare stream is measured from its first byte on, whenever the larger Wasm comes", () => {
+  const timed = (name) => recording(name).every(({ t_ms }) => t_ms > 0);
+  const rare = names.filter((name) => RARE.test(name) && timed(name));
+  assert.ok(rare.length > 10, "there are some with times");
+  for (const name of rare) {
+    const rows = recording(name);
+    for (const at of [2, rows.length - 1, Infinity]) {
+      const { one, ends, enlarged } = session();
+      const larger = watcher(undefined, all);
+      play(one, rows, at, () => enlarged(larger));
+      if (at == Infinity) {
+        assert.deepEqual(ends, [], `${name} waits`);
+        assert.equal(enlarged(larger), 1, "one stream has asked, once");
+      } else enlarged(larger);
+      assert.equal(ends.length, 1, `${name} ${at}`);
+      const [{ observed, open, model, ...report }] = ends;
+      assert.equal(observed, undefined);
+      assertAsRecorded(name, rows, report);
+      assert.equal(ends.length, 1);
+      // From now on nothing has to wait.
+      play(one, rows);
+      assertAsRecorded(name, rows, (({ observed, open, model, ...again }) => again)(ends[1]));
+    }
+  }
+});
+
+test("of two rare streams at once the second may ask when the larger Wasm is there", () => {
+  const { one, ends, enlarged } = session();
+  const larger = watcher(undefined, all);
+  const rows = recording("cohere_text.jsonl");
+  // The first asks and ends while the second has brought nothing.
+  play(one, rows, 1, () => {
+    play(one, rows);
+    enlarged(larger);
+  });
+  assert.equal(ends.length, 1);
+  assert.equal(enlarged(larger), 1);
+  for (const { observed, open, model, ...report } of ends) assertAsRecorded("cohere_text.jsonl", rows, report);
+  assert.equal(ends.length, 2);
+});
+
+test("where the larger Wasm cannot be had, a rare stream is one of chunks, and the next ones are read", () => {
+  const rows = recording("cohere_text.jsonl");
+  const { one, ends, enlarged } = session();
+  play(one, rows);
+  assert.equal(enlarged({}), 1);
+  const [{ observed, outcome, dialect, chunks, bytes, ttft_ms }] = ends;
+  assert.deepEqual([observed, outcome, dialect, ttft_ms], ["chunks", "unobserved", undefined, undefined]);
+  assert.deepEqual([chunks, bytes], [rows.filter((row) => row.bytes).length, rows.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0)]);
+  play(one, recording("llamaserver_timeline_ok.jsonl"));
+  assert.equal(ends[1].outcome, "complete");
+});
+
+test("a page that leaves before the larger Wasm has come tells what it has seen", () => {
+  const { one, ends, enlarged } = session();
+  play(one, recording("cohere_text.jsonl"));
+  one.hurry(60_000, PAGE_GONE);
+  const [{ observed, outcome, open }] = ends;
+  assert.deepEqual([observed, outcome, open], ["chunks", "unobserved", undefined]);
+  enlarged(watcher(undefined, all));
+  assert.equal(ends.length, 1, "its stream is told of once");
+});
+
+test("a rare stream that is too much to hold is told as far as it was seen", () => {
+  const [first, ...rows] = recording("plain_text.jsonl");
+  const { one, ends, enlarged } = session();
+  const many = Array.from({ length: 300 }, () => ({ t_ms: 1, bytes: Buffer.alloc(1000, 97) }));
+  play(one, [first, ...rows, ...many]);
+  assert.deepEqual([ends[0].observed, ends[0].outcome], ["chunks", "unobserved"]);
+  enlarged(watcher(undefined, all));
+  assert.equal(ends.length, 1);
 });
 
 test("a page that starts again has a probe of its own", () => {

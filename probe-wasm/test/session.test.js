@@ -251,7 +251,7 @@ test("a client that stops at the end marker, without a cancel, has read its stre
   const watcher = {
     ...chunks,
     chunk: (key, time, { length }) => (length == END.length ? END_MARKER : 0),
-    end: (...how) => told.push(how),
+    end: (key, time, how) => told.push([key, time, how]),
   };
   const { session, ends } = watched(undefined, watcher);
   const stream = open(session);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use self::shrink::Addresses;
@@ -24,8 +24,12 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let made = target_dir(root).join("probe");
     fs::create_dir_all(&dist)?;
     fs::create_dir_all(&made)?;
-    let addresses = compile(root, &made)?;
-    optimise(&package, &made, &addresses, &dist.join("llm-rum.wasm"))?;
+    let mut glues = Vec::new();
+    for (file, features) in MODULES {
+        let addresses = compile(root, &made, features)?;
+        glues.push(optimise(&package, &made, &addresses, &dist.join(file))?);
+    }
+    ensure!(glues.iter().all(|glue| *glue == glues[0]), "a page has one glue, and the modules want others");
     for (entry, file, format) in BUNDLES {
         bundle(&package, &made, &package.join("js").join(entry), &package.join(file), format)?;
     }
@@ -68,8 +72,15 @@ pub(crate) fn size(root: &Path) -> Result<Sizes> {
     for (_, file, _) in EXTENSIONS {
         bundle(&package, &made, &package.join("js/more").join(file), &made.join(file), "esm")?;
     }
-    let dist =
-        ["llm-rum.mjs", "llm-rum.js", "llm-rum.wasm", "stub.js", "llm-rum-more.js", "llm-rum-worker.mjs"];
+    let dist = [
+        "llm-rum.mjs",
+        "llm-rum.js",
+        "llm-rum.wasm",
+        "llm-rum-all.wasm",
+        "stub.js",
+        "llm-rum-more.js",
+        "llm-rum-worker.mjs",
+    ];
     let files = parts
         .into_iter()
         .chain(extensions)
@@ -103,12 +114,12 @@ impl fmt::Display for Sizes {
     }
 }
 
-fn compile(root: &Path, made: &Path) -> Result<Addresses> {
+fn compile(root: &Path, made: &Path, features: &str) -> Result<Addresses> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
     run(Command::new(cargo)
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "wasm", "--target", target])
+        .args(["--profile", "wasm", "--target", target, "--no-default-features", "--features", features])
         // Each constant by itself, so that `shrink` knows where it ends.
         .args(["--", "-Clink-arg=--no-merge-data-segments", STACK])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
@@ -129,7 +140,7 @@ fn compile(root: &Path, made: &Path) -> Result<Addresses> {
 
 /// Twice, as the first time shows which constants and which glue are left over. Constants stay in one
 /// piece: cut at the zeros between them, they would compress worse.
-fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<()> {
+fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<String> {
     let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
     run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([&once, &bound]))?;
     let mut module = shrink::parse(&fs::read(&once)?)?;
@@ -137,9 +148,10 @@ fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -
     let text = fs::read_to_string(made.join("glue_bg.js"))?;
     let text = glue::trim(&text, |name| module.imports.iter().any(|import| import.name == name));
     let text = shrink::shorten_names(&mut module, text);
-    fs::write(made.join("trimmed.js"), text)?;
+    fs::write(made.join("trimmed.js"), &text)?;
     fs::write(&less, module.emit_wasm())?;
-    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, &less]))
+    run(tool(package, "wasm-opt").args(WASM_OPT).arg("-o").args([output, &less]))?;
+    Ok(text)
 }
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
@@ -206,6 +218,9 @@ const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 /// The entry for workers, and what stands in the place of its window and document.
 const WORKER: &str = "worker.js";
 const WORKER_PAGE: &str = "js/worker-page.js";
+
+/// The probe for most streams, the one for all of them, and the features that make each.
+const MODULES: [(&str, &str); 2] = [("llm-rum.wasm", ""), ("llm-rum-all.wasm", "all")];
 
 /// What pages load, and what tests call: entry, file, format.
 const BUNDLES: [(&str, &str, &str); 7] = [

@@ -61,7 +61,7 @@ async fn versions_of_the_probe_that_pages_still_name_are_served_after_a_restore(
     let kept = collector.config.data.join("probe/00000000000000aa");
     fs::create_dir_all(&kept).unwrap();
     let came = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    for name in ["llm-rum.js", "llm-rum.wasm", "llm-rum-more.js"] {
+    for name in ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js"] {
         fs::write(kept.join(name), format!("{name} of an earlier binary")).unwrap();
         fs::File::options().write(true).open(kept.join(name)).unwrap().set_modified(came).unwrap();
     }

@@ -5,7 +5,7 @@ use std::mem;
 use beacon::Defect;
 
 use super::generic::FirstLook;
-use super::packed::{self, KNOWN, Known, TIMINGS, Timing, op};
+use super::packed::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
 use super::shape::{Act, Number, Reading, Text, walk};
 use super::usage::Usage;
 use crate::figures::{Name, Tally};
@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) ended: bool,
     /// The provider reported an error. Nothing that follows takes it back.
     pub(crate) failed: bool,
+    /// Only a probe with every dialect can read it.
+    pub(crate) beyond: bool,
     /// The kinds of text that came so far.
     pub(crate) said: Text,
     pub(crate) usage: Usage,
@@ -57,6 +59,7 @@ impl Facts {
         finished: false,
         ended: false,
         failed: false,
+        beyond: false,
         said: Text::NONE,
         usage: Usage::NONE,
         server: ServerClaims::NONE,
@@ -115,7 +118,7 @@ impl Facts {
             return Text::NONE;
         };
         let mut reading = Reading::of(event.name);
-        if dialect.named {
+        if USES.named && dialect.named {
             reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
             reading.whole = reading.act.has(Act::WHOLE);
         }
@@ -125,7 +128,7 @@ impl Facts {
             self.tally.defects.add(Defect::Malformed);
             return Text::NONE;
         }
-        if dialect.numbered == Some(event.name) {
+        if USES.numbered && dialect.numbered == Some(event.name) {
             self.layout.veto();
             reading.number(Number::Sequence, event.id);
         }
@@ -164,6 +167,10 @@ impl Facts {
         };
         self.failed |= look.failed;
         let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
+        if dialect.is_beyond() {
+            self.beyond = true;
+            return None;
+        }
         let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
         self.tally.defects.set(Defect::Malformed, malformed);
         self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
@@ -173,7 +180,7 @@ impl Facts {
 
     /// What the event means, now that it is read.
     fn settle(&mut self, dialect: &Known, event: &mut Reading) -> Text {
-        let kind = if dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
+        let kind = if USES.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
         let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
         if act.has(Act::BEGIN) {
@@ -200,7 +207,9 @@ impl Facts {
         let text = event.said.kinds(act, &mut self.whole_bytes);
         if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
             self.settle_clock(timing, event);
-            self.server.settle_stamp(timing, event, text.any());
+            if USES.number(Number::Stamp) {
+                self.server.settle_stamp(timing, event, text.any());
+            }
         }
         text
     }
@@ -264,7 +273,7 @@ impl Facts {
         }
         self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
         self.tally.set_name(Name::Reason, name);
-        self.finished |= self.dialect.is_some_and(|dialect| !dialect.ends_by_closing);
+        self.finished |= self.dialect.is_some_and(|dialect| !dialect.closes());
         true
     }
 }

@@ -6,7 +6,7 @@
 
 use beacon::ServerStart;
 
-use super::packer::{ALL, ROW_BYTES};
+use super::packer::{ALL, ROW_BYTES, Uses};
 use super::shape::Number;
 use crate::json::Word;
 use crate::server::Unit;
@@ -18,6 +18,8 @@ pub(super) static TIMINGS: [Timing; ALL.packer.timings] = ALL.packer.each_timing
 pub(super) const FAILURES: Rows = ALL.failures;
 /// What our own comment says.
 pub(super) const COMMENT: Rows = ALL.comment;
+/// What any of them says: code for the rest would be loaded in vain.
+pub(crate) const USES: Uses = ALL.packer.uses;
 static BYTES: [u8; ALL.packer.bytes.len] = ALL.packer.bytes.each();
 
 /// One wire format, as its [`Dialect`](super::Dialect) describes it.
@@ -34,7 +36,19 @@ pub(crate) struct Known {
     pub(super) named: bool,
     pub(crate) marks_end: bool,
     pub(crate) gives_reason: bool,
-    pub(crate) ends_by_closing: bool,
+    pub(super) ends_by_closing: bool,
+}
+
+impl Known {
+    /// Whether it is only recognised, and read elsewhere.
+    pub(super) fn is_beyond(&self) -> bool {
+        !crate::ALL && self.name.is_empty()
+    }
+
+    /// Whether nothing marks the end but the end of the body.
+    pub(crate) fn closes(&self) -> bool {
+        USES.ends_by_closing && self.ends_by_closing
+    }
 }
 
 /// Whose timing it is and how to read it, as its [`Clock`](crate::server::Clock) describes it.

@@ -5,7 +5,7 @@ use beacon::ServerStart;
 
 use super::packed::{Known, Rows, Timing, op};
 use super::shape::{Act, Number, Shape, Table, Take};
-use super::{COMMENT, DIALECTS, Dialect, FAILURES};
+use super::{COMMENT, DIALECTS, Dialect, FAILURES, USUAL};
 use crate::json::Word;
 use crate::server::{Clock, Unit};
 
@@ -28,7 +28,8 @@ impl All {
         let mut known = [packer.dialect(DIALECTS[0]); _];
         let mut at = 1;
         while at < known.len() {
-            known[at] = packer.dialect(DIALECTS[at]);
+            let is_read = crate::ALL || at < USUAL;
+            known[at] = if is_read { packer.dialect(DIALECTS[at]) } else { packer.signs(DIALECTS[at]) };
             at += 1;
         }
         let (failures, comment) = (packer.acts(FAILURES), packer.shape(COMMENT));
@@ -44,6 +45,23 @@ pub(super) struct Packer {
     written: usize,
     timing: [Timing; 16],
     pub(super) timings: usize,
+    pub(super) uses: Uses,
+}
+
+/// What there is in any table that is read.
+pub(super) struct Uses {
+    /// A bit for each of the ops.
+    pub(super) ops: u32,
+    /// All of them together.
+    pub(super) acts: u16,
+    /// A bit for each of the numbers.
+    pub(super) numbers: u16,
+    /// Some dialect's types are the names that SSE gives.
+    pub(super) named: bool,
+    /// Some dialect numbers its events by their ids.
+    pub(super) numbered: bool,
+    /// Some dialect's answers end by closing.
+    pub(super) ends_by_closing: bool,
 }
 
 impl Packer {
@@ -56,10 +74,20 @@ impl Packer {
             needs: Number::Index,
             shape: Rows(0),
         };
-        Self { bytes: Bytes::new(), begun: [0; _], written: 0, timing: [none; _], timings: 0 }
+        Self {
+            bytes: Bytes::new(),
+            begun: [0; _],
+            written: 0,
+            timing: [none; _],
+            timings: 0,
+            uses: Uses::NONE,
+        }
     }
 
     const fn dialect(&mut self, dialect: &Dialect) -> Known {
+        self.uses.named |= dialect.named;
+        self.uses.numbered |= dialect.numbered.is_some();
+        self.uses.ends_by_closing |= dialect.ends_by_closing;
         Known {
             name: dialect.name,
             provider: dialect.provider,
@@ -76,6 +104,20 @@ impl Packer {
             gives_reason: dialect.gives_reason,
             ends_by_closing: dialect.ends_by_closing,
         }
+    }
+
+    /// Of a dialect that is only recognised.
+    const fn signs(&mut self, dialect: &Dialect) -> Known {
+        let mut kinds = Bytes::counted(dialect.kinds.len());
+        let mut at = 0;
+        while at < dialect.kinds.len() {
+            let (word, act) = dialect.kinds[at];
+            kinds.row(word, act.bits() & Act::COMMON.bits());
+            at += 1;
+        }
+        kinds.sort_rows();
+        let nothing = self.dialect(&Dialect::PLAIN);
+        Known { kinds: Rows(self.write(&kinds)), signs: dialect.signs, named: dialect.named, ..nothing }
     }
 
     const fn shape(&mut self, shape: &Shape) -> Rows {
@@ -96,6 +138,7 @@ impl Packer {
         while at < acts.len() {
             let (word, act) = acts[at];
             table.row(word, act.bits());
+            self.uses.acts |= act.bits();
             at += 1;
         }
         table.sort_rows();
@@ -127,15 +170,22 @@ impl Packer {
             Take::Clock(clock) => (op::CLOCK, self.clock(clock) as u16),
             Take::Tokens(tokens) => (op::TOKENS, tokens as u16),
             Take::MoreTokens(tokens) => (op::MORE_TOKENS, tokens as u16),
-            Take::Number(number) => (op::NUMBER, number as u16),
+            Take::Number(number) => {
+                self.uses.numbers |= 1 << number as u16;
+                (op::NUMBER, number as u16)
+            }
             Take::Model => (op::MODEL, 0),
             Take::Id => (op::ID, 0),
             Take::Kind => (op::KIND, 0),
             Take::Reason => (op::REASON, 0),
-            Take::If(act) => (op::IF, act.bit()),
+            Take::If(act) => {
+                self.uses.acts |= act.bits();
+                (op::IF, act.bit())
+            }
             Take::Says(acts) => (op::SAYS, self.acts(acts).0),
             Take::Proves(clock) => (op::PROVES, self.clock(clock) as u16),
         };
+        self.uses.ops |= 1 << op;
         op << op::ARGUMENT_BITS | argument
     }
 
@@ -157,6 +207,19 @@ impl Packer {
 
     pub(super) const fn each_timing<const N: usize>(&self) -> [Timing; N] {
         *self.timing.first_chunk().expect("no more than there are")
+    }
+}
+
+impl Uses {
+    const NONE: Self =
+        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
+
+    pub(super) const fn op(&self, op: u16) -> bool {
+        self.ops >> op & 1 == 1
+    }
+
+    pub(super) const fn number(&self, number: Number) -> bool {
+        self.numbers >> number as u16 & 1 == 1
     }
 }
 

@@ -6,7 +6,7 @@
 use std::mem;
 
 use super::facts::Facts;
-use super::packed::{Rows, TIMINGS, op};
+use super::packed::{Rows, TIMINGS, USES, op};
 use super::usage::Usage;
 use crate::figures::{ABSENT, Name, or};
 use crate::json::{Json, Word, whole};
@@ -164,7 +164,7 @@ impl Act {
     }
 
     pub(super) fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 & USES.acts != 0
     }
 
     /// What of it is not only about the object that it stands in.
@@ -263,7 +263,7 @@ impl<'a> Reading<'a> {
 
     /// Reads the event itself.
     pub(super) fn root(&mut self, facts: &mut Facts, json: &mut Json<'a>, shape: Rows) {
-        if json.is_string() {
+        if USES.named && json.is_string() {
             self.bare = json.string().unwrap_or_default();
             self.add(Text::BY_TYPE, Some(self.bare));
         } else {
@@ -326,7 +326,9 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             let kind = if op == op::TEXT { Text(argument as u8) } else { Text::ANSWER };
             reading.add(kind, free_string(facts, json, Free::Text));
         }
-        op::THING => reading.add(Text(argument as u8), json.is_something().then_some(b"{}")),
+        op::THING if USES.op(op::THING) => {
+            reading.add(Text(argument as u8), json.is_something().then_some(b"{}"));
+        }
         op::IN | op::CHOICE => each(facts, reading, json, Rows(argument), op == op::CHOICE),
         op::CLOCK => {
             each(facts, reading, json, TIMINGS[at].shape, false);
@@ -336,7 +338,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             let Usage(counts) = &mut facts.usage;
             counts[at] = or(json.count(), counts[at]);
         }
-        op::MORE_TOKENS => {
+        op::MORE_TOKENS if USES.op(op::MORE_TOKENS) => {
             facts.layout.veto();
             let Usage(counts) = &mut facts.usage;
             let count = json.count();
@@ -363,7 +365,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
                 reading.act = reading.act.and(Act(1 << argument));
             }
         }
-        op::SAYS => {
+        op::SAYS if USES.op(op::SAYS) => {
             let act = json.string().and_then(|word| Act::of(word, Rows(argument))).unwrap_or_default();
             reading.act = reading.act.and(act);
         }

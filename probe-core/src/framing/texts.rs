@@ -7,6 +7,7 @@ use std::mem;
 
 use super::brackets::{Brackets, RECORD_SEPARATOR};
 use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
+use crate::ALL;
 
 /// A push parser for JSON texts. Feed it chunks in order with [`Texts::next`].
 #[derive(Debug, Clone, Default)]
@@ -38,7 +39,7 @@ impl Texts {
     /// Whether each line is one.
     #[must_use]
     pub fn are_lines(&self) -> bool {
-        self.brackets.is_none()
+        !ALL || self.brackets.is_none()
     }
 
     /// Takes the next text off the front of `input`. `None` when it is used up.
@@ -79,19 +80,20 @@ impl Texts {
         Pending {
             bytes: text.len(),
             event: (!text.is_empty()).then(|| event(text, self.are_lines())),
-            unclosed: self.brackets.as_ref().is_some_and(Brackets::is_array_open),
+            unclosed: ALL && self.brackets.as_ref().is_some_and(Brackets::is_array_open),
         }
     }
 
     /// Takes what `input` has of the text that begins here or goes on, and whether it ends there.
     fn part<'b>(&mut self, input: &mut &'b [u8], begins: bool) -> Option<(&'b [u8], bool)> {
-        if let Some(brackets) = &mut self.brackets
+        let mut brackets = self.brackets.as_mut().filter(|_| ALL);
+        if let Some(brackets) = &mut brackets
             && begins
         {
             brackets.skip_separators(input);
         }
         let chunk = *input;
-        let end = match &mut self.brackets {
+        let end = match brackets {
             _ if chunk.is_empty() => return None,
             Some(brackets) => brackets.value_end(chunk),
             None => find(chunk, *b"\n\n"),

@@ -1,9 +1,9 @@
 //! The JavaScript that wasm-bindgen writes fits any module and any caller. Its text comes in; what
 //! this module and its one caller, `probe-wasm/js/glue.js`, need of it goes out.
 
-/// The glue as a module of three exports: `imports`, what the Wasm asks for, as `asked` tells;
-/// `calls`, those of its exports whose arguments need work; and `setWasm`, which is owed the exports
-/// first.
+/// The glue as a module of one export, `glued`. It hands what the Wasm asks for, as `asked` tells, to the
+/// function that it is given, which owes it the Wasm's exports; what comes back is those, and in the place of
+/// some those whose arguments need work. A page may have several modules, each with a memory of its own.
 ///
 /// Where wasm-bindgen writes a helper in another way than [`OURS`] expects, it stays as written.
 pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
@@ -21,13 +21,10 @@ pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
             None => rest += &format!("{}\n", ours(item)),
         }
     }
-    // A page that starts, stops and starts again has one module after the other, each with its memory.
-    let set_wasm = "export const setWasm = (exports) => {
-    wasm = exports;
-    cachedUint8ArrayMemory0 = null;
-};";
-    let objects = format!("export const imports = {{\n{imports}}};\nexport const calls = {{\n{calls}}};\n");
-    format!("{rest}{set_wasm}\n{objects}")
+    format!(
+        "export const glued = (made) => {{\n{rest}wasm = made({{\n{imports}}});\n\
+         return {{\n...wasm,\n{calls}}};\n}};\n"
+    )
 }
 
 /// Functions, constants and statements of the top level, without comments.
@@ -168,25 +165,25 @@ export function __wbg_set_wasm(val) {
 
     #[test]
     fn what_nobody_asks_for_and_what_only_hands_on_goes() {
-        let expected = "let cachedTextDecoder = new TextDecoder();
+        let expected = "export const glued = (made) => {
+
+let cachedTextDecoder = new TextDecoder();
 
 let wasm;
-export const setWasm = (exports) => {
-    wasm = exports;
-    cachedUint8ArrayMemory0 = null;
-};
-export const imports = {
+wasm = made({
 __wbg_userAgent(arg0) {
     const ret = arg0.userAgent;
     return passStringToWasm0(ret, wasm.__wbindgen_malloc);
 },
-};
-export const calls = {
+});
+return {
+...wasm,
 chunk(key, bytes) {
     const ptr0 = passArray8ToWasm0(bytes, wasm.__wbindgen_malloc);
     const ret = wasm.chunk(key, ptr0, WASM_VECTOR_LEN);
     return ret !== 0;
 },
+};
 };
 ";
         assert_eq!(

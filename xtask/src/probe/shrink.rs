@@ -108,8 +108,8 @@ pub(super) fn shorten_names(module: &mut Module, mut glue: String) -> String {
     let imports = module.imports.iter_mut().map(|import| &mut import.name);
     let exports = module.exports.iter_mut().map(|export| &mut export.name).filter(|name| inner(name));
     let mut names: Vec<_> = imports.chain(exports).collect();
-    // No name may be found inside a longer one.
-    names.sort_by_key(|name| Reverse(name.len()));
+    // No name may be found inside a longer one, and the same module with more or less in it has the same names.
+    names.sort_by_key(|name| (Reverse(name.len()), (*name).clone()));
     for (number, name) in names.into_iter().enumerate() {
         let short = format!("_{number}");
         glue = glue.replace(name.as_str(), &short);
