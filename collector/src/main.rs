@@ -74,12 +74,7 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // What cannot be logged would be told on the same standard error, and whoever tells it there panics: with
-    // the log on the disk that is full, that would be the thread that writes the journal.
-    log.with_ansi(colours).log_internal_errors(false).init();
+    log_to_standard_error();
     match Arguments::parse().command {
         Command::Serve { config, listen, data } => {
             let mut draft = Draft::read(config.as_deref(), environment())?;
@@ -107,6 +102,17 @@ fn main() -> anyhow::Result<()> {
         }
         Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait)),
     }
+}
+
+fn log_to_standard_error() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // What cannot be logged would be told on the same standard error, and whoever tells it there panics: with
+    // the log on the disk that is full, that would be the thread that writes the journal.
+    log.with_ansi(colours).log_internal_errors(false).init();
+    // At finer levels the HTTP client prints what it sends byte by byte, passwords and tokens with it.
+    log::set_max_level(log::LevelFilter::Info);
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {

@@ -21,6 +21,7 @@ mod ranges;
 mod refusals;
 mod running;
 mod samples;
+mod secrets;
 mod seeds;
 mod slo;
 mod snippet;
