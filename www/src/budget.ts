@@ -62,7 +62,7 @@ export function tellBudget(held: Held): string {
   const promise = promiseText(held);
   if (total === 0) return `${promise}. No stream could keep or break it in ${held.days} days.`;
   const broke = total - good;
-  if (total < FEWEST) return `${promise}. ${count(broke)} of ${count(total)} did not: too few to judge.`;
+  if (total < FEWEST) return `${promise}. ${count(broke)} of ${count(total)} did not: too few for a budget.`;
   return `${promise}; ${broke === 0 ? "none" : count(broke)} did not, ${roundDown(allowed)} may. ${outlookOf(held)}`;
 }
 

@@ -1,6 +1,6 @@
 /** A chart's data in, the sentence that says what it shows out. */
-import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Timeseries } from "./answers";
-import { count, duration, isKnown, nameOf, percent, plural } from "./format";
+import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Targets, Timeseries } from "./answers";
+import { count, duration, isKnown, nameOf, percent, plural, words } from "./format";
 import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
@@ -34,8 +34,9 @@ function overTarget(series: Timeseries): string {
   const seen = series.points.filter((point) => point.n > 0);
   const over = seen.filter((point) => isKnown(point.p95_ms) && point.p95_ms > target.value).length;
   const step = stepWords(series.step_ms);
-  if (over === 0) return `It stayed under the ${duration(target.value)} target throughout.`;
-  return `It was over the ${duration(target.value)} target in ${over} of ${plural(seen.length, "step")} of ${step}.`;
+  const named = targetWords(target.value, series.targets);
+  if (over === 0) return `It stayed under ${named} throughout.`;
+  return `It was over ${named} in ${over} of ${plural(seen.length, "step")} of ${step}.`;
 }
 
 /** What the dashes in a line are, where there are any. */
@@ -61,7 +62,12 @@ export function readHistogram(answer: HistogramAnswer): string {
   const target = slowTarget(answer);
   if (!target) return most;
   const share = shareOver(answer, target);
-  return `${most} ${share === 0 ? "None" : `About ${percent(share)}`} took longer than the ${duration(target)} target.`;
+  return `${most} ${share === 0 ? "None" : `About ${percent(share)}`} took longer than ${targetWords(target, answer.targets)}.`;
+}
+
+/** Streams of other use cases may be in view: whose target it is has to be said. */
+function targetWords(value: number, { use_case: useCase }: Targets): string {
+  return `the ${duration(value)} target${useCase ? ` of ${words(useCase)}` : ""}`;
 }
 
 /** The target that marks a sample as slow: the p95 one, or the one for every sample. */

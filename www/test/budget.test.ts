@@ -75,7 +75,7 @@ describe("what is said of a budget", () => {
 
   it("judges nothing by a few streams", () => {
     const few = { ...budget([1]), total: 99, good: 98 };
-    expect(said(few)).toContain("1 of 99 did not: too few to judge.");
+    expect(said(few)).toContain("1 of 99 did not: too few for a budget.");
     expect(standingOf(few)).toBe("none");
     expect(said(budget([]))).toContain("No stream could keep or break it in 30 days.");
   });

@@ -37,13 +37,13 @@ describe("the sentence under the time series", () => {
   it("gives the range of the p95 and how often it was over target", () => {
     const text = readTimeseries(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
     expect(plain(text)).toBe(
-      "The p95 time to first visible token ran from 900 ms to 3.1 s in the last hour. It was over the 2 s target in 1 of 2 steps of 1 minute.",
+      "The p95 time to first visible token ran from 900 ms to 3.1 s in the last hour. It was over the 2 s target of chat in 1 of 2 steps of 1 minute.",
     );
   });
 
   it("says when it was always under it", () => {
     expect(plain(readTimeseries(series({ p95_ms: 900 }), "15m"))).toContain(
-      "It stayed under the 2 s target throughout.",
+      "It stayed under the 2 s target of chat throughout.",
     );
   });
 
@@ -77,7 +77,7 @@ describe("the sentence under the histogram", () => {
 
   it("gives the fullest bucket and the share over target", () => {
     expect(plain(readHistogram(answer))).toBe(
-      "100 samples; the fullest bucket is 500 ms to 1 s. About 10.0 % took longer than the 2 s target.",
+      "100 samples; the fullest bucket is 500 ms to 1 s. About 10.0 % took longer than the 2 s target of chat.",
     );
   });
 
