@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use tests::{Server, Usage, binary};
+use tests::{Server, Usage};
 use tokio::process::Command;
 
 use crate::client::{Beacons, SERIES, send_all, send_at_rate};
@@ -74,10 +74,6 @@ impl Contender {
         Ok(())
     }
 
-    pub(crate) fn forget(&mut self) {
-        self.turns.clear();
-    }
-
     /// What the turns come to, which begin anew.
     pub(crate) fn figures(&mut self) -> Result<Figures> {
         let middle = |of: &dyn Fn(&Turn) -> f64| {
@@ -113,14 +109,14 @@ pub(crate) fn bare() -> Result<Command> {
 }
 
 /// A collector on a folder of its own, with room for all series.
-pub(crate) fn collector(folder: &Path, name: &str, sync: &str) -> Result<Command> {
+pub(crate) fn collector(program: &Path, folder: &Path, name: &str, sync: &str) -> Result<Command> {
     let config = folder.join(format!("{name}.toml"));
     let most = SERIES * 2;
     fs::write(
         &config,
         format!("[journal]\nsync = \"{sync}\"\n[limits]\nmodels = {most}\nseries = {most}\n"),
     )?;
-    let mut command = Command::new(binary("llm-rum"));
+    let mut command = Command::new(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
     command.arg("--data").arg(folder.join(name)).stderr(Stdio::null());
     Ok(command)

@@ -1,12 +1,16 @@
 //! The collector's requests per second beside a bare axum handler that only reads the body: same
 //! client, same bodies, same process layout, turn by turn in one run. Then the same collectors with
-//! batches, as fast as they are answered and at a steady rate, and with many series for their memory.
+//! batches, as fast as they are answered and at a steady rate (the bare handler too: what is late there is
+//! the client's and the machine's), and with many series for their memory.
+//!
+//! `bench-ingest steady --beside OTHER` measures one part (`single`, `batches`, `steady`, `series`), and lets
+//! another build of the collector take its turns too.
 
 mod client;
 mod contender;
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -14,6 +18,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
+use tests::binary;
 use tokio::net::TcpListener;
 
 use client::Beacons;
@@ -22,15 +27,40 @@ use table::Results;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    match std::env::args().nth(1).as_deref() {
-        Some("--bare") => serve_bare().await,
-        argument => {
-            let results = bench().await?;
-            match argument {
-                Some("--json") => println!("{}", results.json()),
-                _ => results.print(),
-            }
-            Ok(())
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let has = |argument| arguments.iter().any(|given| given == argument);
+    if has("--bare") {
+        return serve_bare().await;
+    }
+    let parts: Vec<_> = Part::ALL.into_iter().filter(|part| has(part.name())).collect();
+    // Another build of the collector, to be compared in the same minutes.
+    let beside = arguments.iter().skip_while(|given| *given != "--beside").nth(1).map(PathBuf::from);
+    let results = bench(if parts.is_empty() { &Part::ALL } else { &parts }, beside.as_deref()).await?;
+    match has("--json") {
+        true => println!("{}", results.json()),
+        false => results.print(),
+    }
+    Ok(())
+}
+
+/// What is measured. Named on the command line, only those are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Single,
+    Batches,
+    Steady,
+    Series,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Single, Self::Batches, Self::Steady, Self::Series];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Batches => "batches",
+            Self::Steady => "steady",
+            Self::Series => "series",
         }
     }
 }
@@ -43,61 +73,76 @@ async fn serve_bare() -> Result<()> {
     Ok(axum::serve(listener, app).await?)
 }
 
-async fn bench() -> Result<Results> {
+async fn bench(parts: &[Part], beside: Option<&Path>) -> Result<Results> {
     let data = tempfile::tempdir()?;
-    let mut contenders = [
-        Contender::start("bare", bare()?).await?,
-        Contender::start("normal", collector(data.path(), "normal", "normal")?).await?,
-        Contender::start("full", collector(data.path(), "full", "full")?).await?,
-    ];
-    // The first round warms up.
-    for contender in &mut contenders {
-        contender.turn(Beacons::Single, Pace::AnswerByAnswer, TURN).await?;
-    }
-    let mut single = Vec::new();
-    for contender in &mut contenders {
-        contender.forget();
-    }
-    for _ in 0..ROUNDS {
-        for contender in &mut contenders {
-            contender.turn(Beacons::Single, Pace::AnswerByAnswer, TURN).await?;
+    let ours = binary("llm-rum");
+    let mut contenders = vec![Contender::start("bare", bare()?).await?];
+    for (program, names) in [(Some(&*ours), ["normal", "full"]), (beside, ["normal beside", "full beside"])] {
+        let Some(program) = program else { continue };
+        for (name, sync) in names.into_iter().zip(SYNCS) {
+            let command = collector(program, data.path(), name, sync)?;
+            contenders.push(Contender::start(name, command).await?);
         }
     }
-    for contender in &mut contenders {
-        single.push(contender.figures()?);
-    }
-    let mut batches = Vec::new();
-    let mut steady = Vec::new();
-    for contender in &mut contenders[1..] {
-        batches.push(of_batches(contender, Pace::AnswerByAnswer).await?);
-        steady.push(of_batches(contender, Pace::ReportsPerSecond(STEADY)).await?);
+    // A round that warms up.
+    by_turns(&mut contenders, 1, Beacons::Single, Pace::AnswerByAnswer).await?;
+    let mut results = Results::default();
+    for part in parts {
+        let all = &mut contenders;
+        match part {
+            Part::Single => {
+                results.single = by_turns(all, ROUNDS, Beacons::Single, Pace::AnswerByAnswer).await?;
+            }
+            Part::Batches => {
+                let collectors = &mut all[1..];
+                results.batches =
+                    by_turns(collectors, BATCH_ROUNDS, Beacons::Batches, Pace::AnswerByAnswer).await?;
+            }
+            Part::Steady => {
+                let pace = Pace::ReportsPerSecond(STEADY);
+                results.steady = by_turns(all, BATCH_ROUNDS, Beacons::Batches, pace).await?;
+            }
+            // After those that the others would stand in the way of.
+            Part::Series => {}
+        }
     }
     drop(contenders);
-    let mut many_series = Vec::new();
-    for sync in ["normal", "full"] {
-        many_series.push(of_many_series(data.path(), sync).await?);
+    if parts.contains(&Part::Series) {
+        for sync in SYNCS {
+            results.many_series.push(of_many_series(&ours, data.path(), sync).await?);
+        }
     }
-    Ok(Results { single, batches, steady, many_series })
+    Ok(results)
 }
 
-async fn of_batches(contender: &mut Contender, pace: Pace) -> Result<Figures> {
-    for _ in 0..BATCH_TURNS {
-        contender.turn(Beacons::Batches, pace, TURN).await?;
+/// One turn of each after the other, so many times: what the machine does beside it falls on all alike.
+async fn by_turns(
+    contenders: &mut [Contender],
+    rounds: usize,
+    beacons: Beacons,
+    pace: Pace,
+) -> Result<Vec<Figures>> {
+    for _ in 0..rounds {
+        for contender in &mut *contenders {
+            contender.turn(beacons, pace, TURN).await?;
+        }
     }
-    contender.figures()
+    contenders.iter_mut().map(Contender::figures).collect()
 }
 
 /// A collector that counts into so many series in every window.
-async fn of_many_series(folder: &Path, sync: &'static str) -> Result<Figures> {
-    let command = collector(folder, &format!("series-{sync}"), sync)?;
+async fn of_many_series(program: &Path, folder: &Path, sync: &'static str) -> Result<Figures> {
+    let command = collector(program, folder, &format!("series-{sync}"), sync)?;
     let mut contender = Contender::start(sync, command).await?;
     contender.turn(Beacons::ManySeries, Pace::AnswerByAnswer, MANY_SERIES_TURN).await?;
     contender.figures()
 }
 
+/// Values of `journal.sync`.
+const SYNCS: [&str; 2] = ["normal", "full"];
 const ROUNDS: usize = 5;
 const TURN: Duration = Duration::from_secs(3);
-const BATCH_TURNS: usize = 2;
+const BATCH_ROUNDS: usize = 3;
 /// Reports a second, in batches: what a collector is to take, whatever the machine could take.
 const STEADY: u32 = 150_000;
 const MANY_SERIES_TURN: Duration = Duration::from_secs(10);
