@@ -3,6 +3,7 @@
 
 mod brackets;
 mod find;
+mod kind;
 mod sse;
 mod text;
 mod texts;
@@ -13,6 +14,7 @@ use crate::utf8::is_utf8;
 
 use brackets::RECORD_SEPARATOR;
 use find::find;
+pub use kind::Kind;
 pub use sse::Sse;
 pub use text::Text;
 pub use texts::Texts;
@@ -90,13 +92,11 @@ pub enum Framing {
 impl Framing {
     /// The framing that the content type alone names: server-sent events where it says nothing.
     #[must_use]
-    pub fn named(content_type: &str) -> Self {
-        if LINES_TYPES.split_ascii_whitespace().any(|known| is_type(content_type, known)) {
-            Self::Texts(Texts::by_lines())
-        } else if is_events(content_type) {
-            Self::Sse(Sse::default())
-        } else {
-            Self::rare(|| Self::Text(Text::default()))
+    pub fn named(content_type: impl Into<Kind>) -> Self {
+        match content_type.into() {
+            Kind::Events => Self::Sse(Sse::default()),
+            Kind::Lines => Self::Texts(Texts::by_lines()),
+            Kind::Other => Self::rare(|| Self::Text(Text::default())),
         }
     }
 
@@ -106,7 +106,7 @@ impl Framing {
     ///
     /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows.
     #[must_use]
-    pub fn of(content_type: &str, start: &[u8]) -> Option<Self> {
+    pub fn of(content_type: impl Into<Kind>, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
         if matches!(named, Self::Texts(_)) {
             return Some(named);
@@ -129,7 +129,7 @@ impl Framing {
     }
 
     /// The framing of a body that has ended before [`Framing::of`] could tell.
-    pub(crate) fn of_all(content_type: &str, body: &[u8]) -> Self {
+    pub(crate) fn of_all(content_type: Kind, body: &[u8]) -> Self {
         match body.trim_ascii_start() {
             [b'{', ..] if !ALL => Self::Texts(Texts::by_lines()),
             _ => Self::named(content_type),
@@ -188,25 +188,6 @@ fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
     }
     (!undecided).then_some(named)
 }
-
-fn is_events(content_type: &str) -> bool {
-    content_type.is_empty() || is_type(content_type, "text/event-stream")
-}
-
-/// Whether the content type, without its parameters, is the given one.
-pub(crate) fn is_type(content_type: &str, known: &str) -> bool {
-    let essence = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
-    essence.trim_ascii().eq_ignore_ascii_case(known.as_bytes())
-}
-
-/// Types of bodies with one JSON value per line.
-const LINES_TYPES: &str = "
-    application/x-ndjson
-    application/ndjson
-    application/jsonl
-    application/stream+json
-    application/json-seq
-";
 
 /// How the first line of server-sent events begins, or that of a web page.
 const LINE_STARTS: &str = ": data: event: id: retry: <! <h";

@@ -8,7 +8,7 @@ use beacon::{Defect, Outcome, StreamReport};
 use crate::ALL;
 use crate::dialect::{Facts, GENERIC, Known, PLAIN_TEXT, Text};
 use crate::figures::{ABSENT, Figure, Name, Tally, or};
-use crate::framing::{Frame, Framing};
+use crate::framing::{Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::time::{Timestamp, whole_micros};
 
@@ -25,7 +25,7 @@ pub struct Meter {
     last_byte_ms: f64,
     end_marker_ms: f64,
     end: Option<End>,
-    content_type: String,
+    content_type: Kind,
     /// `None` until the first bytes have decided it.
     framing: Option<Framing>,
     /// Those bytes, while they are too few.
@@ -83,7 +83,7 @@ impl Meter {
         last_byte_ms: ABSENT,
         end_marker_ms: ABSENT,
         end: None,
-        content_type: String::new(),
+        content_type: Kind::Events,
         framing: None,
         start: Vec::new(),
         unclosed: false,
@@ -104,14 +104,14 @@ impl Meter {
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
     /// before any response.
-    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: &str) {
+    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<Kind>) {
         if self.end.is_some() {
             return;
         }
         let now_ms = self.advance(now);
         self.facts.tally.set_first(Figure::Headers, now_ms);
         self.facts.tally.set(Figure::Status, status.into());
-        self.content_type = content_type.to_owned();
+        self.content_type = content_type.into();
     }
 
     /// One read of the body. Nothing in it is an error: what is wrong with it becomes a defect.
@@ -189,7 +189,7 @@ impl Meter {
             return self.read_frames(bytes);
         }
         self.start.extend_from_slice(bytes);
-        self.framing = Framing::of(&self.content_type, &self.start);
+        self.framing = Framing::of(self.content_type, &self.start);
         if self.framing.is_some() {
             self.read_start();
         }
@@ -276,7 +276,7 @@ impl Meter {
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
-            self.framing = Some(Framing::of_all(&self.content_type, &self.start));
+            self.framing = Some(Framing::of_all(self.content_type, &self.start));
             self.read_start();
         }
         let Some(framing) = &mut self.framing else {

@@ -20,7 +20,7 @@ fn play(calls: &[Call]) -> StreamReport {
     for call in calls {
         match call {
             Call::Submit(ms) => meter.on_submit(at(*ms)),
-            Call::Headers(ms, status, kind) => meter.on_headers(at(*ms), *status, kind),
+            Call::Headers(ms, status, kind) => meter.on_headers(at(*ms), *status, *kind),
             Call::Chunk(ms, bytes) => drop(meter.on_chunk(at(*ms), bytes)),
             Call::End(ms, end) => meter.on_end(at(*ms), *end),
         }

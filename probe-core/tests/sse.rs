@@ -131,7 +131,7 @@ fn the_published_cases_hold_at_every_split() {
     let names: BTreeSet<_> = cases.iter().map(|case| case.name.split(',').next().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(PUBLISHED));
     for Case { name, content_type, body, events, retry } in cases {
-        let framing = Framing::of(&content_type, body.as_bytes());
+        let framing = Framing::of(content_type.as_str(), body.as_bytes());
         assert!(matches!(framing, Some(Framing::Sse(_))), "{name}: {framing:?}");
         let heard = hear(body.as_bytes()).events;
         assert_eq!(heard.last().unwrap().3, retry, "{name}");

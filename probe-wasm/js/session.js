@@ -2,6 +2,7 @@
 // collector go out. A watcher, compiled or not, makes the reports.
 
 import * as ends from "./ends.js";
+import { kindOf } from "./kinds.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
 import { BEYOND, END_MARKER, FIRST_TOKEN } from "./seen.js";
@@ -58,7 +59,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich =
       case HEADERS:
         // It lies there unread, until the app asks for it.
         stream.answered = time;
-        return tell(stream, "headers", time, value.status, value.headers.get("content-type") ?? "");
+        return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));
       case READ:
         stream.answered = undefined;
         return;

@@ -44,10 +44,10 @@ pub fn open(key: u32, request: f64, submit: f64) {
     SESSION.with_borrow_mut(|session| session.open(key, request, submit));
 }
 
-/// The response came.
+/// The response came, with a body of that kind by its content type, as `js/kinds.js` numbers them.
 #[wasm_bindgen]
-pub fn headers(key: u32, time: f64, status: u16, content_type: &str) {
-    SESSION.with_borrow_mut(|session| session.headers(key, time, status, content_type));
+pub fn headers(key: u32, time: f64, status: u16, kind: u8) {
+    SESSION.with_borrow_mut(|session| session.headers(key, time, status, kind));
 }
 
 /// The app got bytes. What has been seen with them, in the bits of `js/seen.js`.

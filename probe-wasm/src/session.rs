@@ -2,6 +2,7 @@
 //!
 //! Streams go by the small number that the facade gave them. Nothing here knows the browser.
 
+use probe_core::framing::Kind;
 use probe_core::{End, Meter, Seen, Timestamp};
 
 use crate::report::Report;
@@ -38,9 +39,9 @@ impl Session {
         self.streams.push(Stream { key, meter });
     }
 
-    pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: &str) {
+    pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, kind: u8) {
         if let Some(meter) = self.meter(key) {
-            meter.on_headers(Timestamp::from_ms(time), status, content_type);
+            meter.on_headers(Timestamp::from_ms(time), status, KINDS[usize::from(kind)]);
         }
     }
 
@@ -72,6 +73,9 @@ impl Session {
         self.streams.iter_mut().find(|stream| stream.key == key).map(|stream| &mut stream.meter)
     }
 }
+
+/// By the numbers of `js/kinds.js`.
+const KINDS: [Kind; 3] = [Kind::Events, Kind::Lines, Kind::Other];
 
 /// By the numbers of `js/ends.js`.
 const ENDS: [End; 7] = [

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../js/ends.js";
+import { EVENTS, LINES, OTHER, kindOf } from "../js/kinds.js";
 import * as moments from "../js/moments.js";
 import { BEYOND } from "../js/seen.js";
 import { createSession } from "../js/session.js";
@@ -48,7 +49,7 @@ function reportOf(watcher, rows) {
     how = end ? ENDS[end] : how;
     if (status || headers || (bytes && !answered)) {
       const type = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() == "content-type");
-      watcher.headers(1, time, status ?? 200, type?.[1] ?? "");
+      watcher.headers(1, time, status ?? 200, kindOf(type?.[1]));
       answered = true;
     }
     if (bytes && watcher.chunk(1, time, bytes) & BEYOND) beyond = true;
@@ -211,6 +212,36 @@ test("a rare stream that is too much to hold is told as far as it was seen", () 
   assert.deepEqual([ends[0].observed, ends[0].outcome], ["chunks", "unobserved"]);
   enlarged(watcher(undefined, all));
   assert.equal(ends.length, 1);
+});
+
+test("names are read as JSON writes them, without control characters", () => {
+  const long = "x".repeat(126);
+  for (const [written, name] of [
+    [String.raw`a\u00e9\/\"b\u0001\n`, 'aé/"b'],
+    ["gemini-é", "gemini-é"],
+    [long + "abc", long + "ab"],
+    // What is longer than a name may be ends before an escape.
+    [String.raw`${long}\u00e9`, long],
+    [String.raw`${long}a\u00e9`, `${long}a`],
+  ])
+    for (const module of [usual, all]) {
+      const bytes = Buffer.from(`data: {"model":"${written}","choices":[{"delta":{"content":"x"}}]}\n\n`);
+      const { response_model } = reportOf(watcher(undefined, module), [{ status: 200 }, { bytes }]);
+      assert.equal(response_model, name);
+    }
+});
+
+test("a page takes a content type for what the native meter takes it for", () => {
+  const source = readFileSync(new URL("../../probe-core/src/framing/kind.rs", import.meta.url), "utf8");
+  const [, list] = /const LINES: [^=]+= \[([^\]]+)\]/.exec(source);
+  const lines = list.match(/[a-z/+-]+(?=")/g);
+  assert.ok(lines.length > 3, "the list is there");
+  for (const type of [...lines, ...lines.map((type) => `${type.toUpperCase()} ; charset=utf-8`)])
+    assert.equal(kindOf(type), LINES, type);
+  for (const type of ["", null, undefined, "text/event-stream", "Text/Event-Stream;charset=utf-8"])
+    assert.equal(kindOf(type), EVENTS, type);
+  for (const type of ["text/plain", "application/json", "text/event-streams", "application/x-ndjsons", "x/application/jsonl"])
+    assert.equal(kindOf(type), OTHER, type);
 });
 
 test("a page that starts again has a probe of its own", () => {

@@ -89,7 +89,7 @@ impl Recording {
         let at = Timestamp::from_ms;
         let mut meter = Meter::new("0".repeat(32), at(0.0));
         if let Some(response) = &self.response {
-            meter.on_headers(at(response.at_ms), response.status, &response.content_type);
+            meter.on_headers(at(response.at_ms), response.status, response.content_type.as_str());
         }
         for read in &self.reads {
             meter.on_chunk(at(read.at_ms), &read.bytes);

@@ -4,6 +4,9 @@ use serde_json::{Value, json, to_value};
 use super::*;
 
 const SSE: &str = "text/event-stream";
+/// Of `js/kinds.js`.
+const EVENTS: u8 = 0;
+const OTHER: u8 = 2;
 const FIRST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
 const LAST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 const CLOSED: u8 = 0;
@@ -13,7 +16,7 @@ const UNSEEN: u8 = 5;
 
 fn begin(session: &mut Session, key: u32) {
     session.open(key, 0.0, f64::NAN);
-    session.headers(key, 10.0, 200, SSE);
+    session.headers(key, 10.0, 200, EVENTS);
 }
 
 /// The report as the collector reads it, with what the facade adds.
@@ -90,7 +93,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
     let chunks = [FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
     let mut session = Session::new(Some(0.1));
     session.open(1, 0.0, -5.5);
-    session.headers(1, 10.0, 200, SSE);
+    session.headers(1, 10.0, 200, EVENTS);
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));
     meter.on_submit(Timestamp::from_ms(-5.5));
     meter.on_clock(0.1);
@@ -137,7 +140,7 @@ fn the_way_it_ended_decides_only_where_the_content_does_not() {
 fn a_refusal_that_was_never_read_is_an_http_error() {
     let mut session = Session::NONE;
     session.open(1, 0.0, f64::NAN);
-    session.headers(1, 10.0, 429, "application/json");
+    session.headers(1, 10.0, 429, OTHER);
     assert_eq!(ended(&mut session, 1, UNSEEN), Outcome::HttpError);
 }
 

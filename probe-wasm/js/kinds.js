@@ -1,0 +1,14 @@
+// What a content type names, by the numbers that `src/session.rs` reads: server-sent events, or nothing at
+// all; JSON in lines; something else. The same as `probe-core/src/framing/kind.rs`, in less of what pages load.
+
+export const EVENTS = 0;
+export const LINES = 1;
+export const OTHER = 2;
+
+const OF_EVENTS = /^text\/event-stream\s*(;|$)/i;
+const OF_LINES = /^application\/((x-)?ndjson|jsonl|stream\+json|json-seq)\s*(;|$)/i;
+
+export function kindOf(type) {
+  if (OF_LINES.test(type)) return LINES;
+  return !type || OF_EVENTS.test(type) ? EVENTS : OTHER;
+}
