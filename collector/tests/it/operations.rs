@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::stream;
-use crate::running::{Client, post};
+use crate::running::{Client, Process, post};
 
 /// Stands for the machine.
 struct Machine {
@@ -154,4 +154,32 @@ fn the_operators_text_installs_backs_up_restores_and_upgrades() {
     machine.follow("Upgrade");
     machine.report(3);
     machine.until_streams(2);
+}
+
+#[test]
+fn a_sites_key_is_replaced_in_the_steps_of_the_text_and_nothing_is_lost() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("llm-rum.toml");
+    let start = |keys: &str| {
+        fs::write(&file, format!("[[sites]]\nname = 'a'\nkeys = [{keys}]\norigins = ['loopback']")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+        Process::spawn(command.arg("--data").arg(folder.path().join("data")))
+    };
+    let mut id = 0;
+    for (keys, old, new) in [("'old'", 204, 403), ("'old', 'new'", 204, 204), ("'new'", 403, 204)] {
+        let mut process = start(keys);
+        for (key, status) in [("old", old), ("new", new)] {
+            id += 1;
+            let request = post(&json!({ "reports": [stream(id, 100.0)] }).to_string());
+            let request = request.replacen("site=demo", &format!("site={key}"), 1);
+            assert_eq!(process.connect().ask(&request).unwrap().0, status, "{key} of {keys}");
+        }
+        process.signal("TERM");
+        assert!(process.child.wait().unwrap().success());
+    }
+    let process = start("'new'");
+    process.until("/v1/summary?site=a", |summary| summary["streams"] == 4);
+    let metrics = process.get("/metrics").1;
+    assert!(metrics.contains("llm_rum_beacons_total{result=\"unknown_site\"} 2\n"), "{metrics}");
 }
