@@ -187,10 +187,11 @@ impl Variable {
             name[PREFIX.len()..].to_ascii_lowercase().split("__").map(str::to_owned).collect::<Vec<_>>();
         let padding = "\n".repeat(start);
         let as_toml = format!("{padding}v = {value}");
-        // Most values are plain text; those that are TOML may be numbers, lists and tables. A token is
+        // Most values are plain text; those that are TOML may be numbers, lists and tables. A secret is
         // text, even one of digits only.
-        let is_toml = field != ["admin_token"]
-            && DeTable::parse(&as_toml).is_ok_and(|table| table.get_ref().len() == 1);
+        let is_one_secret = field != ["read_tokens"] && is_secret(&field.join("."));
+        let is_toml =
+            !is_one_secret && DeTable::parse(&as_toml).is_ok_and(|table| table.get_ref().len() == 1);
         let padded = if is_toml { as_toml } else { format!("{padding}v = {}", toml::Value::from(value)) };
         let at = start..padded.len();
         Self { name, field, padded, at }
@@ -339,7 +340,9 @@ fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
         ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
     } else if message.starts_with("wanted string") {
         ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
-    } else if field.contains("_token") {
+    } else if field == "otlp.headers" {
+        ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
+    } else if is_secret(field) {
         ("is no text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
         let said = message.split(", expected").next().unwrap_or(message);
@@ -349,6 +352,13 @@ fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
         (format!("cannot be: {}", in_a_line(said)), format!("write{remedy}"))
     };
     Mistake { place, field: field.to_owned(), problem, remedy }
+}
+
+/// What is never told, not even when it is wrong.
+fn is_secret(field: &str) -> bool {
+    ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
+        .iter()
+        .any(|secret| field.starts_with(secret))
 }
 
 /// The field that was probably meant, of a list as `` `a`, `b` ``; else the list.

@@ -174,6 +174,41 @@ fn a_mistake_in_the_environment_is_told_by_its_variable() {
 }
 
 #[test]
+fn a_secret_of_digits_is_text_in_the_environment() {
+    let environment = [
+        ("LLM_RUM__STORE__CLICKHOUSE__URL", "http://clickhouse:8123"),
+        ("LLM_RUM__STORE__CLICKHOUSE__PASSWORD", "123456789"),
+        ("LLM_RUM__OTLP__HEADERS__AUTHORIZATION", "987654321"),
+        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+        ("LLM_RUM__READ_TOKENS", "['12345678901234567890']"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Draft::parse("", owned.into_iter()).finish().unwrap();
+    assert_eq!(config.store.clickhouse.unwrap().password, Some("123456789".into()));
+    assert_eq!(config.otlp.headers["authorization"], "987654321".into());
+    assert_eq!(config.read_tokens, ["12345678901234567890".into()]);
+}
+
+#[test]
+fn a_wrong_secret_is_not_told() {
+    for (text, expected) in [
+        ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
+        ("read_tokens = [4242424242]", "`read_tokens[0]` is no text: put it in quotes"),
+        ("read_tokens = 4242424242", "`read_tokens` is no text: put it in quotes"),
+        (
+            "[store.clickhouse]\nurl = 'http://a'\npassword = 4242424242",
+            "`store.clickhouse.password` is no text: put it in quotes",
+        ),
+        ("[otlp.headers]\na = 4242424242", "`otlp.headers.a` is no text: put it in quotes"),
+        ("[otlp]\nheaders = 'Bearer 4242424242'", "`otlp.headers` is no table: write it as"),
+    ] {
+        let said = said(text, &[]);
+        assert!(said.len() == 1 && said[0].contains(expected), "{text}: {said:#?}");
+        assert!(!said[0].contains("4242"), "{said:#?}");
+    }
+}
+
+#[test]
 fn a_token_is_not_told() {
     let said = said("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
     assert!(!said.concat().contains("secret-secret"), "{said:#?}");
