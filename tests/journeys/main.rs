@@ -27,6 +27,7 @@ mod sending;
 mod transports;
 mod unseen;
 mod untouched;
+mod walk;
 mod workers;
 
 use anyhow::{Context, Result, ensure};

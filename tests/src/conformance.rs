@@ -6,6 +6,7 @@ mod script;
 mod server;
 mod socket;
 mod table;
+mod walk;
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use crate::{Browser, Engine};
 
 pub use server::Server as ConformanceServer;
 pub use table::Table;
+pub use walk::{Walk, walk};
 
 /// One check in one engine, with one SDK.
 #[derive(Debug, Clone, Deserialize)]

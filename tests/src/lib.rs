@@ -22,7 +22,7 @@ pub use accuracy::{Accuracy, Compared, accuracy};
 pub use app_page::{AppPage, recording};
 pub use browser::Browser;
 pub use clickhouse::ClickHouse;
-pub use conformance::{ConformanceServer, Row, Table, conformance};
+pub use conformance::{ConformanceServer, Row, Table, Walk, conformance, walk};
 pub use engine::Engine;
 pub use errors::Errors;
 pub use http::http;

@@ -1,14 +1,16 @@
 //! `conformance [SDK…]` prints the table of the suite for these SDKs in every engine, ours when none is
-//! named; `conformance serve` serves the suite for any browser.
+//! named; `conformance serve` serves the suite for any browser; `conformance walk ENGINE FROM SECONDS`
+//! runs made-up programs with ours in one engine for so long.
 
-use anyhow::Result;
-use tests::{ConformanceServer, Engine, Table, conformance};
+use anyhow::{Context, Result};
+use tests::{ConformanceServer, Engine, Table, conformance, walk};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut sdks: Vec<String> = std::env::args().skip(1).collect();
     match sdks.first().map(String::as_str) {
         Some("serve") => return serve().await,
+        Some("walk") => return take_walk(&sdks[1..]).await,
         None => sdks.push("llm-rum".to_owned()),
         Some(_) => {}
     }
@@ -40,4 +42,13 @@ async fn serve() -> Result<()> {
     let server = ConformanceServer::start().await?;
     println!("the suite is on {}/?sdk=llm-rum", server.url);
     Ok(tokio::signal::ctrl_c().await?)
+}
+
+async fn take_walk(arguments: &[String]) -> Result<()> {
+    let [engine, from, seconds] = arguments else { anyhow::bail!("walk takes ENGINE FROM SECONDS") };
+    let engine = Engine::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(engine));
+    let engine = engine.context("chromium, firefox or webkit")?;
+    let walk = walk(engine, "llm-rum", from.parse()?, u32::MAX, seconds.parse()?).await?;
+    println!("{} programs in {engine}, {} run more than once", walk.ran, walk.reruns);
+    walk.same()
 }
