@@ -186,6 +186,9 @@ impl Counter {
         if let Err(error) = self.store.drop_journal_before(needs_journal_from) {
             warn!(%error, "A file of the journal that nobody needs could not be dropped");
         }
+        if let Err(error) = self.store.segments().lay_by() {
+            warn!(%error, "No file could be made for the journal to go on in; it makes one when it has to");
+        }
         if self.flushes_until_trim > 0 {
             self.flushes_until_trim -= 1;
             return;

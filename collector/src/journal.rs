@@ -14,6 +14,7 @@ mod queue;
 mod record;
 mod recover;
 mod segments;
+mod spares;
 #[cfg(test)]
 mod tests;
 
@@ -124,7 +125,7 @@ impl Journal {
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
         let sync = config.journal.sync;
-        let log = Log::resume(segments.clone(), sync, found.end)?;
+        let log = Log::resume(segments.clone(), found.end)?;
         let queue = Queue::new(&config.ingest);
         Ok((Self { queue, log: Mutex::new(log), door, health, sync }, damage))
     }

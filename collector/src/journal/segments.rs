@@ -15,6 +15,7 @@ use beacon::StreamReport;
 
 use super::frame::{END, Frame};
 use super::record::{self, Record};
+use super::spares::{self, Spares};
 use crate::config::Sync;
 
 /// Where a report's bytes stand in the journal.
@@ -27,10 +28,10 @@ pub(crate) struct At {
 /// All files of the journal.
 pub(crate) struct Segments {
     folder: PathBuf,
+    sync: Sync,
     /// From the oldest to the one that is written.
     files: Mutex<VecDeque<Segment>>,
-    /// Files to be used again.
-    spares: Mutex<Vec<PathBuf>>,
+    spares: Spares,
 }
 
 /// One file.
@@ -43,12 +44,12 @@ pub(super) struct Segment {
 
 impl Segments {
     /// Opens the folder, made when missing.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, sync: Sync) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let (mut files, mut spares) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == SPARE) {
+            if path.extension().is_some_and(|extension| extension == spares::EXTENSION) {
                 spares.push(path);
             } else if let Some(base) = path.file_name().and_then(|name| base_of(name.to_str()?)) {
                 let file = OpenOptions::new().read(true).write(true).open(&path)?;
@@ -56,7 +57,8 @@ impl Segments {
             }
         }
         files.sort_by_key(|segment| segment.base);
-        Ok(Self { folder: folder.into(), files: Mutex::new(files.into()), spares: Mutex::new(spares) })
+        let (files, spares) = (Mutex::new(files.into()), Spares::new(spares));
+        Ok(Self { folder: folder.into(), sync, files, spares })
     }
 
     /// The report at `at`. `None` when it is no longer kept.
@@ -96,29 +98,30 @@ impl Segments {
 
     fn retire(&self, Segment { base, file }: Segment) -> io::Result<()> {
         let path = self.path(base);
-        let mut spares = self.spares();
         // Whoever still reads it must not find another's bytes in it.
-        if Arc::try_unwrap(file).is_err() || spares.len() >= MOST_SPARES {
-            return fs::remove_file(path);
+        if Arc::try_unwrap(file).is_err() { fs::remove_file(path) } else { self.spares.add(&path) }
+    }
+
+    /// Sees to it that there is a file to go on in, where writes wait for the disk. Not while the first holds
+    /// next to nothing: most collectors take long to come to a second.
+    pub(crate) fn lay_by(&self) -> io::Result<()> {
+        let Some(newest) = self.files().back().cloned() else { return Ok(()) };
+        if self.sync == Sync::Normal || newest.file.metadata()?.len() < SEGMENT_BYTES / 8 {
+            return Ok(());
         }
-        let spare = path.with_extension(SPARE);
-        fs::rename(path, &spare)?;
-        spares.push(spare);
-        Ok(())
+        self.spares.make(&self.folder, SEGMENT_BYTES)
     }
 
     /// A new file for what comes after `base`.
-    fn begin(&self, base: u64, sync: Sync) -> io::Result<Segment> {
+    fn begin(&self, base: u64) -> io::Result<Segment> {
         let path = self.path(base);
         let mut options = OpenOptions::new();
         options.read(true).write(true);
-        // Blocks that a file has already are synced in half the time that new ones take.
-        let spare = self.spares().pop();
-        let file = match spare.map(|spare| fs::rename(spare, &path)) {
+        let file = match self.spares.take().map(|spare| fs::rename(spare, &path)) {
             Some(Ok(())) => options.open(&path)?,
             Some(Err(_)) | None => options.create(true).truncate(true).open(&path)?,
         };
-        if sync == Sync::Full {
+        if self.sync == Sync::Full {
             File::open(&self.folder)?.sync_all()?;
         }
         let segment = Segment { base, file: Arc::new(file) };
@@ -133,10 +136,6 @@ impl Segments {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spares(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn path(&self, base: u64) -> PathBuf {
         self.folder.join(format!("{base:016x}.{EXTENSION}"))
     }
@@ -145,7 +144,6 @@ impl Segments {
 /// The end of the journal, where it grows.
 pub(super) struct Log {
     segments: Arc<Segments>,
-    sync: Sync,
     /// `None` before the first group, and after a failure.
     active: Option<Segment>,
     /// What a failure may have left behind the end of this file, which is to be cut away first.
@@ -156,9 +154,9 @@ pub(super) struct Log {
 
 impl Log {
     /// Goes on at `end`, in the newest file if it reaches to there.
-    pub(super) fn resume(segments: Arc<Segments>, sync: Sync, end: u64) -> io::Result<Self> {
+    pub(super) fn resume(segments: Arc<Segments>, end: u64) -> io::Result<Self> {
         let newest = segments.files().back().cloned();
-        let mut log = Self { segments, sync, active: None, torn: None, end };
+        let mut log = Self { segments, active: None, torn: None, end };
         if let Some(newest) = newest
             && newest.base <= end
             && newest.file.metadata()?.len() >= end - newest.base
@@ -203,11 +201,12 @@ impl Log {
     fn write(&mut self, bytes: &[u8], kept: usize) -> io::Result<()> {
         self.mend()?;
         let segment = self.segment()?;
-        let written =
-            segment.file.write_all_at(bytes, self.end - segment.base).and_then(|()| match self.sync {
+        let written = segment.file.write_all_at(bytes, self.end - segment.base).and_then(|()| {
+            match self.segments.sync {
                 Sync::Full => segment.file.sync_data(),
                 Sync::Normal => Ok(()),
-            });
+            }
+        });
         if let Err(error) = written {
             // What was refused must not be found at the next start. After a failed sync nobody knows
             // what of a file is on the disk: it is not written again.
@@ -225,7 +224,7 @@ impl Log {
     fn mend(&mut self) -> io::Result<()> {
         if let Some(torn) = &self.torn {
             torn.file.set_len(self.end - torn.base)?;
-            if self.sync == Sync::Full {
+            if self.segments.sync == Sync::Full {
                 torn.file.sync_all()?;
             }
             self.torn = None;
@@ -237,7 +236,7 @@ impl Log {
     fn segment(&self) -> io::Result<Segment> {
         match &self.active {
             Some(active) if self.end - active.base < SEGMENT_BYTES => Ok(active.clone()),
-            _ => self.segments.begin(self.end, self.sync),
+            _ => self.segments.begin(self.end),
         }
     }
 }
@@ -251,11 +250,7 @@ pub(crate) fn base_of(name: &str) -> Option<u64> {
 /// A file is full from here on. Small enough to be let go soon, large enough that its making is rare.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// As many as are let go between two flushes under full load.
-const MOST_SPARES: usize = 8;
-
 /// More than a file system keeps aside for one file.
 const PROBE_BYTES: usize = 64 * 1024;
 
 const EXTENSION: &str = "log";
-const SPARE: &str = "spare";

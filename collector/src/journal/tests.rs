@@ -34,11 +34,11 @@ impl Fixture {
     }
 
     fn segments(&self) -> Arc<Segments> {
-        Arc::new(Segments::open(self.folder.path()).unwrap())
+        Arc::new(Segments::open(self.folder.path(), Sync::Normal).unwrap())
     }
 
     fn log(&self, end: u64) -> Log {
-        Log::resume(self.segments(), Sync::Normal, end).unwrap()
+        Log::resume(self.segments(), end).unwrap()
     }
 
     /// The numbers of the frames that are given back, and what is said of the rest.
@@ -151,11 +151,11 @@ fn large() -> Fixture {
 fn files_that_nobody_needs_go_and_are_used_again() {
     let fixture = large();
     assert_eq!(fixture.files().len(), 3);
-    let segments = fixture.segments();
+    let segments = Arc::new(Segments::open(fixture.folder.path(), Sync::Full).unwrap());
     segments.drop_before(fixture.ends[20]).unwrap();
     assert_eq!(fixture.files().len(), 3, "the newest, and two to be used again");
     assert_eq!(fixture.replayed(fixture.ends[20]).0, [20, 21, 22, 23]);
-    let mut log = Log::resume(segments, Sync::Full, fixture.ends[24] + 100).unwrap();
+    let mut log = Log::resume(segments, fixture.ends[24] + 100).unwrap();
     let mut frame = packed("24 ");
     let position = log.append(&mut frame).unwrap();
     assert_eq!(fixture.files().len(), 3, "one of the two is in use");
@@ -173,6 +173,45 @@ fn damage_in_the_middle_of_an_old_file_costs_what_it_hit() {
 }
 
 #[test]
+fn the_next_file_has_its_blocks_before_it_is_written() {
+    let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
+    let segments = Arc::new(Segments::open(fixture.folder.path(), Sync::Full).unwrap());
+    let mut log = Log::resume(segments.clone(), 0).unwrap();
+    let mut append = |bytes| {
+        let mut frame = packed(&format!("{} {}", fixture.ends.len() - 1, "x".repeat(bytes)));
+        let position = log.append(&mut frame).unwrap();
+        fixture.ends.push(position + frame.len() as u64);
+    };
+    append(10);
+    segments.lay_by().unwrap();
+    append(8 << 20);
+    let lengths = || {
+        let files = fixture.folder.path().read_dir().unwrap();
+        let mut lengths: Vec<_> = files.map(|file| file.unwrap().metadata().unwrap().len()).collect();
+        lengths.sort_unstable();
+        lengths
+    };
+    assert_eq!(lengths().len(), 1, "one report is no reason to make room for thousands");
+    (0..2).for_each(|_| segments.lay_by().unwrap());
+    let laid_by = lengths();
+    assert_eq!((laid_by.len(), laid_by[0]), (2, 8 << 20));
+    append(10);
+    assert_eq!(lengths(), laid_by, "the file that was laid by is in use");
+    let (numbers, found) = fixture.replayed(0);
+    assert_eq!((numbers, found.damaged, found.torn_bytes), (vec![0, 1, 2], 0, 0));
+}
+
+#[test]
+fn where_no_file_can_be_laid_by_none_is_tried_again() {
+    let fixture = large();
+    let segments = Segments::open(fixture.folder.path(), Sync::Full).unwrap();
+    fs::create_dir(fixture.folder.path().join("new.part")).unwrap();
+    assert!(segments.lay_by().is_err());
+    segments.lay_by().unwrap();
+    assert_eq!(fixture.files().len(), 4, "three, and what is in the way");
+}
+
+#[test]
 fn a_file_that_is_gone_costs_what_it_held() {
     let fixture = large();
     fs::remove_file(&fixture.files()[1]).unwrap();
@@ -185,7 +224,7 @@ fn a_file_that_is_gone_costs_what_it_held() {
 async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
     for sync in [Sync::Normal, Sync::Full] {
         let folder = TempDir::new().unwrap();
-        let segments = Arc::new(Segments::open(folder.path()).unwrap());
+        let segments = Arc::new(Segments::open(folder.path(), sync).unwrap());
         let config =
             Config { journal: crate::config::Journal { sync, ..Default::default() }, ..Config::default() };
         let opened =
@@ -225,7 +264,7 @@ proptest! {
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..500), from in 0..600_u64) {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("0000000000000000.log"), bytes).unwrap();
-        let segments = Segments::open(folder.path()).unwrap();
+        let segments = Segments::open(folder.path(), Sync::Normal).unwrap();
         let found = replay(&segments, from, |_, _, _| Ok::<_, io::Error>(())).unwrap();
         prop_assert!(found.end >= from);
     }

@@ -67,7 +67,7 @@ impl Writer {
         }
         let checkpointer = Checkpointer::start(&file)?;
         let summer = Summer::start(&file, limits)?;
-        let segments = Arc::new(Segments::open(&folder.join(JOURNAL))?);
+        let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
         Ok(Self { checkpointer, summer, connection, segments, publishes, _lock: lock })
     }
 
