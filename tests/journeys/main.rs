@@ -21,6 +21,7 @@ mod paint;
 mod prometheus;
 mod readme;
 mod recipes;
+mod recomputed;
 mod returning;
 mod scenarios;
 mod sending;

@@ -13,6 +13,7 @@ mod errors;
 mod http;
 mod paint;
 mod process;
+pub mod recomputed;
 mod trace;
 mod usage;
 mod wire;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use beacon::{Outcome, StreamReport};
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,8 +45,22 @@ impl Collector {
     /// # Errors
     /// When `faketime` is not there, or it does not start.
     pub async fn start_earlier(data: &Path, ago: Duration, pace: u32) -> Result<Self> {
+        Self::start_earlier_with(data, ago, pace, &[]).await
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Errors
+    /// When `faketime` is not there, or it does not start.
+    pub async fn start_earlier_with(
+        data: &Path,
+        ago: Duration,
+        pace: u32,
+        arguments: &[&str],
+    ) -> Result<Self> {
         let mut command = Self::command(data);
         command
+            .args(arguments)
             .env("LD_PRELOAD", faketime()?)
             .env("FAKETIME", format!("-{} x{pace}", ago.as_secs()))
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
@@ -113,18 +127,37 @@ impl Collector {
         Ok((response.status().as_u16(), response.text().await?))
     }
 
+    /// Posts a body to the beacon route of a site that takes its own name for a key.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn send(&self, site: &str, body: String) -> Result<()> {
+        let request = self.http.post(format!("{}/v1/beacons?site={site}", self.url));
+        let response = request.header("content-type", "text/plain").body(body).send().await?;
+        let status = response.status();
+        ensure!(status.is_success(), "{status}: {}", response.text().await?);
+        Ok(())
+    }
+
     /// Every stored stream, newest first, over all pages.
     ///
     /// # Errors
     /// When a page is refused.
     pub async fn streams(&self) -> Result<Vec<StreamReport>> {
+        let report = |stream| Ok(serde_json::from_value(stream)?);
+        self.raw_streams().await?.into_iter().map(report).collect()
+    }
+
+    /// The same as they stand in the answer, with what the collector adds.
+    ///
+    /// # Errors
+    /// When a page is refused.
+    pub async fn raw_streams(&self) -> Result<Vec<Value>> {
         let mut all = Vec::new();
         let mut cursor = String::new();
         loop {
             let page = self.get(&format!("/v1/streams?limit=500{cursor}")).await?;
-            for stream in page["streams"].as_array().context("streams is a list")? {
-                all.push(serde_json::from_value(stream.clone())?);
-            }
+            all.extend_from_slice(page["streams"].as_array().context("streams is a list")?);
             match page["next"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return Ok(all),

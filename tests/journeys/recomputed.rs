@@ -1,0 +1,130 @@
+//! What the collector answers is what follows from the single reports by the definitions: a day of made-up
+//! streams of several sites, and answers that a page has really read, worked out a second time.
+
+mod answers;
+mod budgets;
+mod made_up;
+mod prometheus;
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tests::{Collector, eventually};
+
+use crate::Stage;
+use answers::check_all;
+use made_up::MadeUp;
+
+/// A collector whose clock passes a hundred minutes in a second, so that there are days and hours to tell apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    std::fs::write(&config, SITES)?;
+    let arguments = ["--config", config.to_str().unwrap_or_default()];
+    let collector = Collector::start_earlier_with(data.path(), DAY, PACE, &arguments).await?;
+    let mut made_up = MadeUp::new(20_261_122);
+    let mut sent = 0;
+    for batch in 0..BATCHES {
+        let reports = made_up.batch(1 + batch % 17);
+        sent += reports.len();
+        let site = ["one", "two", "three"][batch % 3];
+        collector.send(site, json!({ "reports": reports }).to_string()).await?;
+        // What passes meanwhile is hours of the collector's.
+        tokio::time::sleep(BETWEEN).await;
+    }
+    let reports = all_counted(&collector, sent).await?;
+    check_all(&collector, &reports, &["one", "two", "three"]).await?;
+    let books = collector.get("/v1/accounting").await?;
+    ensure!(books["reports"]["received"] == sent && books["streams"]["counted"] == sent, "{books}");
+    collector.terminate().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_figure_of_what_a_page_has_read_follows_from_its_reports() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.open("").await?;
+    stage.browser.run(READ_MANY, vec![PAGE_STREAMS.into(), json!(WAYS)]).await?;
+    stage.ended_ids(PAGE_STREAMS).await?;
+    stage.browser.run("await window.llmRum.probe.flush();", vec![]).await?;
+    let reports = all_counted(&stage.collector, PAGE_STREAMS).await?;
+    check_all(&stage.collector, &reports, &["demo"]).await?;
+    stage.browser.close().await
+}
+
+/// Every report, once so many streams have ended and are counted.
+async fn all_counted(collector: &Collector, sent: usize) -> Result<Vec<Value>> {
+    eventually("all streams to be counted", || async {
+        let books = collector.get("/v1/accounting").await.ok()?;
+        (books["streams"]["counted"].as_u64()? as usize >= sent).then_some(())
+    })
+    .await?;
+    collector.raw_streams().await
+}
+
+/// Minutes are kept for longer than the fast clock takes to be asked everything.
+const SITES: &str = r#"
+[store]
+windows_hours = 1000
+
+[[sites]]
+name = "one"
+keys = ["one"]
+origins = ["loopback"]
+use_case = "chat"
+
+[[sites]]
+name = "two"
+keys = ["two"]
+origins = ["loopback"]
+use_case = "coding"
+
+[[sites]]
+name = "three"
+keys = ["three"]
+origins = ["loopback"]
+use_case = "batch_rag"
+"#;
+
+const DAY: Duration = Duration::from_secs(26 * 3600);
+const PACE: u32 = 6_000;
+const BATCHES: usize = 90;
+const BETWEEN: Duration = Duration::from_millis(60);
+
+const PAGE_STREAMS: usize = 120;
+
+/// Scenario and API, by turns.
+const WAYS: [[&str; 2]; 12] = [
+    ["normal;first=60;gap=8", "v1/chat/completions"],
+    ["normal;first=120;gap=3", "v1/messages"],
+    ["cut_socket", "v1/chat/completions"],
+    ["cut_clean", "v1/messages"],
+    ["provider_error", "v1/responses"],
+    ["normal;first=30;gap=12", "api/chat"],
+    ["malformed", "v1/chat/completions"],
+    ["http_error", "v1/messages"],
+    ["empty", "v1/chat/completions"],
+    ["normal;first=90;gap=5", "v1/responses"],
+    ["user_stops", "v1/chat/completions"],
+    ["normal;first=200;gap=2", "v1/chat/completions"],
+];
+
+/// Reads so many answers, four at a time; those of `user_stops` are stopped after two chunks.
+const READ_MANY: &str = "
+    const [count, ways] = args;
+    let next = 0;
+    async function readOne([scenario, route], at) {
+        const body = JSON.stringify({ model: `model-${at % 5}`, stream: true, max_tokens: 24, messages: [{ role: 'user', content: 'hi' }], input: 'hi' });
+        const response = await fetch(`/llm/${scenario}/${route}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+        const reader = response.body.getReader();
+        for (let chunks = 1; ; chunks++) {
+            if ((await reader.read()).done) return;
+            if (scenario == 'user_stops' && chunks == 2) return reader.cancel();
+        }
+    }
+    async function readInTurn() {
+        for (let at; (at = next++) < count; ) await readOne(ways[at % ways.length], at).catch(() => {});
+    }
+    await Promise.all([readInTurn(), readInTurn(), readInTurn(), readInTurn()]);";

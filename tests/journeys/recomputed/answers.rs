@@ -1,0 +1,286 @@
+//! Each route's answer beside what follows from the reports.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tests::Collector;
+use tests::recomputed::{
+    METRICS, Reports, Wrong, by_word, count, is_error, is_good, is_judged, is_whole, label, outcome,
+    overhead, share, values,
+};
+
+pub(super) const MINUTE_MS: i64 = 60_000;
+
+/// Everything at once, so that one run tells all that is wrong.
+pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &[&str]) -> Result<()> {
+    let mut check = Check { collector, reports, wrong: Wrong::default() };
+    let arrived = |report: &Value| report["received_ms"].as_i64().unwrap_or_default();
+    let (first, last) = (
+        reports.iter().map(arrived).min().context("there are reports")?,
+        reports.iter().map(arrived).max().context("there are reports")?,
+    );
+    let (from, to) = (first.div_euclid(MINUTE_MS) * MINUTE_MS, (last.div_euclid(MINUTE_MS) + 1) * MINUTE_MS);
+    let middle = (from + (to - from) / 2).div_euclid(MINUTE_MS) * MINUTE_MS;
+    let mut filters = vec![Vec::new()];
+    filters.extend(sites.iter().map(|site| vec![("site", (*site).to_owned())]));
+    for dimension in ["use_case", "provider", "model"] {
+        let known = by_word(&reports.iter().collect::<Vec<_>>(), |report| vec![label(report, dimension)]);
+        filters.extend(known.into_keys().map(|value| vec![(dimension, value)]));
+    }
+    filters.push(vec![("site", sites[0].to_owned()), ("use_case", "chat".to_owned())]);
+    filters.push(vec![("model", "never heard of".to_owned())]);
+    for filter in &filters {
+        check.summary(&Asked { filter, from: middle, to }).await?;
+        check.summary(&Asked { filter, from, to }).await?;
+    }
+    let (everything, one_site) =
+        (Asked { filter: &filters[0], from, to }, Asked { filter: &filters[1], from, to });
+    for asked in [&everything, &one_site] {
+        for metric in METRICS {
+            check.histogram(asked, metric).await?;
+            check.over_time(asked, metric).await?;
+        }
+        for dimension in ["site", "use_case", "provider", "model", "country"] {
+            check.breakdown(asked, dimension).await?;
+        }
+        check.comparison(asked).await?;
+    }
+    for use_case in ["chat", "coding", "extraction", "batch_rag"] {
+        check.budgets(use_case).await?;
+    }
+    check.prometheus().await?;
+    check.wrong.none()
+}
+
+/// A period and a filter.
+pub(super) struct Asked<'a> {
+    pub(super) filter: &'a [(&'static str, String)],
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
+
+impl Asked<'_> {
+    fn query(&self, more: &str) -> String {
+        let filter: String = self
+            .filter
+            .iter()
+            .map(|(name, value)| {
+                let value: String = value.bytes().map(|byte| format!("%{byte:02x}")).collect();
+                format!("&{name}={value}")
+            })
+            .collect();
+        format!("?from={}&to={}{filter}{more}", self.from, self.to)
+    }
+}
+
+pub(super) struct Check<'a> {
+    pub(super) collector: &'a Collector,
+    pub(super) reports: &'a [Value],
+    pub(super) wrong: Wrong,
+}
+
+impl<'a> Check<'a> {
+    /// Those that the filter is about and that arrived in between.
+    pub(super) fn within(&self, asked: &Asked<'_>, from: i64, to: i64) -> Reports<'a> {
+        let arrived =
+            |report: &&Value| (from..to).contains(&report["received_ms"].as_i64().unwrap_or_default());
+        let is = |report: &&Value| asked.filter.iter().all(|(name, value)| label(report, name) == *value);
+        self.reports.iter().filter(arrived).filter(is).collect()
+    }
+
+    async fn summary(&mut self, asked: &Asked<'_>) -> Result<()> {
+        let path = format!("/v1/summary{}", asked.query(""));
+        let answer = self.collector.get(&path).await?;
+        let reports = self.within(asked, asked.from, asked.to);
+        let wrong = &mut self.wrong;
+        let at = |name: &str| format!("{path}: {name}");
+        let judged = count(&reports, is_judged);
+        wrong.exact(&at("streams"), &answer["streams"], reports.len());
+        let outcomes = by_word(&reports, |report| vec![outcome(report).to_owned()]);
+        wrong.counts(&at("outcomes"), &answer["outcomes"], &outcomes);
+        wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
+        for metric in ["ttfv", "ttft", "e2e", "tpot", "gap"] {
+            wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
+        }
+        wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_whole), judged);
+        let complete = count(&reports, |report| outcome(report) == "complete");
+        wrong.ratio(&at("availability"), &answer["availability"], complete, judged);
+        let good = count(&reports, is_good);
+        wrong.ratio(&at("goodput"), &answer["goodput"], good, judged);
+        let seconds = (asked.to - asked.from) as f64 / 1e3;
+        // A period that has not passed yet is as long as what has.
+        let per_second = answer["goodput"]["per_second"].as_f64().unwrap_or(-1.0);
+        wrong.unless(per_second >= good as f64 / seconds - 1e-12, || {
+            format!("{path}: {good} good streams within {seconds} s are {per_second} per second")
+        });
+        let errors = count(&reports, is_error);
+        wrong.exact(&at("errors.count"), &answer["errors"]["count"], errors);
+        wrong.near(&at("errors.ratio"), &answer["errors"]["ratio"], share(errors, judged));
+        for field in ["input_tokens", "output_tokens"] {
+            let sum: u64 = reports.iter().filter_map(|report| report[field].as_u64()).sum();
+            wrong.exact(&at(field), &answer[field], sum);
+        }
+        let before = self.within(asked, asked.from - (asked.to - asked.from), asked.from);
+        let (wrong, previous) = (&mut self.wrong, &answer["previous"]);
+        wrong.exact(&at("previous.streams"), &previous["streams"], before.len());
+        wrong.percentiles(&at("previous.ttfv"), &previous["ttfv"], &values(&before, "ttfv"));
+        let judged = count(&before, is_judged);
+        wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_whole), judged);
+        wrong.ratio(&at("previous.goodput"), &previous["goodput"], count(&before, is_good), judged);
+        wrong.exact(&at("previous.errors"), &previous["errors"]["count"], count(&before, is_error));
+        Ok(())
+    }
+
+    async fn histogram(&mut self, asked: &Asked<'_>, metric: &str) -> Result<()> {
+        let path = format!("/v1/histogram{}", asked.query(&format!("&metric={metric}")));
+        let answer = self.collector.get(&path).await?;
+        let values = values(&self.within(asked, asked.from, asked.to), metric);
+        self.wrong.percentiles(&path, &answer, &values);
+        self.buckets(&path, &answer["buckets"], &values);
+        self.table(&path, &answer["buckets"], &["lower_ms", "upper_ms", "count"]).await
+    }
+
+    /// Each holds what lies above its lower edge and not above its upper; nothing lies outside.
+    fn buckets(&mut self, path: &str, buckets: &Value, values: &[f64]) {
+        let mut held = 0;
+        for bucket in buckets.as_array().into_iter().flatten() {
+            let edge = |name: &str| bucket[name].as_f64().unwrap_or(f64::NAN);
+            let (lower, upper) = (edge("lower_ms"), edge("upper_ms"));
+            let inside = |value: &&f64| {
+                if upper == 0.0 { **value == 0.0 } else { **value > lower && **value <= upper }
+            };
+            let expected = values.iter().filter(inside).count();
+            held += expected;
+            self.wrong.exact(&format!("{path}: bucket {lower} to {upper}"), &bucket["count"], expected);
+        }
+        let all = values.len();
+        self.wrong.unless(held == all, || format!("{path}: {held} of {all} values lie in a bucket"));
+    }
+
+    /// By hours, and the heat map over the same.
+    async fn over_time(&mut self, asked: &Asked<'_>, metric: &str) -> Result<()> {
+        const STEP_MS: i64 = 3_600_000;
+        let query = asked.query(&format!("&metric={metric}&step={}", STEP_MS / 1000));
+        let series = self.collector.get(&format!("/v1/timeseries{query}")).await?;
+        let heat = self.collector.get(&format!("/v1/heatmap{query}")).await?;
+        let points = series["points"].as_array().context("points")?;
+        let columns = heat["points"].as_array().context("points")?;
+        let mut seen = 0;
+        for (point, column) in points.iter().zip(columns) {
+            let t = point["t"].as_i64().context("a time")?;
+            let place = format!("/v1/timeseries{query} at {t}");
+            let reports = self.within(asked, t.max(asked.from), (t + STEP_MS).min(asked.to));
+            seen += reports.len();
+            let values = values(&reports, metric);
+            self.wrong.percentiles(&place, point, &values);
+            self.wrong.exact(&format!("{place}: streams"), &point["streams"], reports.len());
+            self.wrong.exact(&format!("{place}: errors"), &point["errors"], count(&reports, is_error));
+            self.wrong.exact(&format!("/v1/heatmap{query} at {t}: n"), &column["n"], values.len());
+            let counts = column["counts"].as_array().context("counts")?;
+            let edges = heat["buckets"].as_array().context("buckets")?;
+            let held: Value = edges
+                .iter()
+                .zip(counts)
+                .map(|(edges, count)| {
+                    let mut bucket = edges.clone();
+                    bucket["count"] = count.clone();
+                    bucket
+                })
+                .collect();
+            self.buckets(&format!("/v1/heatmap{query} at {t}"), &held, &values);
+        }
+        let all = self.within(asked, asked.from, asked.to).len();
+        self.wrong.unless(seen == all, || format!("/v1/timeseries{query} has {seen} of {all} streams"));
+        let columns = ["t", "n", "p50_ms", "p95_ms", "p99_ms", "streams", "errors"];
+        self.table(&format!("/v1/timeseries{query}"), &series["points"], &columns).await
+    }
+
+    async fn breakdown(&mut self, asked: &Asked<'_>, dimension: &str) -> Result<()> {
+        let path = format!("/v1/breakdown{}", asked.query(&format!("&by={dimension}&limit=500")));
+        let answer = self.collector.get(&path).await?;
+        let reports = self.within(asked, asked.from, asked.to);
+        let bad = |reports: &[&Value]| count(reports, |report| is_judged(report) && !is_good(report));
+        let mut by_value = BTreeMap::<String, Vec<&Value>>::new();
+        for report in &reports {
+            by_value.entry(label(report, dimension)).or_default().push(report);
+        }
+        let groups = answer["groups"].as_array().context("groups")?;
+        self.wrong.exact(&format!("{path}: groups"), &groups.len().into(), by_value.len());
+        for group in groups {
+            let value = group["value"].as_str().unwrap_or_default();
+            let of_it = by_value.remove(value).unwrap_or_default();
+            let place = format!("{path}: {value}");
+            let (wrong, judged) = (&mut self.wrong, count(&of_it, is_judged));
+            wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
+            wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));
+            wrong.percentiles(&place, group, &values(&of_it, "ttfv"));
+            wrong.ratio(&format!("{place}: integrity"), &group["integrity"], count(&of_it, is_whole), judged);
+            wrong.ratio(&format!("{place}: goodput"), &group["goodput"], count(&of_it, is_good), judged);
+            wrong.exact(&format!("{place}: errors"), &group["errors"], count(&of_it, is_error));
+            let excess = share(bad(&of_it), bad(&reports)).zip(share(judged, count(&reports, is_judged)));
+            wrong.near(&format!("{place}: excess"), &group["excess"], excess.map(|(bad, all)| bad - all));
+        }
+        Ok(())
+    }
+
+    async fn comparison(&mut self, asked: &Asked<'_>) -> Result<()> {
+        let path = format!("/v1/compare{}", asked.query(""));
+        let answer = self.collector.get(&path).await?;
+        let reports = self.within(asked, asked.from, asked.to);
+        let joined: Reports<'_> =
+            reports.iter().copied().filter(|report| overhead(report).is_some()).collect();
+        let wrong = &mut self.wrong;
+        wrong.exact(&format!("{path}: streams"), &answer["streams"], reports.len());
+        wrong.exact(&format!("{path}: joined"), &answer["joined"], joined.len());
+        wrong.percentiles(&format!("{path}: client"), &answer["client"], &values(&joined, "ttft"));
+        wrong.percentiles(&format!("{path}: server"), &answer["server"], &values(&joined, "server_ttft"));
+        wrong.percentiles(&format!("{path}: overhead"), &answer["overhead"], &values(&joined, "overhead"));
+        let source = |report: &Value| {
+            let said = report["server"]["source"].as_str().unwrap_or_default();
+            vec![if SOURCES.contains(&said) { said } else { "other" }.to_owned()]
+        };
+        wrong.counts(&format!("{path}: sources"), &answer["sources"], &by_word(&joined, source));
+        Ok(())
+    }
+
+    /// The same answer as a table: cell by cell what the JSON has.
+    async fn table(&mut self, path: &str, rows: &Value, columns: &[&str]) -> Result<()> {
+        let text = self.collector.text(&format!("{path}&format=csv")).await?;
+        let mut expected = vec![columns.join(",")];
+        for row in rows.as_array().context("rows")? {
+            let cell = |column: &&str| match &row[*column] {
+                Value::Null => String::new(),
+                // In JSON a whole number may be written with a decimal.
+                number => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
+            };
+            expected.push(columns.iter().map(cell).collect::<Vec<_>>().join(","));
+        }
+        let found: Vec<_> = text.split("\r\n").filter(|line| !line.is_empty()).collect();
+        let other = found.iter().zip(&expected).find(|(found, expected)| !same_cells(found, expected));
+        let same = found.len() == expected.len() && other.is_none();
+        self.wrong.unless(same, || {
+            format!("{path} as a table has {} lines for {}: {other:?}", found.len(), expected.len())
+        });
+        Ok(())
+    }
+}
+
+/// Numbers up to what reading JSON may lose of them.
+fn same_cells(found: &str, expected: &str) -> bool {
+    let same = |(found, expected): (&str, &str)| {
+        let numbers = found.parse::<f64>().ok().zip(expected.parse::<f64>().ok());
+        numbers
+            .map_or(found == expected, |(found, expected)| (found - expected).abs() <= expected.abs() * 1e-14)
+    };
+    found.split(',').count() == expected.split(',').count()
+        && found.split(',').zip(expected.split(',')).all(same)
+}
+
+fn defects(report: &Value) -> Vec<String> {
+    report["defects"].as_object().into_iter().flatten().map(|(defect, _)| defect.clone()).collect()
+}
+
+/// The sources of `docs/metrics.md`.
+const SOURCES: [&str; 8] =
+    ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui"];

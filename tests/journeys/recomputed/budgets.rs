@@ -1,0 +1,98 @@
+//! `/v1/slo` beside what follows from the reports: budgets, how fast they go, and day by day.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tests::recomputed::{Targets, Wrong, count, is_judged, outcome, values};
+
+use super::answers::{Asked, Check, MINUTE_MS};
+
+impl Check<'_> {
+    pub(super) async fn budgets(&mut self, use_case: &str) -> Result<()> {
+        let path = format!("/v1/slo?use_case={use_case}");
+        let answer = self.collector.get(&path).await?;
+        let filter = [("use_case", use_case.to_owned())];
+        let (from, to) = (answer["from"].as_i64().context("from")?, answer["to"].as_i64().context("to")?);
+        let asked = Asked { filter: &filter, from, to };
+        let targets = Targets::of(use_case);
+        for budget in answer["budgets"].as_array().context("budgets")? {
+            let promise = budget["promise"].as_str().unwrap_or_default().to_owned();
+            let place = format!("{path}: {promise}");
+            let objective = if promise == "speed" { Some(0.99) } else { targets.availability };
+            self.wrong.near(&format!("{place}: objective"), &budget["objective"], objective);
+            let objective = objective.context("an objective")?;
+            let kept = |reports: &[&Value]| Kept::of(&promise, reports, targets);
+            let all = kept(&self.within(&asked, from, to));
+            all.check(&mut self.wrong, &place, budget);
+            let may = (1.0 - objective) * all.total as f64;
+            self.wrong.near(&format!("{place}: allowed"), &budget["allowed"], Some(may));
+            let left = (all.total > 0).then(|| 1.0 - f64::from(budget_bad(budget)) / may);
+            self.wrong.near(&format!("{place}: remaining"), &budget["remaining"], left);
+            for burn in budget["burn"].as_array().context("burn")? {
+                let minutes = burn["minutes"].as_i64().context("minutes")?;
+                let lately = kept(&self.within(&asked, to - minutes * MINUTE_MS, to));
+                let place = format!("{place}: burn over {minutes} minutes");
+                self.wrong.exact(&format!("{place}: total"), &burn["total"], lately.total);
+                let rate = |good: usize| {
+                    (lately.total > 0)
+                        .then(|| (lately.total - good) as f64 / lately.total as f64 / (1.0 - objective))
+                };
+                let (least, most, found) =
+                    (rate(lately.possible), rate(lately.certain), burn["rate"].as_f64());
+                let same = match (least.zip(most), found) {
+                    (None, None) => true,
+                    (Some((least, most)), Some(found)) => found >= least - 1e-9 && found <= most + 1e-9,
+                    _ => false,
+                };
+                self.wrong.unless(same, || {
+                    format!("{place} is {found:?}, by its definition {least:?} to {most:?}")
+                });
+            }
+            for day in budget["by_day"].as_array().context("by_day")? {
+                let t = day["t"].as_i64().context("a day")?;
+                kept(&self.within(&asked, t, t + 86_400_000)).check(
+                    &mut self.wrong,
+                    &format!("{place} on {t}"),
+                    day,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn budget_bad(budget: &Value) -> u32 {
+    let of = |name: &str| budget[name].as_u64().unwrap_or_default();
+    (of("total") - of("good")) as u32
+}
+
+/// Streams that kept a promise: those that certainly did, those that may have by the error of a bucket, and all.
+struct Kept {
+    certain: usize,
+    possible: usize,
+    total: usize,
+}
+
+impl Kept {
+    fn of(promise: &str, reports: &[&Value], targets: Targets) -> Self {
+        if promise == "availability" {
+            let good = count(reports, |report| outcome(report) == "complete");
+            return Self { certain: good, possible: good, total: count(reports, is_judged) };
+        }
+        let (metric, within_ms) = match (targets.ttft_p95_ms, targets.e2e_p95_ms) {
+            (Some(within_ms), _) => ("ttfv", within_ms),
+            (None, within_ms) => ("e2e", within_ms.unwrap_or(f64::NAN)),
+        };
+        let waits = values(reports, metric);
+        let below = |limit_ms: f64| waits.iter().filter(|wait_ms| **wait_ms <= limit_ms).count();
+        Self { certain: below(within_ms / 1.0109), possible: below(within_ms * 1.0109), total: waits.len() }
+    }
+
+    fn check(&self, wrong: &mut Wrong, place: &str, found: &Value) {
+        wrong.exact(&format!("{place}: total"), &found["total"], self.total);
+        let good = found["good"].as_u64().unwrap_or_default() as usize;
+        let (certain, possible) = (self.certain, self.possible);
+        wrong.unless((certain..=possible).contains(&good), || {
+            format!("{place}: good is {good}, by its definition {certain} to {possible}")
+        });
+    }
+}

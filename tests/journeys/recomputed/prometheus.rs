@@ -1,0 +1,67 @@
+//! `/metrics` beside what follows from the reports.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::Value;
+use tests::recomputed::{count, is_error, label, values};
+
+use super::answers::Check;
+
+impl Check<'_> {
+    /// Counters and classic buckets, series by series.
+    pub(super) async fn prometheus(&mut self) -> Result<()> {
+        let text = self.collector.text("/metrics").await?;
+        let lines: BTreeMap<_, _> = text.lines().filter_map(|line| line.rsplit_once(' ')).collect();
+        let mut series = BTreeMap::<String, Vec<&Value>>::new();
+        for report in self.reports {
+            let of = |name: &str| label(report, name).replace('"', "\\\"");
+            let labels =
+                ["model", "provider", "site", "use_case"].map(|name| format!("{name}=\"{}\"", of(name)));
+            series.entry(labels.join(",")).or_default().push(report);
+        }
+        for (labels, reports) in &series {
+            let mut is = |name: &str, expected: f64| {
+                let found = lines.get(name).and_then(|value| value.parse::<f64>().ok());
+                let same =
+                    found.is_some_and(|found| (found - expected).abs() <= 1e-9 * expected.abs().max(1.0));
+                self.wrong.unless(same, || format!("{name} is {found:?}, by its definition {expected}"));
+            };
+            is(&format!("llm_requests_total{{{labels}}}"), reports.len() as f64);
+            is(&format!("llm_generation_errors_total{{{labels}}}"), count(reports, is_error) as f64);
+            let tokens: u64 = reports.iter().filter_map(|report| report["output_tokens"].as_u64()).sum();
+            if tokens > 0 {
+                is(&format!("llm_tokens_generated_total{{{labels}}}"), tokens as f64);
+            }
+            for (name, metric, edges) in HISTOGRAMS {
+                let values = values(reports, metric);
+                if values.is_empty() {
+                    continue;
+                }
+                is(&format!("{name}_count{{{labels}}}"), values.len() as f64);
+                is(&format!("{name}_sum{{{labels}}}"), values.iter().sum::<f64>() / 1e3);
+                for edge in edges.split(' ') {
+                    let below = |ms: &&f64| **ms / 1e3 <= edge.parse().unwrap_or(f64::NAN);
+                    let held = values.iter().filter(below).count();
+                    is(&format!("{name}_bucket{{{labels},le=\"{edge}\"}}"), held as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const FIRST_EDGES: &str = "0.05 0.1 0.2 0.25 0.5 0.75 1 1.5 2 2.25 3 4 5 7.5 10 20 30 60";
+const HISTOGRAMS: [(&str, &str, &str); 7] = [
+    ("llm_first_token_duration_seconds", "ttft", FIRST_EDGES),
+    ("llm_rum_first_visible_duration_seconds", "ttfv", FIRST_EDGES),
+    ("llm_rum_first_paint_duration_seconds", "ttfp", FIRST_EDGES),
+    ("llm_rum_server_first_token_duration_seconds", "server_ttft", FIRST_EDGES),
+    ("llm_request_duration_seconds", "e2e", "0.5 1 2.5 5 10 15 30 45 60 120 300"),
+    ("llm_rum_first_token_overhead_seconds", "overhead", "0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 30"),
+    (
+        "llm_rum_time_per_output_token_seconds",
+        "tpot",
+        "0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.08 0.1 0.2 0.5 1",
+    ),
+];

@@ -1,0 +1,227 @@
+//! Every figure that a collector answers with, worked out a second time from single reports and from the words
+//! of `docs/metrics.md` and `docs/api.md`. Nothing here calls the product's own arithmetic.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The bound that every answer gives for its percentiles, and the rounding to a microsecond.
+const RELATIVE_ERROR: f64 = 0.0109;
+
+/// The durations that have percentiles, by the name that queries know them by.
+pub const METRICS: [&str; 8] = ["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"];
+
+/// What a use case promises, as the table of default targets in `docs/api.md` has it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Targets {
+    /// For the first visible token, in milliseconds.
+    pub ttft_p95_ms: Option<f64>,
+    /// For the end, in milliseconds.
+    pub e2e_p95_ms: Option<f64>,
+    /// Per output token, in milliseconds.
+    pub tpot_ms: Option<f64>,
+    /// Share of streams without an error.
+    pub availability: Option<f64>,
+}
+
+impl Targets {
+    /// The defaults of a use case; none of one that is not in the table.
+    #[must_use]
+    pub fn of(use_case: &str) -> Self {
+        let (ttft_p95_ms, e2e_p95_ms, tpot_ms, availability) = match use_case {
+            "chat" => (Some(2_000.0), None, 80.0, 0.995),
+            "coding" => (Some(5_000.0), None, 60.0, 0.999),
+            "batch_rag" => (None, Some(30_000.0), 20.0, 0.99),
+            "extraction" => (Some(1_500.0), None, 33.3, 0.999),
+            _ => return Self::default(),
+        };
+        Self { ttft_p95_ms, e2e_p95_ms, tpot_ms: Some(tpot_ms), availability: Some(availability) }
+    }
+}
+
+/// Single reports, as `/v1/streams` gives them.
+pub type Reports<'a> = Vec<&'a Value>;
+
+/// How a stream ended.
+#[must_use]
+pub fn outcome(report: &Value) -> &str {
+    report["outcome"].as_str().unwrap_or_default()
+}
+
+/// Neither ended by the user nor unseen.
+#[must_use]
+pub fn is_judged(report: &Value) -> bool {
+    !matches!(outcome(report), "aborted" | "abandoned" | "unobserved")
+}
+
+/// Judged, and not complete.
+#[must_use]
+pub fn is_error(report: &Value) -> bool {
+    is_judged(report) && outcome(report) != "complete"
+}
+
+/// Complete without a defect that is a loss.
+#[must_use]
+pub fn is_whole(report: &Value) -> bool {
+    const LOSSES: [&str; 6] =
+        ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
+    outcome(report) == "complete" && LOSSES.iter().all(|loss| report["defects"][loss].as_u64().is_none())
+}
+
+/// Whole, and within every target of its use case; what it does not say fails nothing.
+#[must_use]
+pub fn is_good(report: &Value) -> bool {
+    let targets = Targets::of(&label(report, "use_case"));
+    let within = |field: &str, target: Option<f64>| {
+        report[field].as_f64().zip(target).is_none_or(|(value, target)| value <= target)
+    };
+    is_whole(report)
+        && within("ttfv_ms", targets.ttft_p95_ms)
+        && within("e2e_ms", targets.e2e_p95_ms)
+        && within("tpot_ms", targets.tpot_ms)
+}
+
+/// The value of a dimension as it is counted.
+#[must_use]
+pub fn label(report: &Value, dimension: &str) -> String {
+    let said = match dimension {
+        "model" => report["model"].as_str().or(report["response_model"].as_str()),
+        other => report[other].as_str(),
+    };
+    said.unwrap_or("unknown").to_owned()
+}
+
+/// The values that a metric has in these reports, lowest first; those of gaps are the middles of their
+/// buckets.
+#[must_use]
+pub fn values(reports: &[&Value], metric: &str) -> Vec<f64> {
+    let mut values: Vec<f64> = match metric {
+        "gap" => reports.iter().flat_map(|report| gaps(&report["gaps"])).collect(),
+        "server_ttft" => reports.iter().filter_map(|report| report["server"]["ttft_ms"].as_f64()).collect(),
+        "overhead" => reports.iter().filter_map(|report| overhead(report)).collect(),
+        field => reports.iter().filter_map(|report| report[format!("{field}_ms")].as_f64()).collect(),
+    };
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Browser minus server; below zero counts as zero.
+#[must_use]
+pub fn overhead(report: &Value) -> Option<f64> {
+    let (client, server) = (report["ttft_ms"].as_f64()?, report["server"]["ttft_ms"].as_f64()?);
+    Some((client - server).max(0.0))
+}
+
+/// Each counted value, as the geometric middle of its bucket: 32 buckets to a doubling.
+fn gaps(histogram: &Value) -> Vec<f64> {
+    let mut values = vec![0.0; histogram["zero"].as_u64().unwrap_or(0) as usize];
+    let offset = histogram["offset"].as_i64().unwrap_or(0);
+    for (at, count) in histogram["counts"].as_array().into_iter().flatten().enumerate() {
+        let middle = 2f64.powf((offset as f64 + at as f64 + 0.5) / 32.0);
+        values.extend(std::iter::repeat_n(middle, count.as_u64().unwrap_or(0) as usize));
+    }
+    values
+}
+
+/// What is wrong in an answer, by where it stands.
+#[derive(Debug, Default)]
+pub struct Wrong(Vec<String>);
+
+impl Wrong {
+    /// Fails with everything that is wrong.
+    ///
+    /// # Errors
+    /// When anything is.
+    pub fn none(self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.0.is_empty(), "{} figures are wrong:\n{}", self.0.len(), self.0.join("\n"));
+        Ok(())
+    }
+
+    /// An exact figure. Absent and null are the same.
+    pub fn exact(&mut self, place: &str, found: &Value, expected: impl Into<Value>) {
+        let expected = expected.into();
+        if *found != expected && found.as_f64().zip(expected.as_f64()).is_none_or(|(a, b)| a != b) {
+            self.0.push(format!("{place} is {found}, by its definition {expected}"));
+        }
+    }
+
+    /// A quotient, up to the rounding of a double.
+    pub fn near(&mut self, place: &str, found: &Value, expected: Option<f64>) {
+        let same = match (found.as_f64(), expected) {
+            (None, None) => found.is_null(),
+            (Some(found), Some(expected)) => (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+            _ => false,
+        };
+        if !same {
+            self.0.push(format!("{place} is {found}, by its definition {expected:?}"));
+        }
+    }
+
+    /// A percentile, which has a bound of its error.
+    pub fn percentile(&mut self, place: &str, found: &Value, exact: Option<f64>) {
+        let same = match (found.as_f64(), exact) {
+            (None, None) => found.is_null(),
+            (Some(found), Some(exact)) => (found - exact).abs() <= exact * RELATIVE_ERROR + 0.001,
+            _ => false,
+        };
+        if !same {
+            self.0.push(format!("{place} is {found}, by nearest rank {exact:?}"));
+        }
+    }
+
+    /// `n` and the three percentiles.
+    pub fn percentiles(&mut self, place: &str, found: &Value, values: &[f64]) {
+        self.exact(&format!("{place}.n"), &found["n"], values.len());
+        for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
+            self.percentile(&format!("{place}.{name}"), &found[name], nearest_rank(values, q));
+        }
+    }
+
+    /// `good`, `total` and their quotient.
+    pub fn ratio(&mut self, place: &str, found: &Value, good: usize, total: usize) {
+        self.exact(&format!("{place}.good"), &found["good"], good);
+        self.exact(&format!("{place}.total"), &found["total"], total);
+        self.near(&format!("{place}.ratio"), &found["ratio"], share(good, total));
+    }
+
+    /// Counts by word, of which those of zero are left out.
+    pub fn counts(&mut self, place: &str, found: &Value, expected: &BTreeMap<String, u64>) {
+        self.exact(place, found, serde_json::json!(expected));
+    }
+
+    /// Says something that none of the others can.
+    pub fn unless(&mut self, so: bool, what: impl FnOnce() -> String) {
+        if !so {
+            self.0.push(what());
+        }
+    }
+}
+
+/// The value at or below which a share `q` of the sorted values lies.
+#[must_use]
+pub fn nearest_rank(sorted: &[f64], q: f64) -> Option<f64> {
+    let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied()
+}
+
+/// How many of the reports are so.
+#[must_use]
+pub fn count(reports: &[&Value], is: impl Fn(&Value) -> bool) -> usize {
+    reports.iter().filter(|report| is(report)).count()
+}
+
+/// A quotient; none of nothing.
+#[must_use]
+pub fn share(part: usize, all: usize) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}
+
+/// Streams by a word of theirs.
+#[must_use]
+pub fn by_word<'a>(reports: &[&'a Value], words: impl Fn(&'a Value) -> Vec<String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for word in reports.iter().flat_map(|report| words(report)) {
+        *counts.entry(word).or_insert(0) += 1;
+    }
+    counts
+}
