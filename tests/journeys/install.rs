@@ -19,6 +19,11 @@ async fn a_probe_that_is_not_what_the_page_names_does_not_run() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rarer_format_is_read_by_a_second_wasm_or_told_by_its_chunks() -> Result<()> {
+    in_every_engine(rarer).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_shows_what_programs_get() -> Result<()> {
     let stage = Stage::set().await?;
     let snippet = Snippet::ask(&stage).await?;
@@ -68,7 +73,7 @@ async fn under_policies(engine: Engine) -> Result<()> {
     );
     let strict = format!("default-src 'self'; script-src 'self'; connect-src 'self'{connect_src}");
     stage.browser.page.goto("about:blank").await?;
-    let (report, violations) = read_once(&stage, &own, &strict).await?;
+    let (report, violations) = read_once(&stage, &own, &strict, completions(&stage)).await?;
     ensure!(report.observed == Observed::Chunks && report.outcome == Outcome::Unobserved, "{report:#?}");
     ensure!(
         violations.iter().all(|violation| violation.contains("wasm-eval")),
@@ -86,7 +91,7 @@ async fn tampered(engine: Engine) -> Result<()> {
 
     let wasm = snippet.text("/wasm/integrity");
     let head = snippet.text("/tag").replace(wasm, OTHER_HASH);
-    let (report, _) = read_once(&stage, &head, &policy).await?;
+    let (report, _) = read_once(&stage, &head, &policy, completions(&stage)).await?;
     ensure!(report.observed == Observed::Chunks, "Wasm with another hash does not run: {report:#?}");
 
     let more = snippet.text("/more/tag").replace(snippet.text("/more/integrity"), OTHER_HASH);
@@ -104,19 +109,44 @@ async fn tampered(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+async fn rarer(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let snippet = Snippet::ask(&stage).await?;
+    let collector = &stage.collector.url;
+    let policy = format!("script-src 'self' {collector} 'wasm-unsafe-eval'; connect-src 'self' {collector}");
+
+    let (report, violations) = read_once(&stage, snippet.text("/tag"), &policy, RARER.into()).await?;
+    ensure!(violations.is_empty(), "{violations:?}");
+    ensure!(report.dialect.as_deref() == Some("cohere"), "{report:#?}");
+    ensure!(report.outcome == Outcome::Complete && report.observed == Observed::Events, "{report:#?}");
+    ensure!(report.ttft_ms >= report.first_byte_ms && report.gaps.is_some(), "{report:#?}");
+
+    let other = snippet.text("/tag").replace(snippet.text("/wasm_all/integrity"), OTHER_HASH);
+    let (report, _) = read_once(&stage, &other, &policy, RARER.into()).await?;
+    ensure!(report.observed == Observed::Chunks && report.outcome == Outcome::Unobserved, "{report:#?}");
+    ensure!(report.chunks > 1 && report.ttft_ms.is_none() && report.dialect.is_none(), "{report:#?}");
+    stage.browser.close().await
+}
+
 /// A stream that is read in a page with that head, of which the policy has stopped nothing.
 async fn measured(stage: &Stage, head: &str, policy: &str) -> Result<StreamReport> {
-    let (report, violations) = read_once(stage, head, policy).await?;
+    let (report, violations) = read_once(stage, head, policy, completions(stage)).await?;
     ensure!(violations.is_empty(), "under {policy}: {violations:?}");
     Ok(report)
 }
 
-async fn read_once(stage: &Stage, head: &str, policy: &str) -> Result<(StreamReport, Vec<String>)> {
+/// The same, of a stream that lies at `answer`, with what the policy has stopped.
+async fn read_once(
+    stage: &Stage,
+    head: &str,
+    policy: &str,
+    answer: Value,
+) -> Result<(StreamReport, Vec<String>)> {
     let page = AppPage::serve(head, policy).await?;
     stage.browser.page.goto(&page.url).await?;
     stage.keep_reports().await?;
     stage.browser.run(WAIT_FOR_MORE, vec![head.contains("llm-rum-more.js").into()]).await?;
-    stage.browser.run(READ, vec![completions(stage)]).await?;
+    stage.browser.run(READ, vec![answer]).await?;
     let ids = stage.ended_ids(1).await?;
     let report = stage.collector.final_report(&ids[0]).await?;
     let violations = stage.browser.run("return window.violations", vec![]).await?;
@@ -148,6 +178,9 @@ impl Snippet {
         (words("script-src"), words("connect-src"))
     }
 }
+
+/// An answer in a format that takes the second Wasm, at the page's own origin.
+const RARER: &str = "/recorded/cohere_text/api/chat";
 
 /// Of something else.
 const OTHER_HASH: &str = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
