@@ -171,7 +171,7 @@ export interface ProbeOptions {
    * Tells streams that the probe would not know: those with another content type than
    * `text/event-stream`, `application/x-ndjson`, `application/stream+json`, `application/json-seq`
    * and `application/jsonl`, and whose request neither accepts one of these nor says `"stream":true`.
-   * Called before each request with the arguments of `fetch`.
+   * Called with the arguments of `fetch`, right after each call of it.
    */
   isStream?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
 }

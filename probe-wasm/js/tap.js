@@ -43,8 +43,10 @@ export function createTap(sink) {
     /** How many bytes were told. */
     let bytes = 0;
 
+    const called = Reflect.apply(fetch, self, args);
+    // The request is on its way: what is read of it now costs the user no time.
     guard(ask, args);
-    return follow(Reflect.apply(fetch, self, args), answered, fail);
+    return follow(called, answered, fail);
 
     function ask([input, init]) {
       stream.signal = init?.signal ?? input?.signal;

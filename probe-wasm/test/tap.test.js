@@ -192,6 +192,17 @@ test("arguments go through untouched", async () => {
   assert.deepEqual(calls[0].map((arg, at) => arg === [input, init, "more"][at]), [true, true, true]);
 });
 
+test("a request is on its way before anything of it is looked at, and counts from before that", async () => {
+  const order = [];
+  const native = async () => void order.push("called", performance.now());
+  const tap = createTap(({ time }) => order.push("told", time));
+  tap.examine = () => order.push("looked at");
+  await tap.wrap(native)("http://localhost/");
+  const [, called, ...then] = order;
+  assert.deepEqual(then.slice(0, 2), ["looked at", "told"]);
+  assert.ok(then[2] <= called);
+});
+
 test("an answer that is no stream is left alone and not told", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/json");
