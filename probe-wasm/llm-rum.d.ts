@@ -145,8 +145,9 @@ export interface ProbeOptions {
    */
   wasmIntegrity?: string;
   /**
-   * The share of pages in which the probe is on, above 0 and up to 1. Decided by lot when it starts, for as
-   * long as the page lives; reports say it, so that counts can be weighted. Default: all.
+   * The share of tabs in which the probe is on, above 0 and up to 1. Decided by a lot that
+   * the tab draws once and keeps in `sessionStorage`; with `consent: "wait"`, and where nothing can be kept, by
+   * one for each page. Reports say it, so that counts can be weighted. Default: all, and nothing is kept.
    */
   sampleRate?: number;
   /**

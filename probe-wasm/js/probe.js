@@ -22,12 +22,20 @@ export function startProbe(options) {
 }
 
 /** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
-function leftOut({ sampleRate, respectSignals }) {
+function leftOut({ sampleRate, respectSignals, consent }) {
   const { globalPrivacyControl, doNotTrack } = navigator;
   const refused = respectSignals + "" != "false" && (globalPrivacyControl || doNotTrack == 1);
-  const out = refused || Math.random() >= sampleRate;
+  const out = refused || (sampleRate && lot(consent)) >= sampleRate;
   if (out) uninstallTap(window, installTap(window));
   return out;
+}
+
+/** The tab draws one for all its pages. Before consent, and where a page may not store anything, each draws its own. */
+function lot(consent) {
+  try {
+    if (!consent) return (sessionStorage.llmRum ??= Math.random());
+  } catch {}
+  return Math.random();
 }
 
 /** On a server there is nothing to watch, and here nobody who wants to be. */

@@ -17,6 +17,7 @@ async fn decide(engine: Engine) -> Result<()> {
     refusal(&stage).await?;
     signals(&stage).await?;
     samples(&stage).await?;
+    sessions(&stage).await?;
     editing(&stage).await?;
     stage.browser.close().await
 }
@@ -74,6 +75,43 @@ async fn samples(stage: &Stage) -> Result<()> {
     let id = read(stage).await?;
     let report = stage.collector.final_report(&id).await?;
     ensure!(report.sample_rate == Some(1.0), "{report:#?}");
+    Ok(())
+}
+
+/// A tab draws its lot once: a page that is loaded anew is in the sample as the one before, at a lower rate
+/// perhaps not, and another tab draws its own. Nothing is stored that was not drawn, or before consent.
+async fn sessions(stage: &Stage) -> Result<()> {
+    let app = AppPage::serve(&tag(stage, "").replace(" data-site=\"demo\"", ""), "").await?;
+    let page = &stage.browser.page;
+    page.goto(&app.url).await?;
+    draw(stage, 0.5, json!({}), json!([true, null])).await?;
+    draw(stage, 0.5, json!({ "sampleRate": 0.4, "consent": "wait" }), json!([false, null])).await?;
+    draw(stage, 0.5, json!({ "sampleRate": 0.7 }), json!([true, "0.5"])).await?;
+    draw(stage, 0.9, json!({ "sampleRate": 0.7 }), json!([true, "0.5"])).await?;
+    draw(stage, 0.1, json!({ "sampleRate": 0.4 }), json!([false, "0.5"])).await?;
+
+    let first = page.window().await?;
+    page.switch_to_window(page.new_window(true).await?.handle).await?;
+    page.goto(&app.url).await?;
+    draw(stage, 0.9, json!({ "sampleRate": 0.7 }), json!([false, "0.9"])).await?;
+    page.close_window().await?;
+    page.switch_to_window(first).await?;
+
+    let closed = "Object.defineProperty(window, 'sessionStorage', { get() { throw new Error('closed'); } });";
+    draw_by(stage, &format!("{closed}{DRAW}"), 0.6, json!({ "sampleRate": 0.7 }), json!([true, null])).await
+}
+
+async fn draw(stage: &Stage, lot: f64, options: Value, expected: Value) -> Result<()> {
+    draw_by(stage, DRAW, lot, options, expected).await
+}
+
+/// Loads the page anew and starts where the lot would be `lot`: `expected` is whether the page was watched,
+/// and what its tab keeps.
+async fn draw_by(stage: &Stage, script: &str, lot: f64, options: Value, expected: Value) -> Result<()> {
+    let arguments = vec![stage.collector.url.as_str().into(), lot.into(), options.clone()];
+    stage.browser.page.refresh().await?;
+    let drawn = stage.browser.run(script, arguments).await?;
+    ensure!(drawn == expected, "{lot} {options}: {drawn}");
     Ok(())
 }
 
@@ -166,6 +204,15 @@ const IDLE: &str = "
     await response.text();
     await llmRum.probe.flush();
     return { told: window.ended.length - before, own, tap: window.__llmRum !== undefined };";
+
+const DRAW: &str = "
+    window.Math.random = () => args[1];
+    const probe = llmRum.start({ collector: args[0], site: 'demo', ...args[2] });
+    const watched = window.__llmRum !== undefined;
+    probe.stop();
+    let kept = null;
+    try { kept = Object.entries(sessionStorage).map(String).join().replace('llmRum,', '') || null } catch {}
+    return [watched, kept];";
 
 const START_AGAIN: &str = "llmRum.probe = llmRum.start({ collector: args[0], site: 'demo' });";
 
