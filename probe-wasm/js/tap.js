@@ -77,7 +77,7 @@ export function createTap(sink) {
       // that does not stream.
       const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
       // One with a `clone` of its own is watched already, by a wrapper inside this one.
-      if (!streams || !response.body || Object.hasOwn(response, "clone")) return tell(FORGET);
+      if (!streams || Object.hasOwn(response, "clone")) return tell(FORGET);
       if (!asked) tell(OPEN);
       tell(HEADERS, response);
       if (failed) tell(CLOSED);
@@ -107,14 +107,14 @@ export function createTap(sink) {
      * another way to call it; `kept` and `broken` see what it returns, or what its promise comes to.
      */
     function watch(target, name, kept, before, broken = fail) {
-      if (target[name])
+      if (target?.[name])
         Object.defineProperty(target, name, {
           writable: true,
           configurable: true,
           value: new Proxy(target[name], {
             apply(...call) {
               // What is locked refuses to be read, which says nothing of the stream.
-              return call[1] != target || (target.body ?? target).locked
+              return call[1] != target || (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
                 ? Reflect.apply(...call)
                 : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
             },
@@ -123,10 +123,22 @@ export function createTap(sink) {
     }
 
     function watchResponse(response) {
-      watchBody(response.body);
+      // Once somebody has looked at the body, WebKit reads it another way: until the app does, nobody may.
+      const awaitLook = () =>
+        Object.defineProperty(response, "body", {
+          configurable: true,
+          get() {
+            delete response.body;
+            guard(watchBody, response.body);
+            return response.body;
+          },
+        });
+
+      awaitLook();
       // Cloning gives a new body to both.
       watch(response, "clone", (copy) => {
-        watchBody(response.body);
+        stream.bodies = 2;
+        awaitLook();
         watchResponse(copy);
       });
       for (const name of ["text", "json", "arrayBuffer", "blob", "bytes"])

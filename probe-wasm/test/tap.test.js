@@ -203,6 +203,31 @@ test("a request is on its way before anything of it is looked at, and counts fro
   assert.ok(then[2] <= called);
 });
 
+test("nobody looks at a body before the app does", async () => {
+  const native = Object.getOwnPropertyDescriptor(Response.prototype, "body");
+  let looks = 0;
+  const get = function () {
+    looks++;
+    return native.get.call(this);
+  };
+  Object.defineProperty(Response.prototype, "body", { ...native, get });
+  try {
+    const { fetch, seen } = watched();
+    const response = await fetch("/sse", ASK);
+    const copy = response.clone();
+    assert.deepEqual([await response.text(), await copy.text(), looks], [TEXT, TEXT, 0]);
+    assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
+  } finally {
+    Object.defineProperty(Response.prototype, "body", native);
+  }
+});
+
+test("an answer without a body has none, and that is no fault", async () => {
+  const { fetch, tap } = watched();
+  const response = await fetch("/sse", { method: "HEAD" });
+  assert.deepEqual([response.body, await response.text(), tap.faults], [null, "", 0]);
+});
+
 test("an answer that is no stream is left alone and not told", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/json");
