@@ -99,8 +99,7 @@ export async function runApp({ answers, steps }, id, ask) {
     span.push(`${what} begins`);
     result.then(
       (value) => span.push(`${what} resolves ${told(value)}`),
-      // In WebKit the errors of whole bodies are known to be wrapped: docs/browsers.md.
-      (error) => span.push(`${what} rejects ${isWebKit && what.endsWith("whole") ? "" : named(error)}`),
+      (error) => span.push(`${what} rejects ${named(error)}`),
     );
   }
 
