@@ -28,8 +28,8 @@ impl DoorResult {
     }
 }
 
-/// Counts of the front door, collected by the thread that owns [`Counts`]. What every request counts in takes
-/// no lock.
+/// Counts of the front door, collected by the thread that owns [`Counts`](super::Counts). What every request
+/// counts in takes no lock.
 #[derive(Default)]
 pub(crate) struct Door {
     received: AtomicU64,
