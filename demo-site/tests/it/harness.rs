@@ -85,7 +85,7 @@ impl Demo {
         let mut meter = Meter::new("0123456789abcdef0123456789abcdef", now());
         let mut response = self.open(scenario, api).await;
         let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
-        meter.on_headers(now(), response.status().as_u16(), &content_type);
+        meter.on_headers(now(), response.status().as_u16(), content_type.as_str());
         let seq = seq_of(&response);
         let mut body = Vec::new();
         let end = loop {
