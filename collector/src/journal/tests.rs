@@ -248,12 +248,13 @@ proptest! {
         frames in 1..30_usize, cut in 0.0..1.0_f64, behind in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let fixture = Fixture::of(frames);
-        let cut = (fixture.ends[frames] as f64 * cut) as u64;
-        let mut bytes = fs::read(&fixture.files()[0]).unwrap();
-        bytes.truncate(cut as usize);
-        bytes.extend(behind);
+        let cut = (fixture.ends[frames] as f64 * cut) as usize;
+        let written = fs::read(&fixture.files()[0]).unwrap();
+        let bytes = [&written[..cut], &behind].concat();
+        // By chance what stands behind may be what was cut away.
+        let same = written.iter().zip(&bytes).take_while(|(was, is)| was == is).count() as u64;
         fs::write(&fixture.files()[0], bytes).unwrap();
-        let whole = fixture.ends.iter().rposition(|end| *end <= cut).unwrap();
+        let whole = fixture.ends.iter().rposition(|end| *end <= same).unwrap();
         let (numbers, found) = fixture.replayed(0);
         prop_assert_eq!(numbers, (0..whole).collect::<Vec<_>>());
         prop_assert_eq!(found.end, fixture.ends[whole]);
