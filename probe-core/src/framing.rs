@@ -104,7 +104,8 @@ impl Framing {
     /// server-sent events under many types. `None` while `start` could still be of several kinds,
     /// which it is for a few bytes at most.
     ///
-    /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows.
+    /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows, and
+    /// lines with a code before their JSON are left to one that has them all.
     #[must_use]
     pub fn of(content_type: impl Into<Kind>, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
@@ -120,7 +121,7 @@ impl Framing {
             [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
             [RECORD_SEPARATOR, ..] => Some(Self::Texts(Texts::by_lines())),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
-                Some(Self::Texts(Texts::by_lines()))
+                Some(Self::rare(|| Self::Texts(Texts::by_lines())))
             }
             [code] | [code, b':'] if code.is_ascii_alphanumeric() => None,
             _ if matches!(named, Self::Sse(_)) => Some(named),
@@ -180,7 +181,7 @@ fn by_lines(text: &[u8]) -> Option<Framing> {
 /// Server-sent events and web pages under a type that names neither; else what that type names.
 fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
     let mut undecided = false;
-    for known in LINE_STARTS.split_ascii_whitespace().map(str::as_bytes) {
+    for known in LINE_STARTS.split(|&byte| byte == b' ') {
         if text.starts_with(known) {
             return Some(Framing::Sse(Sse::default()));
         }
@@ -190,7 +191,7 @@ fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
 }
 
 /// How the first line of server-sent events begins, or that of a web page.
-const LINE_STARTS: &str = ": data: event: id: retry: <! <h";
+const LINE_STARTS: &[u8] = b": data: event: id: retry: <! <h";
 
 /// Blanks that may come first. More of them than that are no sign of anything.
 const MAX_START: usize = 64;

@@ -31,6 +31,7 @@ impl Timestamp {
 }
 
 /// Rounds milliseconds to a microsecond: no browser's clock is finer, and the report is shorter.
+#[inline(never)]
 pub(crate) fn whole_micros(ms: f64) -> f64 {
     let micros = nearest(ms * 1000.0);
     if micros.is_finite() { micros / 1000.0 } else { ms }

@@ -11,8 +11,8 @@ use super::shape::Number;
 use crate::json::Word;
 use crate::server::Unit;
 
-/// Every dialect, in the order in which they are tried.
-pub(crate) static KNOWN: [Known; ALL.known.len()] = ALL.known;
+/// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
+pub(crate) static KNOWN: [Known; ALL.count] = ALL.each_known();
 pub(super) static TIMINGS: [Timing; ALL.packer.timings] = ALL.packer.each_timing();
 /// Finish reasons that say that the answer broke off.
 pub(super) const FAILURES: Rows = ALL.failures;

@@ -16,7 +16,9 @@ pub(super) const ROW_BYTES: usize = 5;
 
 /// Everything that is packed.
 pub(super) struct All {
-    pub(super) known: [Known; DIALECTS.len()],
+    known: [Known; DIALECTS.len()],
+    /// How many of those there are.
+    pub(super) count: usize,
     pub(super) failures: Rows,
     pub(super) comment: Rows,
     pub(super) packer: Packer,
@@ -26,14 +28,23 @@ impl All {
     const fn packed() -> Self {
         let mut packer = Packer::new();
         let mut known = [packer.dialect(DIALECTS[0]); _];
-        let mut at = 1;
-        while at < known.len() {
-            let is_read = crate::ALL || at < USUAL;
-            known[at] = if is_read { packer.dialect(DIALECTS[at]) } else { packer.signs(DIALECTS[at]) };
+        let (mut at, mut count) = (1, 1);
+        while at < DIALECTS.len() {
+            if crate::ALL || at < USUAL {
+                known[count] = packer.dialect(DIALECTS[at]);
+                count += 1;
+            } else if is_first_of_its_like(at) {
+                known[count] = packer.signs(at);
+                count += 1;
+            }
             at += 1;
         }
         let (failures, comment) = (packer.acts(FAILURES), packer.shape(COMMENT));
-        Self { known, failures, comment, packer }
+        Self { known, count, failures, comment, packer }
+    }
+
+    pub(super) const fn each_known<const N: usize>(&self) -> [Known; N] {
+        *self.known.first_chunk().expect("no more than there are")
     }
 }
 
@@ -106,18 +117,20 @@ impl Packer {
         }
     }
 
-    /// Of a dialect that is only recognised.
-    const fn signs(&mut self, dialect: &Dialect) -> Known {
-        let mut kinds = Bytes::counted(dialect.kinds.len());
-        let mut at = 0;
-        while at < dialect.kinds.len() {
-            let (word, act) = dialect.kinds[at];
-            kinds.row(word, act.bits() & Act::COMMON.bits());
+    /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
+    const fn signs(&mut self, first: usize) -> Known {
+        let (mut kinds, mut rows, mut at) = (Bytes::counted(0), 0, first);
+        while at < DIALECTS.len() {
+            if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
+                rows += DIALECTS[at].kinds.len();
+                kinds.common(DIALECTS[at].kinds);
+            }
             at += 1;
         }
+        kinds.bytes[0] = rows as u8;
         kinds.sort_rows();
-        let nothing = self.dialect(&Dialect::PLAIN);
-        Known { kinds: Rows(self.write(&kinds)), signs: dialect.signs, named: dialect.named, ..nothing }
+        let Dialect { signs, named, .. } = *DIALECTS[first];
+        Known { kinds: Rows(self.write(&kinds)), signs, named, ..self.dialect(&Dialect::PLAIN) }
     }
 
     const fn shape(&mut self, shape: &Shape) -> Rows {
@@ -223,6 +236,20 @@ impl Uses {
     }
 }
 
+/// Whether no dialect before it that is only recognised is [alike](are_alike).
+const fn is_first_of_its_like(dialect: usize) -> bool {
+    let mut at = USUAL;
+    while at < dialect && !are_alike(DIALECTS[at], DIALECTS[dialect]) {
+        at += 1;
+    }
+    at == dialect
+}
+
+/// Whether both are recognised by nothing but types, which stand in the same place.
+const fn are_alike(one: &Dialect, other: &Dialect) -> bool {
+    one.signs.is_empty() && other.signs.is_empty() && one.named == other.named
+}
+
 const fn same(left: &[u8], right: &[u8]) -> bool {
     let mut at = 0;
     while at < left.len() && at < right.len() && left[at] == right[at] {
@@ -238,7 +265,7 @@ pub(super) struct Bytes<const N: usize> {
 }
 
 /// Of one table.
-const MOST_BYTES: usize = 128;
+const MOST_BYTES: usize = 256;
 
 impl<const N: usize> Bytes<N> {
     const fn new() -> Self {
@@ -255,6 +282,16 @@ impl<const N: usize> Bytes<N> {
     const fn row(&mut self, word: Word, meaning: u16) {
         self.extend(&word.to_bytes(), 3);
         self.extend(&meaning.to_le_bytes(), 2);
+    }
+
+    /// Rows of a table by which a format is only recognised.
+    const fn common(&mut self, kinds: &Table<Act>) {
+        let mut at = 0;
+        while at < kinds.len() {
+            let (word, act) = kinds[at];
+            self.row(word, act.bits() & Act::COMMON.bits());
+            at += 1;
+        }
     }
 
     /// By their words: tables with some of the same rows have them in the same order then, which makes the

@@ -88,7 +88,12 @@ impl Sse {
             if self.held.is_empty()
                 && let Some((name, data)) = usual_event(input)
             {
-                return Some(Frame::Event(Event { name, data, id: &self.block.id, retry: self.block.retry }));
+                return Some(Frame::Event(Event {
+                    name,
+                    data,
+                    id: &self.block.id,
+                    retry: self.block.retry(),
+                }));
             }
             match self.take_line(input)? {
                 Line::Blank if self.block.data_lines > 0 => {
@@ -250,7 +255,11 @@ impl Block {
 
     fn event<'a>(&'a self, event: &'a [u8]) -> Event<'a> {
         let data = if self.data_lines > 1 { &self.joined[..] } else { &event[self.data.clone()] };
-        Event { name: &event[self.name.clone()], data, id: &self.id, retry: self.retry }
+        Event { name: &event[self.name.clone()], data, id: &self.id, retry: self.retry() }
+    }
+
+    fn retry(&self) -> Option<u64> {
+        if IN_PAGE { None } else { self.retry }
     }
 
     /// Forgets the event; the id and the reconnection time stay in force.

@@ -45,7 +45,7 @@ impl Decimal {
                 self.mantissa = self.mantissa * 10 + u64::from(digit - b'0');
                 self.exponent -= decimals;
             } else {
-                self.exponent = self.exponent.saturating_add(1 - decimals);
+                self.exponent += 1 - decimals;
             }
         }
     }
@@ -58,10 +58,10 @@ impl Decimal {
         let mut exponent = 0i32;
         while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
             self.len += 1;
-            exponent = exponent.saturating_mul(10).saturating_add(i32::from(digit - b'0'));
+            exponent = (exponent * 10 + i32::from(digit - b'0')).min(MAX_WRITTEN);
         }
         let exponent = if sign == Some(b'-') { -exponent } else { exponent };
-        self.exponent = self.exponent.saturating_add(exponent);
+        self.exponent += exponent;
         (self.len > start).then_some(())
     }
 
@@ -88,6 +88,8 @@ pub(crate) fn whole(number: f64) -> f64 {
 const MAX_COUNT: f64 = (1u64 << 53) as f64;
 /// Room for one more digit in 64 bits.
 const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
+/// More than digits before or behind the point can take back, of which an event has room for fewer.
+const MAX_WRITTEN: i32 = 1_000_000;
 /// Beyond every double, with all the digits that an event has room for.
 const MAX_EXPONENT: u32 = 700;
 /// Powers of ten up to this one are doubles.
