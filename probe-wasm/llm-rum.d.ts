@@ -146,15 +146,16 @@ export interface ProbeOptions {
   wasmIntegrity?: string;
   /**
    * The share of tabs in which the probe is on, above 0 and up to 1. Decided by a lot that
-   * the tab draws once and keeps in `sessionStorage`; with `consent: "wait"`, and where nothing can be kept, by
+   * the tab draws once and keeps in `sessionStorage`; with a `consent` that is not `"granted"`, and where nothing can be kept, by
    * one for each page. Reports say it, so that counts can be weighted. Default: all, and nothing is kept.
    */
   sampleRate?: number;
   /**
-   * `"wait"`: measure, and send nothing until `consent(true)`. What waits is held in memory, the newest 200
-   * reports of it, and nothing is stored on the device.
+   * What the user has said so far. `"pending"`: nothing yet, so measure, and send nothing until
+   * `setConsent("granted")`; what waits is held in memory, the newest 200 reports of it, and nothing is stored on
+   * the device. `"denied"`: the probe stays off. Default: `"granted"`. Any other word counts as `"pending"`.
    */
-  consent?: "wait";
+  consent?: "granted" | "denied" | "pending";
   /**
    * Whether the probe stays off where the browser says Global Privacy Control or Do Not Track. Default true;
    * `false` is for an app that asks its users itself.
@@ -192,22 +193,26 @@ export interface Probe {
    */
   use(...extensions: Extension[]): Probe;
   /**
-   * Names the element, or one around it, in which answers appear. Returns how to take that back. Only
-   * with the extension `paint`.
+   * Names the element, or one around it, in which answers appear. Returns how to take that back.
+   * Without the extension `paint`, which is to be there first, it does nothing.
    */
-  watchOutput?(element: Node): () => void;
+  watchOutput(element: Node): () => void;
   /**
    * The user asked for no more: what arrives from now on of the streams that are open was for nobody.
    * A click on an element with `data-llm-stop` says the same. Only with the extension `phases`.
    */
   userStopped?(): void;
-  /** The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back. */
-  readonly lastReport?: StreamReport | null;
   /**
-   * The user's answer. `true` sends what waits and all that follows. `false` drops what waits and stops: a
-   * user who thinks better of it needs `start()` again.
+   * The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back.
+   * `undefined`: there has been none.
    */
-  consent(given: boolean): void;
+  lastReport(): StreamReport | null | undefined;
+  /**
+   * The user's answer. `"granted"` sends what waits and all that follows. `"denied"` drops what waits and stops,
+   * and so does any other word: a user who thinks better of it needs `start()` again, after `stop()` where the
+   * probe was off from the start.
+   */
+  setConsent(answer: "granted" | "denied"): void;
   /** Sends what waits, open streams included. Resolves after the attempt, whatever came of it. */
   flush(): Promise<void>;
   /** Stops watching, sends what waits, and gives the page its own `fetch` back. */

@@ -1,36 +1,36 @@
 // What is left where the page forbids Wasm: a watcher of the same shape as the compiled one, which
 // sees chunks and their times, and does not judge what it cannot read.
 
-import { ABORTED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "./ends.js";
+import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "./ends.js";
 
 const ENDED = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
 
 export function createChunkWatcher(wake) {
-  const streams = new Map();
+  const streams = {};
   let timer;
 
   return {
     open(key, request, submit) {
-      const submit_delay_ms = submit <= request ? request - submit : undefined;
-      streams.set(key, {
+      streams[key] = {
         observed: "chunks",
         outcome: "abandoned",
-        submit_delay_ms,
+        submit_delay_ms: submit <= request ? request - submit : undefined,
         chunks: 0,
         events: 0,
         deltas: 0,
         bytes: 0,
         request,
-      });
+      };
     },
 
     headers(key, time, status) {
-      const report = streams.get(key);
-      Object.assign(report, { status, headers_ms: time - report.request });
+      const report = streams[key];
+      report.status = status;
+      report.headers_ms = time - report.request;
     },
 
     chunk(key, time, { length }) {
-      const report = streams.get(key);
+      const report = streams[key];
       if (!length) return;
       report.first_byte_ms ??= time - report.request;
       report.chunks++;
@@ -38,20 +38,20 @@ export function createChunkWatcher(wake) {
     },
 
     end(key, time, how) {
-      const report = streams.get(key);
+      const report = streams[key];
+      report.close_ms = time - report.request;
       // Content is what tells a whole answer from a cut one, or from one that the app had read to
       // its end marker.
-      const unread = how == CLOSED && !report.bytes ? "empty" : "unobserved";
-      const outcome = report.status >= 400 ? "http_error" : (ENDED[how] ?? unread);
-      Object.assign(report, { outcome, close_ms: time - report.request });
+      const unread = how || report.bytes ? "unobserved" : "empty";
+      report.outcome = report.status >= 400 ? "http_error" : (ENDED[how] ?? unread);
     },
 
     report(key) {
-      const { request, ...report } = streams.get(key);
+      const { request, ...report } = streams[key];
       return report;
     },
 
-    forget: (key) => streams.delete(key),
+    forget: (key) => delete streams[key],
 
     wake_in(ms) {
       clearTimeout(timer);

@@ -3,8 +3,8 @@
 import { glued } from "llm-rum-glue";
 
 export function createWatcher(module, wake) {
-  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports);
-  watcher.begin(performance, wake);
+  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports, wake);
+  watcher.begin(performance);
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }
 

@@ -85,25 +85,22 @@ export function createOutbox() {
   function answered(status, retryAfterMs, now, spread) {
     const taken = underWay;
     underWay = undefined;
-    if (status >= 200 && status < 300) {
+    if (/^2/.test(status)) {
       failures = 0;
       alone = Math.max(alone - taken.length, 0);
       return;
     }
     for (const reason in told) drop(reason, told[reason]);
-    if (status == 429 || status == 503) retry(taken, retryAfterMs, now, spread);
-    else if (status && status != 408 && status < 500) refused(taken, now);
-    else if (failures < MAX_RETRIES) retry(taken, retryAfterMs, now, spread);
-    else {
+    const busy = /429|503/.test(status);
+    if (/^4(?!08|29)/.test(status)) refused(taken, now);
+    else if (busy || failures < MAX_RETRIES) {
+      const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
+      notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+      wait(taken.concat(waiting), now);
+    } else {
       failures = 0;
       drop("send_failed", taken.length);
     }
-  }
-
-  function retry(taken, retryAfterMs, now, spread) {
-    const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
-    notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
-    wait(taken.concat(waiting), now);
   }
 
   function refused(taken, now) {

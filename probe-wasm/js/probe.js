@@ -15,16 +15,19 @@ import { createSession } from "./session.js";
 const SUBMIT_MS = 1000;
 const GESTURES = ["click", "keydown", "submit"];
 
+/** What the user's consent has to be for anything to be sent: no other word will do. */
+const GRANTED = "granted";
+
 let running;
 
 export function startProbe(options) {
-  return (running ??= typeof window == "undefined" || leftOut(options) ? idleProbe() : createProbe(options));
+  return (running ??= typeof window == "undefined" || leftOut(options) ? IDLE : createProbe(options));
 }
 
 /** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
-function leftOut({ sampleRate, respectSignals, consent }) {
+function leftOut({ sampleRate, respectSignals, consent = GRANTED }) {
   const { globalPrivacyControl, doNotTrack } = navigator;
-  const refused = respectSignals + "" != "false" && (globalPrivacyControl || doNotTrack == 1);
+  const refused = consent == "denied" || ((globalPrivacyControl || doNotTrack == 1) && respectSignals + "" != "false");
   const out = refused || (sampleRate && lot(consent)) >= sampleRate;
   if (out) uninstallTap(window, installTap(window));
   return out;
@@ -32,32 +35,34 @@ function leftOut({ sampleRate, respectSignals, consent }) {
 
 /** The tab draws one for all its pages. Before consent, and where a page may not store anything, each draws its own. */
 function lot(consent) {
+  let drawn = Math.random();
   try {
-    if (!consent) return (sessionStorage.llmRum ??= Math.random());
+    if (consent == GRANTED) drawn = sessionStorage.llmRum ??= drawn;
   } catch {}
-  return Math.random();
+  return drawn;
 }
 
-/** On a server there is nothing to watch, and here nobody who wants to be. */
-function idleProbe() {
-  const off = () => () => {};
-  return {
-    faults: 0,
-    onFirstToken: off,
-    onStreamEnd: off,
-    wrapFetch: (fetch) => fetch,
-    use() {
-      return this;
-    },
-    consent: off,
-    flush: async () => {},
-    stop: off,
-  };
-}
+const off = () => silent;
+
+/** On a server there is nothing to watch, and here nobody who wants to be. `paint` has its own `watchOutput`. */
+const IDLE = {
+  faults: 0,
+  onFirstToken: off,
+  onStreamEnd: off,
+  watchOutput: off,
+  wrapFetch: (fetch) => fetch,
+  use() {
+    return this;
+  },
+  lastReport: silent,
+  setConsent: silent,
+  flush: async () => {},
+  stop: () => (running = undefined),
+};
 
 function createProbe(options) {
   const { collector, site, wasmUrl, wasmAllUrl, wasmIntegrity, patchFetch = true, isStream } = options;
-  const { sampleRate, beforeSend = (report) => report } = options;
+  const { consent = GRANTED, sampleRate, beforeSend = (report) => report } = options;
 
   // A stub has patched the page already, and is to be listened to.
   const page = patchFetch || window.__llmRum ? window : { fetch };
@@ -70,8 +75,7 @@ function createProbe(options) {
   /** What the tap told before the session could listen. */
   const early = tap.sink;
   let session, loading, loadingAll, pumping, submitted, watcher;
-  let faults = 0;
-  let consented = options.consent != "wait";
+  let consented = consent == GRANTED;
   /** The latest report that the collector is to get. */
   let last;
   /** When the timer calls; it may be set earlier, and calls in vain where it should be later. */
@@ -89,19 +93,18 @@ function createProbe(options) {
     if (document.hidden) leave(false);
   });
   for (const gesture of GESTURES)
-    listen(window, gesture, ({ timeStamp, key }) => {
-      if (!key || key == "Enter") submitted = timeStamp;
+    listen(window, gesture, ({ timeStamp, key = "Enter" }) => {
+      if (key == "Enter") submitted = timeStamp;
     });
   if (tap.held.length) load();
   else (window.requestIdleCallback ?? setTimeout)(load);
 
   return {
+    ...IDLE,
     get faults() {
-      return faults + tap.faults;
+      return tap.broken;
     },
-    get lastReport() {
-      return last;
-    },
+    lastReport: () => last,
     onFirstToken,
     onStreamEnd,
     wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
@@ -118,9 +121,9 @@ function createProbe(options) {
       for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
     },
-    consent(given) {
-      consented = given;
-      if (given) return void pump();
+    setConsent(answer) {
+      consented = answer == GRANTED;
+      if (consented) return void pump();
       silence();
       stop();
     },
@@ -137,7 +140,7 @@ function createProbe(options) {
     try {
       return job();
     } catch {
-      faults++;
+      tap.broken++;
       silence();
     }
   }
@@ -204,9 +207,7 @@ function createProbe(options) {
 
   function setTimer() {
     const at = consented ? session.next() : Infinity;
-    if (at >= alarm) return;
-    alarm = at;
-    watcher.wake_in(Math.max(Math.ceil(at - performance.now()), 0));
+    if (at < alarm) watcher.wake_in(Math.max(Math.ceil((alarm = at) - performance.now()), 0));
   }
 
   /** Called by the compiled probe as well, which is then left before it is called again. */
@@ -237,9 +238,9 @@ function createProbe(options) {
   }
 
   function leave(gone) {
-    // Nothing will be loaded any more: what is held is told without being parsed.
-    if (gone && !session) guard(() => takeOver(createChunkWatcher(wake)));
     guard(() => {
+      // Nothing will be loaded any more: what is held is told without being parsed.
+      if (gone && !session) takeOver(createChunkWatcher(wake));
       const now = performance.now();
       session?.hurry(now, gone && PAGE_GONE);
       for (let body; (body = nextBody(true)); ) sender.lastPost(body);

@@ -5,8 +5,8 @@ import { CHUNK } from "./moments.js";
 
 /** A sink that keeps its calls in `held`; a stream that it gives up is marked `early`. */
 export function holdIn(held) {
-  // A moment counts as 512 bytes: together at most 1 MiB of chunks, and 2,048 moments.
-  let room = 1048576;
+  // A moment counts as 512 bytes: together at most a megabyte of chunks, and 1,953 moments.
+  let room = 1e6;
   return (stream, moment, value, time) => {
     // The page may transfer the buffer before the probe sees it.
     if (moment == CHUNK) value = value.slice();

@@ -19,11 +19,8 @@ export function requestExaminer(isStream) {
     const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + "\n" + body.slice(-EDGE_CHARS) : "";
     stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;
-    return ASKS.test(text) || STREAMS.test(accepted(headers)) ? ASKED : 0;
+    // Without iterating it: what may be read only once is the app's.
+    const accepted = headers?.get?.("accept") ?? JSON.stringify(headers);
+    return ASKS.test(text) || STREAMS.test(accepted) ? ASKED : 0;
   };
-}
-
-// Without iterating it: what may be read only once is the app's.
-function accepted(headers) {
-  return headers?.get?.("accept") ?? JSON.stringify(headers);
 }

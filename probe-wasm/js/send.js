@@ -1,6 +1,8 @@
 // Carries a session's batches to the collector, by the fetch that was there before the tap: nobody
 // else's, so that no other watcher sees these requests, and not ours, so that we do not.
 
+import { silent } from "./install.js";
+
 /** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
 export function createSender(collector, site, fetch) {
   const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site.trim())}`;
@@ -23,7 +25,7 @@ export function createSender(collector, site, fetch) {
     lastPost(body) {
       // The answer comes to a page that is gone. Where the budget is used up, one that is only hidden can
       // still send without it. Workers have no beacons.
-      if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(() => {});
+      if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(silent);
     },
   };
 

@@ -30,7 +30,7 @@ const VISIBILITY = [, "visible", "hidden", "mixed"];
  * what that gets: an empty text is nothing. `enlarge` calls back with the watcher that reads every stream, or
  * with one that does not where the page cannot have it.
  */
-export function createSession(watcher, describe, guard, onFirst, onEnd, enrich = (stream, json) => json, enlarge) {
+export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, enlarge) {
   /** The open streams of the tap, the oldest first. */
   const streams = new Set();
   const outbox = createOutbox();
@@ -227,11 +227,10 @@ function whyFailed(signal, error) {
 
 /** A reader that brings its own buffer may get other views than bytes. */
 function bytesOf(value) {
-  if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
 function randomId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join("");
 }

@@ -7,7 +7,7 @@
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 
 /** Content types of streams. */
-export const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
+export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/;
 // In JSON a quote inside a string is escaped: this matches a key of the request, never its text.
 export const ASKS = /"stream"\s*:\s*true/;
 
@@ -18,7 +18,7 @@ export const ASKS = /"stream"\s*:\s*true/;
 export function createTap(sink) {
   const tap = {
     sink,
-    faults: 0,
+    broken: 0,
     // A proxy keeps the name, the length and the source text of the function behind it.
     wrap: (fetch) => new Proxy(fetch, { apply: watchCall }),
   };
@@ -29,7 +29,7 @@ export function createTap(sink) {
     try {
       return job?.(value);
     } catch {
-      tap.faults++;
+      tap.broken++;
       tap.sink = () => {};
     }
   }

@@ -1,24 +1,31 @@
 //! The page's monotonic clock, read nowhere else in Rust: milliseconds since the page began.
 
+use probe_core::Timestamp;
 use web_sys::Performance;
 
-/// The smallest step seen while watching the clock for [`LOOK_MS`]. `None` where it did not move.
-pub(crate) fn resolution(clock: &Performance) -> Option<f64> {
+/// The smallest step seen while watching the clock for [`LOOK_MS`], to a microsecond. NaN where it did not move:
+/// tests of pages stop it.
+pub(crate) fn resolution(clock: &Performance) -> f64 {
     let start = clock.now();
     let mut last = start;
-    let mut smallest = None;
-    loop {
+    let mut smallest = f64::NAN;
+    for _ in 0..MAX_LOOKS {
         let time = clock.now();
-        let step = ((time - last) * 1000.0).round() / 1000.0;
+        let step = Timestamp::from_ms(time).since(Timestamp::from_ms(last));
         if step > 0.0 {
-            smallest = Some(f64::min(smallest.unwrap_or(step), step));
             last = time;
+            if smallest.is_nan() || step < smallest {
+                smallest = step;
+            }
         }
         if time - start >= LOOK_MS {
-            return smallest;
+            break;
         }
     }
+    smallest
 }
 
 /// Two steps of the coarsest usual clock (1 ms in Firefox); main-thread time, so no longer.
 const LOOK_MS: f64 = 2.0;
+/// More than any browser comes to in that time.
+const MAX_LOOKS: u32 = 1_000_000;

@@ -4,38 +4,37 @@
 //! nothing here is borrowed. A panic ends in a trap, which the facade catches, and with it the probe.
 
 mod clock;
+#[cfg(target_arch = "wasm32")]
+mod memory;
 mod report;
 mod send;
 mod session;
 
 use std::cell::RefCell;
 
-use js_sys::Function;
+use js_sys::Array;
 use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsValue, UnwrapThrowExt};
+use wasm_bindgen::{JsCast, UnwrapThrowExt};
 use web_sys::Performance;
 
 use crate::session::Session;
 
-// SAFETY: the module has no shared memory, so only the page's own thread ever runs in it.
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static MEMORY: lol_alloc::AssumeSingleThreaded<lol_alloc::FreeListAllocator> =
-    unsafe { lol_alloc::AssumeSingleThreaded::new(lol_alloc::FreeListAllocator::new()) };
+static MEMORY: memory::Blocks = memory::Blocks::new();
 
 thread_local! {
     /// A page has one: functions over it are a third of the glue that a class would need.
     static SESSION: RefCell<Session> = const { RefCell::new(Session::NONE) };
 }
 
-/// Begins the page's session, with its clock. `wake` is called when [`wake_in`] is over.
+/// Begins the page's session, with its clock.
 #[wasm_bindgen]
 #[allow(clippy::needless_pass_by_value, reason = "what crosses is handed over, not lent")]
-pub fn begin(performance: Performance, wake: Function) {
-    send::call_when_due(wake);
-    SESSION.set(Session::new(clock::resolution(&performance)));
+pub fn begin(performance: Performance) {
+    SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock::resolution(&performance));
 }
 
 /// A request was made at `request`; `submit` is the gesture that led to it, NaN without one.
@@ -63,11 +62,12 @@ pub fn end(key: u32, time: f64, how: u8) {
     SESSION.with_borrow_mut(|session| session.end(key, time, how));
 }
 
-/// The stream's report as an object, as far as it is for Rust to tell.
+/// The list that `js/glue.js` makes the stream's report of, as far as it is for Rust to tell.
 #[wasm_bindgen]
 #[must_use]
-pub fn report(key: u32) -> JsValue {
-    SESSION.with_borrow_mut(|session| session.report(key).serialize(PLAIN)).unwrap_throw()
+pub fn report(key: u32) -> Array {
+    let list = SESSION.with_borrow_mut(|session| session.report(key).serialize(PLAIN));
+    list.unwrap_throw().unchecked_into()
 }
 
 /// Nothing more will be told or asked of the stream.
@@ -76,7 +76,7 @@ pub fn forget(key: u32) {
     SESSION.with_borrow_mut(|session| session.forget(key));
 }
 
-/// Lets the function given to [`begin`] be called in `ms` milliseconds, in place of any earlier time.
+/// Lets the facade be called in `ms` milliseconds, in place of any earlier time.
 #[wasm_bindgen]
 pub fn wake_in(ms: u32) {
     send::wake_in(ms);

@@ -9,7 +9,7 @@
 //! What the page says of itself and of the request is not in it: that is the facade's.
 
 use beacon::{Defects, SCALE};
-use probe_core::{Row, Tally};
+use probe_core::{Row, Tally, Timestamp};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// A report as a list.
@@ -38,7 +38,7 @@ impl Serialize for Report<'_> {
         }
         if !tally.gaps.is_empty() {
             let (offset, counts) = tally.gaps.dense();
-            let sum = (tally.gaps.sum() * 1000.0).round() / 1000.0;
+            let sum = Timestamp::from_ms(tally.gaps.sum()).since(Timestamp::from_ms(0.0));
             let values = [SCALE.into(), offset.into(), tally.gaps.zero() as f64, sum];
             numbers(&mut list, Row { fields: "gaps: scale offset zero sum", values: &values })?;
             list.serialize_element("counts")?;

@@ -9,7 +9,8 @@ use crate::report::Report;
 
 /// The streams that the facade has not forgotten; it bounds how many there are.
 pub(crate) struct Session {
-    clock_resolution_ms: Option<f64>,
+    /// The smallest step that the page's clock shows. NaN where nobody has looked.
+    pub(crate) clock_resolution_ms: f64,
     streams: Vec<Stream>,
 }
 
@@ -19,13 +20,8 @@ struct Stream {
 }
 
 impl Session {
-    /// Before there is one: no clock, no streams.
-    pub(crate) const NONE: Self = Self { clock_resolution_ms: None, streams: Vec::new() };
-
-    /// Of a page whose clock shows steps of that size.
-    pub(crate) fn new(clock_resolution_ms: Option<f64>) -> Self {
-        Self { clock_resolution_ms, ..Self::NONE }
-    }
+    /// No clock, no streams.
+    pub(crate) const NONE: Self = Self { clock_resolution_ms: f64::NAN, streams: Vec::new() };
 
     /// A request was made. `submit`, the gesture that led to it, is NaN without one.
     pub(crate) fn open(&mut self, key: u32, request: f64, submit: f64) {
@@ -33,15 +29,13 @@ impl Session {
         if !submit.is_nan() {
             meter.on_submit(Timestamp::from_ms(submit));
         }
-        if let Some(resolution_ms) = self.clock_resolution_ms {
-            meter.on_clock(resolution_ms);
-        }
+        meter.on_clock(self.clock_resolution_ms);
         self.streams.push(Stream { key, meter });
     }
 
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, kind: u8) {
         if let Some(meter) = self.meter(key) {
-            meter.on_headers(Timestamp::from_ms(time), status, KINDS[usize::from(kind)]);
+            meter.on_headers(Timestamp::from_ms(time), status, kind_of(kind));
         }
     }
 
@@ -53,10 +47,10 @@ impl Session {
         u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2 | u8::from(beyond) << 3
     }
 
-    /// The stream ended, in one of the [`ENDS`].
+    /// The stream ended, in the way that [`end_of`] reads.
     pub(crate) fn end(&mut self, key: u32, time: f64, how: u8) {
         if let Some(meter) = self.meter(key) {
-            meter.on_end(Timestamp::from_ms(time), ENDS[usize::from(how)]);
+            meter.on_end(Timestamp::from_ms(time), end_of(how));
         }
     }
 
@@ -66,7 +60,9 @@ impl Session {
     }
 
     pub(crate) fn forget(&mut self, key: u32) {
-        self.streams.retain(|stream| stream.key != key);
+        if let Some(at) = self.streams.iter().position(|stream| stream.key == key) {
+            self.streams.swap_remove(at);
+        }
     }
 
     fn meter(&mut self, key: u32) -> Option<&mut Meter> {
@@ -75,19 +71,26 @@ impl Session {
 }
 
 /// By the numbers of `js/kinds.js`.
-const KINDS: [Kind; 3] = [Kind::Events, Kind::Lines, Kind::Other];
+fn kind_of(number: u8) -> Kind {
+    match number {
+        0 => Kind::Events,
+        1 => Kind::Lines,
+        _ => Kind::Other,
+    }
+}
 
 /// By the numbers of `js/ends.js`.
-const ENDS: [End; 7] = [
-    End::Closed,
-    End::Failed,
-    End::Cancelled,
-    End::TimedOut,
-    End::PageGone,
-    End::Unseen,
-    // By the app's signal; elsewhere that is told from a reader that was cancelled.
-    End::Cancelled,
-];
+fn end_of(number: u8) -> End {
+    match number {
+        0 => End::Closed,
+        1 => End::Failed,
+        3 => End::TimedOut,
+        4 => End::PageGone,
+        5 => End::Unseen,
+        // By a reader or by the app's signal, which are told apart elsewhere.
+        _ => End::Cancelled,
+    }
+}
 
 #[cfg(test)]
 mod tests;

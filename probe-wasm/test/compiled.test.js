@@ -89,7 +89,7 @@ test("the larger Wasm reads every recorded stream as the native meter does", () 
 
 /** What the first Wasm asks for the larger one for. Anything else it reads by itself. */
 const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|tgi)[_.]|^mistral_conv/;
-const RARE_FRAMES = /^(generic_(error_over_lines|json_array)|plain_text)/;
+const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|json_array)|plain_text)/;
 
 test("the first Wasm reads what is not rare as the larger one does, and asks for that where it is", () => {
   const compiled = watcher();
@@ -116,7 +116,7 @@ function session() {
   const asked = [];
   const tell = (json) => ends.push(JSON.parse(json));
   const describe = () => ({ page: {} });
-  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, undefined, (use) => asked.push(use));
+  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, (stream, json) => json, (use) => asked.push(use));
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
 
@@ -248,6 +248,28 @@ test("a page that starts again has a probe of its own", () => {
   const rows = recording("ollama_chat.body");
   const report = reportOf(watcher(), rows);
   assert.deepEqual({ ...reportOf(watcher(), rows), clock_resolution_ms: 0 }, { ...report, clock_resolution_ms: 0 });
+});
+
+test("the step of the clock is the smallest that it shows, and one that stands still has none", (context) => {
+  const rows = recording("ollama_chat.body");
+  for (const [step, seen] of [[0.1, 0.1], [1, 1], [100, 100], [1000 / 60, 16.667], [0, undefined]]) {
+    let calls = 0;
+    // Each step is read three times.
+    const now = context.mock.method(performance, "now", () => 1234.5 + Math.floor(calls++ / 3) * step);
+    assert.equal(reportOf(watcher(), rows).clock_resolution_ms, seen, `${step}`);
+    now.mock.restore();
+  }
+});
+
+test("what a stream took is for the next one", () => {
+  const rows = recording("ollama_chat.body");
+  const compiled = watcher();
+  const sizes = Array.from({ length: 300 }, () => {
+    reportOf(compiled, rows);
+    compiled.chunk(0, 0, new Uint8Array(100_000));
+    return compiled.memory.buffer.byteLength;
+  });
+  assert.equal(sizes.at(-1), sizes[1]);
 });
 
 test("a timer calls once, and one set anew takes the place of the one before", async () => {

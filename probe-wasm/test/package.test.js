@@ -43,7 +43,7 @@ test("importing it does nothing, and neither does starting it on a server", () =
   const code = `const before = Object.keys(globalThis).join() + globalThis.fetch;
     const { start } = await import("llm-rum");
     const probe = start({ collector: "https://rum.example", site: "x" });
-    probe.consent(true);
+    probe.setConsent("granted");
     if (probe.wrapFetch(fetch) !== fetch) throw new Error("fetch is wrapped");
     console.log(before === Object.keys(globalThis).join() + globalThis.fetch);`;
   assert.equal(execFileSync("node", ["--input-type=module", "-e", code], { cwd: app, encoding: "utf8" }), "true\n");
@@ -65,5 +65,5 @@ for (const [module, moduleResolution] of [["node16", "node16"], ["esnext", "bund
 const APP = `import { start, type StreamReport } from "llm-rum";
 const probe = start({ collector: "https://rum.example", site: "pk_live_1", useCase: "chat" });
 probe.onFirstToken((report: StreamReport) => console.log(report.ttft_ms?.toFixed()));
-console.log(probe.wrapFetch(fetch), window.llmRum?.probe?.lastReport?.outcome);
+console.log(probe.wrapFetch(fetch), window.llmRum?.probe?.lastReport()?.outcome);
 `;

@@ -12,6 +12,8 @@ test("on a server the probe is idle", async () => {
   assert.equal(probe.wrapFetch(native), native);
   probe.onFirstToken(() => {})();
   assert.equal(probe.use(), probe);
+  probe.watchOutput({})();
+  assert.equal(probe.lastReport(), undefined);
   await probe.flush();
   probe.stop();
   assert.equal(probe.faults, 0);

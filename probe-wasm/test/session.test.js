@@ -14,7 +14,7 @@ const BYTES = new Uint8Array(5);
 const END = new Uint8Array(6);
 
 /** A page's session, and the reports that its callbacks got. */
-function watched(enrich, watcher = createChunkWatcher()) {
+function watched(enrich = (stream, json) => json, watcher = createChunkWatcher()) {
   const ends = [];
   const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
   const session = createSession(watcher, describe, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);

@@ -48,7 +48,7 @@ test("nobody looks at a body before the app does", async () => {
 test("an answer without a body has none, and that is no fault", async () => {
   const { fetch, tap } = watched();
   const response = await fetch("/sse", { method: "HEAD" });
-  assert.deepEqual([response.body, await response.text(), tap.faults], [null, "", 0]);
+  assert.deepEqual([response.body, await response.text(), tap.broken], [null, "", 0]);
 });
 
 test("a response that an inner wrapper watches is told once", async () => {
@@ -67,7 +67,7 @@ test("a fault of the sink turns the tap off, and the app does not notice", async
   });
   const response = await tap.wrap(globalThis.fetch)(`${origin}/sse`, ASK);
   assert.equal(await readAll(response.body.getReader()), TEXT);
-  assert.deepEqual([calls, tap.faults], [1, 1]);
+  assert.deepEqual([calls, tap.broken], [1, 1]);
 });
 
 test("what an unread body keeps back is kept back", async () => {

@@ -8,12 +8,12 @@ const probe: Probe = start({ collector: "https://rum.example", site: "pk_live_1"
 const stop: () => void = probe.onFirstToken(({ ttft_ms, open }: StreamReport) => [ttft_ms?.toFixed(), open]);
 probe.onStreamEnd((report) => report.outcome === "complete" && report.gaps?.counts.length);
 probe.use(eventSource(), xhr({ isStream: (url) => url.endsWith("/chat") })).use(webSocket({ isStream: () => true }));
-const unwatch: (() => void) | undefined = probe.use(paint(), phases(), cost()).watchOutput?.(document.body);
+const unwatch: () => void = probe.use(paint(), phases(), cost()).watchOutput(document.body);
 const watched: typeof fetch = probe.wrapFetch(fetch);
-start({ collector: "", site: "", sampleRate: 0.1, consent: "wait", respectSignals: false, wasmIntegrity: "sha256-x" });
+start({ collector: "", site: "", sampleRate: 0.1, consent: "pending", respectSignals: false, wasmIntegrity: "sha256-x" });
 start({ collector: "", site: "", beforeSend: (report) => (report.page?.route === "/admin" ? null : report) });
-probe.consent(true);
-const shown: StreamReport | null | undefined = probe.lastReport;
+probe.setConsent("granted");
+const shown: StreamReport | null | undefined = probe.lastReport();
 const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
 
@@ -21,8 +21,10 @@ window.llmRum?.probe?.stop();
 start({ collector: "https://rum.example" });
 // @ts-expect-error a page has sockets for other things, too
 webSocket();
-// @ts-expect-error what waits for an answer is said in words
+// @ts-expect-error what the user said is said in words
 start({ collector: "", site: "", consent: true });
+// @ts-expect-error there is no third answer
+probe.setConsent("pending");
 // @ts-expect-error no such outcome
 probe.onStreamEnd(({ outcome }) => outcome === "finished");
 

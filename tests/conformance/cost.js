@@ -8,6 +8,8 @@ const encoder = new TextEncoder();
 const { fetch: native } = window;
 /** How many events the next answer has. */
 let length = 0;
+/** How long it waits before each of them, in milliseconds. */
+let pause = 0;
 
 // Some SDKs make a whole address of it, or a request.
 const isOurs = (input) => new URL(input.url ?? input, location).pathname == "/made";
@@ -16,12 +18,14 @@ window.fetch = (input, init) => (isOurs(input) ? Promise.resolve(made(length)) :
 /** The answer of a chat model, one event per read. */
 function made(length) {
   let at = 0;
-  const pull = (to) => {
+  const next = (to) => {
     if (at == length) to.enqueue(encoder.encode("data: [DONE]\n\n"));
     else if (at > length) return to.close();
     else to.enqueue(CHUNKS[at % CHUNKS.length]);
     at++;
   };
+  // A timer of the page would wait four milliseconds at least.
+  const pull = (to) => (pause ? scheduler.postTask(() => next(to), { delay: pause }) : next(to));
   const body = new ReadableStream({ pull }, { highWaterMark: 0 });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
@@ -55,9 +59,10 @@ window.cost = {
 
   wasmBytes: () => memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0),
 
-  /** Microseconds per read of an answer of that many events. */
-  async perRead(events) {
+  /** Microseconds per read of an answer of that many events, each so many milliseconds after the one before. */
+  async perRead(events, apart = 0) {
     length = events;
+    pause = apart;
     const reader = (await fetch("/made", ASKED)).body.getReader();
     let reads = 0;
     const start = performance.now();

@@ -2,7 +2,7 @@
 
 /**
  * One outcome as it should be; `differs` names the engines that natively do otherwise, and `tooLongMs` says how
- * long is too long where 8 seconds may not be.
+ * long is too long where that is known.
  */
 export function check(name, expect, run, more) {
   return { name, expect, run, ...more };

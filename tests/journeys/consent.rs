@@ -24,27 +24,45 @@ async fn decide(engine: Engine) -> Result<()> {
 
 /// Held while the user has not been asked, and sent once there is consent.
 async fn consent(stage: &Stage) -> Result<()> {
-    let _page = open(stage, &tag(stage, "data-consent=wait")).await?;
-    let id = read(stage).await?;
-    stage.browser.run("await llmRum.probe.flush()", vec![]).await?;
-    ensure!(received(stage).await? == 0, "nothing was sent before consent");
-    stage.browser.run("llmRum.probe.consent(true)", vec![]).await?;
-    stage.collector.final_report(&id).await?;
+    for unasked in ["pending", "yes"] {
+        let head = format!("{COUNT_BEACONS}{}", tag(stage, &format!("data-consent={unasked}")));
+        let _page = open(stage, &head).await?;
+        let id = read(stage).await?;
+        let sent = stage.browser.run("await llmRum.probe.flush(); return window.beacons", vec![]).await?;
+        ensure!(sent == 0, "{unasked}: nothing is sent before consent, and {sent} beacons were");
+        stage.browser.run("llmRum.probe.setConsent('granted')", vec![]).await?;
+        stage.collector.final_report(&id).await?;
+        let sent = stage.browser.run("return window.beacons", vec![]).await?;
+        ensure!(sent == 1, "{unasked}: {sent} beacons");
+    }
     Ok(())
 }
 
-/// What waited is dropped, and nothing is watched any more until the app starts again.
+/// What waited is dropped, and nothing is watched any more until the app starts again: whatever the word for
+/// it is.
 async fn refusal(stage: &Stage) -> Result<()> {
-    let _page = open(stage, &tag(stage, "data-consent=wait")).await?;
-    let waited = read(stage).await?;
-    stage.browser.run("llmRum.probe.consent(false)", vec![]).await?;
+    for answer in ["'denied'", "true"] {
+        let _page = open(stage, &tag(stage, "data-consent=pending")).await?;
+        let waited = read(stage).await?;
+        stage.browser.run(&format!("llmRum.probe.setConsent({answer})"), vec![]).await?;
+        idle(stage).await?;
+        granted_later(stage).await?;
+        let kept = stage.collector.get(&format!("/v1/streams/{waited}")).await;
+        ensure!(kept.is_err(), "{answer}: a stream without consent was sent: {kept:?}");
+    }
+    let _page = open(stage, &tag(stage, "data-consent=denied")).await?;
+    stage.browser.run("llmRum.probe.setConsent('granted')", vec![]).await?;
     idle(stage).await?;
+    stage.browser.run("llmRum.probe.stop()", vec![]).await?;
+    granted_later(stage).await
+}
+
+/// The user thinks better of it, and the app starts again.
+async fn granted_later(stage: &Stage) -> Result<()> {
     stage.browser.run(START_AGAIN, vec![stage.collector.url.clone().into()]).await?;
     stage.keep_reports().await?;
-    let later = read(stage).await?;
-    stage.collector.final_report(&later).await?;
-    let kept = stage.collector.get(&format!("/v1/streams/{waited}")).await;
-    ensure!(kept.is_err(), "a stream without consent was sent: {kept:?}");
+    let id = read(stage).await?;
+    stage.collector.final_report(&id).await?;
     Ok(())
 }
 
@@ -85,9 +103,9 @@ async fn sessions(stage: &Stage) -> Result<()> {
     let page = &stage.browser.page;
     page.goto(&app.url).await?;
     draw(stage, 0.5, json!({}), json!([true, null])).await?;
-    draw(stage, 0.5, json!({ "sampleRate": 0.4, "consent": "wait" }), json!([false, null])).await?;
+    draw(stage, 0.5, json!({ "sampleRate": 0.4, "consent": "pending" }), json!([false, null])).await?;
     draw(stage, 0.5, json!({ "sampleRate": 0.7 }), json!([true, "0.5"])).await?;
-    draw(stage, 0.9, json!({ "sampleRate": 0.7 }), json!([true, "0.5"])).await?;
+    draw(stage, 0.9, json!({ "sampleRate": 0.7, "consent": "granted" }), json!([true, "0.5"])).await?;
     draw(stage, 0.1, json!({ "sampleRate": 0.4 }), json!([false, "0.5"])).await?;
 
     let first = page.window().await?;
@@ -115,7 +133,7 @@ async fn draw_by(stage: &Stage, script: &str, lot: f64, options: Value, expected
     Ok(())
 }
 
-/// `beforeSend` changes what goes out and keeps it back; `lastReport` shows what went.
+/// `beforeSend` changes what goes out and keeps it back; `lastReport()` shows what went.
 async fn editing(stage: &Stage) -> Result<()> {
     let loaded = tag(stage, "").replace(" data-site=\"demo\"", "");
     let _page = open_unwatched(stage, &loaded).await?;
@@ -124,7 +142,7 @@ async fn editing(stage: &Stage) -> Result<()> {
     let changed = read(stage).await?;
     let report = stage.collector.final_report(&changed).await?;
     ensure!(report.use_case.as_deref() == Some("edited") && report.page.is_none(), "{report:#?}");
-    let shown = stage.browser.run("return llmRum.probe.lastReport", vec![]).await?;
+    let shown = stage.browser.run("return llmRum.probe.lastReport()", vec![]).await?;
     ensure!(
         shown["id"] == *changed && shown["use_case"] == "edited" && shown.get("page").is_none(),
         "{shown}"
@@ -188,6 +206,16 @@ async fn received(stage: &Stage) -> Result<u64> {
     Ok(books["beacons"]["received"].as_u64().unwrap_or_default())
 }
 
+/// Before the stub, so that the probe sends by it.
+const COUNT_BEACONS: &str = "<script>
+    window.beacons = 0;
+    const native = window.fetch;
+    window.fetch = function (url) {
+        if (String(url).includes('/v1/beacons')) window.beacons++;
+        return native.apply(this, arguments);
+    };
+</script>";
+
 const READ: &str = "
     const before = window.ended.length;
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
@@ -214,7 +242,8 @@ const DRAW: &str = "
     try { kept = Object.entries(sessionStorage).map(String).join().replace('llmRum,', '') || null } catch {}
     return [watched, kept];";
 
-const START_AGAIN: &str = "llmRum.probe = llmRum.start({ collector: args[0], site: 'demo' });";
+const START_AGAIN: &str =
+    "llmRum.probe = llmRum.start({ collector: args[0], site: 'demo', consent: 'granted' });";
 
 const START_EDITED: &str = "
     window.way = '';

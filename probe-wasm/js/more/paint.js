@@ -23,12 +23,12 @@ export const paint = () => (core) => {
   let frame;
   const begun = [];
   /** Until the page was hidden: a frame that comes after that was awaited by nobody. */
-  let shown = {};
+  let sight = {};
 
   // A frame's own time is its start, before the text was there. What is posted in it comes after it.
   port1.onmessage = () => {
     const presented = begun.shift();
-    if (presented.shown == shown) presented.at = performance.now();
+    if (presented.sight == sight) presented.at = performance.now();
   };
   document.addEventListener("visibilitychange", hide, true);
   core.probe.watchOutput = (element) => {
@@ -38,12 +38,12 @@ export const paint = () => (core) => {
 
   return {
     saw(stream, moment, value, time) {
-      if (moment == CHUNK && stream.seen & FIRST_TOKEN) stream.look ??= begin(performance.now() - time < TOLD_MS);
-      const { look } = stream;
+      if (moment == CHUNK && stream.seen & FIRST_TOKEN) stream.paint ??= begin(performance.now() - time < TOLD_MS);
+      const { paint: look } = stream;
       if (moment == CHUNK && stream.seen & FIRST_VISIBLE) look.from ??= time;
-      if (moment >= CLOSED && look) look.ended = true;
+      if (moment >= CLOSED && look) look.over = true;
     },
-    add(report, { look, time }) {
+    add(report, { paint: look, time }) {
       // A stream that was under way already began while nobody looked.
       if (!look || !(Math.abs(look.from - time - report.ttfv_ms) < 1)) return;
       const at = paintOf(look)?.at;
@@ -59,7 +59,7 @@ export const paint = () => (core) => {
     const look = { records: [], watched: outputs.size > 0 };
     if (!inTime) return look;
     for (const other of looks)
-      if (other.ended) finish(other);
+      if (other.over) finish(other);
       // Two answers at once: only the app can say which text is whose.
       else other.mixed = look.mixed = true;
     looks.add(look);
@@ -76,7 +76,7 @@ export const paint = () => (core) => {
   function changed(changes) {
     const now = performance.now();
     if (!frame) {
-      frame = { shown: !document.hidden && shown };
+      frame = { sight: !document.hidden && sight };
       requestAnimationFrame(() => {
         begun.push(frame);
         frame = undefined;
@@ -95,7 +95,7 @@ export const paint = () => (core) => {
   }
 
   function hide() {
-    if (document.hidden) shown = {};
+    if (document.hidden) sight = {};
   }
 
   function paintOf({ records, watched, mixed, from }) {

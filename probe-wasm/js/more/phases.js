@@ -38,7 +38,7 @@ export const phases = () => (core) => {
     if (!about) return;
     if (moment == HEADERS) about.url = value.url ?? stream.url;
     if (moment == CHUNK) waste(about, value.length, time);
-    if (moment >= CLOSED) about.ended = time;
+    if (moment >= CLOSED) about.over = time;
     if (moment == CLOSED) about.whole = true;
   }
 
@@ -56,7 +56,7 @@ export const phases = () => (core) => {
   /** The user asked for no more: what arrives from now on is of no use. */
   function userStopped() {
     for (const about of streams.values())
-      if (!about.ended && !about.stopped) [about.stopped, about.stoppedBytes] = [true, 0];
+      if (!about.over && !about.stopped) [about.stopped, about.stoppedBytes] = [true, 0];
   }
 
   function see() {
@@ -80,7 +80,7 @@ export const phases = () => (core) => {
 
   function slow({ startTime, duration }) {
     for (const about of streams.values()) {
-      if (startTime + duration < about.time || startTime > about.ended) continue;
+      if (startTime + duration < about.time || startTime > about.over) continue;
       about.slow++;
       about.slowMs += duration;
     }
@@ -89,9 +89,9 @@ export const phases = () => (core) => {
   function add(report, stream) {
     const about = streams.get(stream);
     if (!about) return;
-    const { time, ended = performance.now(), entry } = about;
+    const { time, over = performance.now(), entry } = about;
     const around = {
-      hidden_ms: thousandths(hiddenMs(time, ended)),
+      hidden_ms: thousandths(hiddenMs(time, over)),
       freezes: freezes >= 0 ? freezes - about.freezes : undefined,
       restored,
       prerendered: about.prerendered,
@@ -121,11 +121,11 @@ export const phases = () => (core) => {
 };
 
 /** Of another origin that does not allow it, an entry holds zeros. */
-function timed(report, around, { time, ended, whole }, entry) {
+function timed(report, around, { time, over, whole }, entry) {
   const { requestStart, responseStart, responseEnd, connectStart, connectEnd, secureConnectionStart } = entry;
   const protocol = entry.nextHopProtocol;
   if (protocol) around.protocol = PROTOCOLS.includes(protocol) ? protocol : "other";
-  if (whole && responseEnd) around.end_delay_ms = thousandths(ended - responseEnd);
+  if (whole && responseEnd) around.end_delay_ms = thousandths(over - responseEnd);
   if (responseStart) report.headers_ms = thousandths(responseStart - time);
   if (!requestStart || !responseStart) return;
   report.phases = {

@@ -5,7 +5,7 @@ import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ } from ".
 import { requestExaminer } from "../request.js";
 import { watchConstructor, watchMethod } from "./constructor.js";
 
-const STREAMS = /event-stream|ndjson|stream\+json|json-seq|jsonl/;
+const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/;
 
 /**
  * Watches the requests of the page that are answered by a stream of text. `isStream` takes the addresses

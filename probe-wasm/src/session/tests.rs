@@ -72,7 +72,7 @@ fn ended(session: &mut Session, key: u32, how: u8) -> Outcome {
 
 #[test]
 fn a_report_has_what_was_seen_so_far() {
-    let mut session = Session::new(Some(0.1));
+    let mut session = Session { clock_resolution_ms: 0.1, ..Session::NONE };
     begin(&mut session, 1);
     assert_eq!(session.chunk(1, 100.0, FIRST), 0b011, "the first token, to be read");
     assert_eq!(session.chunk(1, 120.0, FIRST), 0b011);
@@ -91,7 +91,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
     let timing =
         br#"data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens_details":{"cached_tokens":1}},"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
     let chunks = [FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
-    let mut session = Session::new(Some(0.1));
+    let mut session = Session { clock_resolution_ms: 0.1, ..Session::NONE };
     session.open(1, 0.0, -5.5);
     session.headers(1, 10.0, 200, EVENTS);
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));

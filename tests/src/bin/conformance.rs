@@ -29,11 +29,10 @@ async fn main() -> Result<()> {
 }
 
 async fn in_every_engine(sdk: &str) -> Result<Table> {
-    let [one, two, three] = Engine::ALL.map(|engine| conformance(engine, sdk, ""));
-    let rows = tokio::try_join!(one, two, three)?;
     let mut table = Table::default();
-    for (engine, rows) in Engine::ALL.into_iter().zip([rows.0, rows.1, rows.2]) {
-        table.add(sdk, engine, rows);
+    // In turn: checks look at what a server could push within a time, which another engine would take from it.
+    for engine in Engine::ALL {
+        table.add(sdk, engine, conformance(engine, sdk, "").await?);
     }
     Ok(table)
 }

@@ -2,8 +2,9 @@
 //! this module and its one caller, `probe-wasm/js/glue.js`, need of it goes out.
 
 /// The glue as a module of one export, `glued`. It hands what the Wasm asks for, as `asked` tells, to the
-/// function that it is given, which owes it the Wasm's exports; what comes back is those, and in the place of
-/// some those whose arguments need work. A page may have several modules, each with a memory of its own.
+/// function `made`, which owes it the Wasm's exports; what comes back is those, and in the place of some
+/// those whose arguments need work. `wake` is the one function of the facade that the Wasm asks for. A page
+/// may have several modules, each with a memory of its own.
 ///
 /// Where wasm-bindgen writes a helper in another way than [`OURS`] expects, it stays as written.
 pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
@@ -17,12 +18,12 @@ pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
                 }
             }
             Some(function) if only_hands_on(function) => {}
-            Some(function) => calls += &format!("{function},\n"),
+            Some(function) => calls += &format!("{},\n", with_bytes(function)),
             None => rest += &format!("{}\n", ours(item)),
         }
     }
     format!(
-        "export const glued = (made) => {{\n{rest}wasm = made({{\n{imports}}});\n\
+        "export const glued = (made, wake) => {{\n{rest}wasm = made({{\n{imports}}});\n\
          return {{\n...wasm,\n{calls}}};\n}};\n"
     )
 }
@@ -59,15 +60,41 @@ fn unguarded(text: &str) -> String {
 /// Without arithmetic that changes nothing below 2 GiB, which the probe never comes near, and without the
 /// constants that it never hands over.
 fn without_idle_work(text: &str) -> String {
-    IDLE.iter().fold(text.to_owned(), |text, idle| text.replace(idle, ""))
+    let text = IDLE.iter().fold(text.to_owned(), |text, idle| text.replace(idle, ""));
+    unnamed(&text.replace("getObject(arg0)", "heap[arg0]").replace(" = +", " = "))
+}
+
+/// With what a function returns where it is returned, and not under a name before.
+fn unnamed(text: &str) -> String {
+    let mut parts = text.split("    const ret = ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let returned =
+            part.split_once(";\n    return ").and_then(|(ret, rest)| Some((ret, rest.split_once(";\n")?)));
+        plain += &match returned {
+            Some((ret, (value, rest))) => format!("    return {};\n{rest}", value.replace("ret", ret)),
+            None => format!("    const ret = {part}"),
+        };
+    }
+    plain
+}
+
+/// Of what crosses, the bytes of a chunk alone have a length. A view of the memory is made in less time than a
+/// chunk takes to be read: no need to keep it.
+fn with_bytes(function: &str) -> String {
+    function.replace("WASM_VECTOR_LEN", "bytes.length").replace(
+        "passArray8ToWasm0(bytes, wasm.__wbindgen_malloc);",
+        "wasm.__wbindgen_malloc(bytes.length, 1);
+    new Uint8Array(wasm.memory.buffer).set(bytes, ptr0);",
+    )
 }
 
 /// Whether the function gives its arguments to the export of the same name, and nothing else: then
 /// that can be called itself.
 fn only_hands_on(function: &str) -> bool {
     let Some((call, body)) = function.split_once(" {\n") else { return false };
-    let body = body.replace("const ret = ", "").replace("return ret;", "");
-    body.trim_end_matches('}').trim() == format!("wasm.{call};")
+    let body = body.trim_end_matches('}').trim();
+    body.strip_prefix("return ").unwrap_or(body) == format!("wasm.{call};")
 }
 
 /// The helper as [`OURS`] has it, or as it is.
@@ -84,13 +111,19 @@ const IDLE: [&str; 6] =
 const IMPORT: &str = "__wb";
 
 /// Beginnings of wasm-bindgen's helpers, and what stands in their place.
-const OURS: [(&str, &str); 15] = [
+const OURS: [(&str, &str); 16] = [
     // Numbers are not used again: there are two thousand million of them, some hundred to a report.
     ("let heap = ", "const heap = {};"),
     ("let heap_next = ", "let heap_next = 1028;"),
     ("function addHeapObject(", "const addHeapObject = (obj) => ((heap[++heap_next] = obj), heap_next);"),
-    ("function dropObject(", "const dropObject = (idx) => delete heap[idx];"),
-    ("function getObject(", "const getObject = (idx) => heap[idx];"),
+    (
+        "function takeObject(",
+        "const takeObject = (idx) => {
+    const obj = heap[idx];
+    delete heap[idx];
+    return obj;
+};",
+    ),
     ("function handleError(", ""),
     // The few strings are encoded once each: no need to guess lengths.
     (
@@ -101,20 +134,22 @@ const OURS: [(&str, &str); 15] = [
     ),
     ("if (!('encodeInto' in cachedTextEncoder)) {", ""),
     // Safari's decoder fails after 2 GiB, which is a million reports.
-    ("function decodeText(", "const decodeText = (bytes) => cachedTextDecoder.decode(bytes);"),
+    (
+        "function getStringFromWasm0(",
+        "const getStringFromWasm0 = (ptr, len) => cachedTextDecoder.decode(new Uint8Array(wasm.memory.buffer, ptr, len));",
+    ),
+    ("function decodeText(", ""),
+    // Names of fields and models have no mark of byte order that is worth to be kept.
+    ("let cachedTextDecoder = ", "const cachedTextDecoder = new TextDecoder();"),
     ("cachedTextDecoder.decode();", ""),
     ("const MAX_SAFARI_DECODE_BYTES", ""),
     ("let numBytesDecoded", ""),
-    // Where a string comes in, not where bytes do: no need to keep it.
     ("function getDataViewMemory0(", "const getDataViewMemory0 = () => new DataView(wasm.memory.buffer);"),
     // The one closure is a timer's: Rust drops it, once and never while it runs.
     (
         "function makeMutClosure(",
-        "function makeMutClosure(arg0, arg1, f) {
-    const real = () => f(arg0, arg1);
-    real._wbg_cb_unref = () => wasm.__wbindgen_destroy_closure(arg0, arg1);
-    return real;
-}",
+        "const makeMutClosure = (arg0, arg1, f) =>
+    Object.assign(() => f(arg0, arg1), { _wbg_cb_unref: () => wasm.__wbindgen_destroy_closure(arg0, arg1) });",
     ),
     ("const CLOSURE_DTORS", ""),
 ];
@@ -165,23 +200,22 @@ export function __wbg_set_wasm(val) {
 
     #[test]
     fn what_nobody_asks_for_and_what_only_hands_on_goes() {
-        let expected = "export const glued = (made) => {
+        let expected = "export const glued = (made, wake) => {
 
-let cachedTextDecoder = new TextDecoder();
+const cachedTextDecoder = new TextDecoder();
 
 let wasm;
 wasm = made({
 __wbg_userAgent(arg0) {
-    const ret = arg0.userAgent;
-    return passStringToWasm0(ret, wasm.__wbindgen_malloc);
+    return passStringToWasm0(arg0.userAgent, wasm.__wbindgen_malloc);
 },
 });
 return {
 ...wasm,
 chunk(key, bytes) {
-    const ptr0 = passArray8ToWasm0(bytes, wasm.__wbindgen_malloc);
-    const ret = wasm.chunk(key, ptr0, WASM_VECTOR_LEN);
-    return ret !== 0;
+    const ptr0 = wasm.__wbindgen_malloc(bytes.length, 1);
+    new Uint8Array(wasm.memory.buffer).set(bytes, ptr0);
+    return wasm.chunk(key, ptr0, bytes.length) !== 0;
 },
 };
 };

@@ -1,4 +1,5 @@
-//! Time per read: natively, with the probe, and with other SDKs, over the same answers.
+//! Time per read: natively, with the probe, and with other SDKs, over the same answers; in a row, and with a
+//! millisecond between them, in which the processor does other things.
 
 use std::fmt;
 
@@ -6,8 +7,16 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tests::Browser;
 
-/// What reading costs with one SDK, in microseconds per read.
-pub(crate) struct Contender {
+use crate::page::{busy_ms, collect_garbage};
+
+/// What reading costs with every SDK.
+pub(crate) struct Contest {
+    in_a_row: Vec<Contender>,
+    apart: Vec<Contender>,
+}
+
+/// What reading costs with one SDK, in microseconds of the main thread per read.
+struct Contender {
     name: &'static str,
     fastest: f64,
     median: f64,
@@ -15,13 +24,39 @@ pub(crate) struct Contender {
     more: f64,
 }
 
-/// Reads with every SDK in turns.
-pub(crate) async fn run(browser: &Browser, server: &str) -> Result<Vec<Contender>> {
+/// How reads follow each other.
+#[derive(Clone, Copy)]
+struct Pace {
+    apart_ms: u32,
+    events: u32,
+    rounds: usize,
+    /// The first ones are the compilers'.
+    warm_rounds: usize,
+}
+
+/// Reads with every SDK in turns, so that what the machine does else meets all of them.
+pub(crate) async fn run(browser: &Browser, server: &str) -> Result<Contest> {
     browser.page.goto(&format!("{server}/blank.html")).await?;
-    let sdks: Vec<_> = SDKS.iter().map(|(file, _)| *file).collect();
-    let arguments = vec![json!(sdks), json!(ROUNDS), json!(EVENTS)];
-    let taken = browser.run(include_str!("page.js"), arguments).await?;
-    let taken: Vec<Vec<f64>> = serde_json::from_value(taken)?;
+    let files: Vec<_> = SDKS.iter().map(|(file, _)| *file).collect();
+    browser.run(include_str!("page.js"), vec![json!(files)]).await?;
+    Ok(Contest { in_a_row: contenders(browser, IN_A_ROW).await?, apart: contenders(browser, APART).await? })
+}
+
+async fn contenders(browser: &Browser, pace: Pace) -> Result<Vec<Contender>> {
+    let mut taken = vec![Vec::new(); SDKS.len()];
+    for round in 0..pace.warm_rounds + pace.rounds {
+        let mut readers: Vec<usize> = (0..SDKS.len()).collect();
+        // Each comes after another one than in the round before.
+        if round % 2 == 1 {
+            readers.reverse();
+        }
+        for reader in readers {
+            let us = per_read_us(browser, reader, pace).await?;
+            if round >= pace.warm_rounds {
+                taken[reader].push(us);
+            }
+        }
+    }
     let contender = |((_, name), rounds): (&(_, &'static str), &Vec<f64>)| Contender {
         name,
         fastest: rounds.iter().copied().fold(f64::INFINITY, f64::min),
@@ -31,14 +66,47 @@ pub(crate) async fn run(browser: &Browser, server: &str) -> Result<Vec<Contender
     Ok(SDKS.iter().zip(&taken).map(contender).collect())
 }
 
+/// By the main thread's own clock, which stands while another process has the processor.
+async fn per_read_us(browser: &Browser, reader: usize, pace: Pace) -> Result<f64> {
+    // All of them share a heap: one that leaves much behind would let the next one tidy up.
+    collect_garbage(browser).await?;
+    let before = busy_ms(browser).await?;
+    let arguments = vec![json!(reader), json!(pace.events), json!(pace.apart_ms)];
+    browser.run("await readers[args[0]].cost.perRead(args[1], args[2]);", arguments).await?;
+    let taken = busy_ms(browser).await? - before;
+    // What an SDK does after the end of a stream is not the next one's.
+    browser.run("await new Promise(resolve => setTimeout(resolve, 20));", vec![]).await?;
+    Ok(taken * 1000.0 / f64::from(pace.events))
+}
+
 /// The middle one. NaN of nothing.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+impl Contest {
+    /// Those of reads in a row, and those of reads apart.
+    pub(crate) fn to_json(&self) -> [Value; 2] {
+        [&self.in_a_row, &self.apart].map(|contenders| contenders.iter().map(Contender::to_json).collect())
+    }
+}
+
+impl fmt::Display for Contest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "time per read in Chromium, {} rounds in turns", IN_A_ROW.rounds)?;
+        self.in_a_row.iter().try_for_each(|contender| write!(f, "\n  {contender}"))?;
+        write!(
+            f,
+            "\nthe same {} ms after the read before, {} rounds in turns",
+            APART.apart_ms, APART.rounds
+        )?;
+        self.apart.iter().try_for_each(|contender| write!(f, "\n  {contender}"))
+    }
+}
+
 impl Contender {
-    pub(crate) fn to_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({ "name": self.name, "fastest_us": self.fastest, "median_us": self.median, "over_native_us": self.more })
     }
 }
@@ -50,14 +118,16 @@ impl fmt::Display for Contender {
     }
 }
 
-pub(crate) const ROUNDS: u32 = 15;
-const EVENTS: u32 = 10_000;
+const IN_A_ROW: Pace = Pace { apart_ms: 0, events: 10_000, rounds: 25, warm_rounds: 3 };
+/// After the others, which have warmed the same pages.
+const APART: Pace = Pace { apart_ms: 1, events: 400, rounds: 15, warm_rounds: 0 };
 
-/// By their files under `conformance/sdks`; the first is the page without one.
-const SDKS: [(&str, &str); 5] = [
+/// By their files under `conformance/sdks`; the first and the last are pages without one, which differ by chance.
+const SDKS: [(&str, &str); 6] = [
     ("", "native"),
     ("llm-rum", "llm-rum, tapped and parsed"),
     ("opentelemetry", "OpenTelemetry"),
     ("sentry", "Sentry, tracing"),
     ("sentry-streams", "Sentry, tracing and streams"),
+    ("", "native once more"),
 ];

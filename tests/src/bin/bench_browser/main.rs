@@ -21,15 +21,14 @@ async fn main() -> Result<()> {
     let share = share::run(&browser).await?;
     browser.close().await?;
     if as_json {
-        let contenders: Vec<_> = contest.iter().map(contest::Contender::to_json).collect();
-        println!(
-            "{}",
-            json!({ "name": "browser", "reads": contenders, "main_thread": share, "heap": heap, "start": start })
-        );
+        let [reads, apart] = contest.to_json();
+        let figures = json!({
+            "name": "browser", "reads": reads, "reads_apart": apart,
+            "main_thread": share, "heap": heap, "start": start,
+        });
+        println!("{figures}");
         return Ok(());
     }
-    println!("time per read in Chromium, {} rounds in turns", contest::ROUNDS);
-    contest.iter().for_each(|contender| println!("  {contender}"));
-    println!("{share}\n{heap}\n{start}");
+    println!("{contest}\n{share}\n{heap}\n{start}");
     Ok(())
 }

@@ -10,7 +10,7 @@ use tests::{Browser, Collector, DemoSite};
 
 use crate::page::busy_ms;
 
-/// The demo's page without the probe, and what it takes more with it.
+/// What a page without the probe takes, and what it takes more with it.
 #[derive(Serialize)]
 pub(crate) struct Share {
     unit: &'static str,
@@ -30,16 +30,27 @@ struct Spread {
     upper_quartile: f64,
 }
 
-/// Reads with each page in turns.
+/// Reads with the probe and without it in turns, in one page that loads nothing between them: pages differ in
+/// how far the engine has compiled them more than by the probe.
 pub(crate) async fn run(browser: &Browser) -> Result<Share> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let demo = DemoSite::start(&collector.url).await?;
+    browser.page.goto(&format!("{}/?probe=off", demo.url)).await?;
+    browser.run(INSTALL, vec![json!(collector.url)]).await?;
+    for fetch in FETCHES.into_iter().cycle().take(WARM_ROUNDS * FETCHES.len()) {
+        share(browser, fetch).await?;
+    }
     let mut shares = [Vec::new(), Vec::new(), Vec::new()];
-    for _ in 0..ROUNDS {
-        for (query, shares) in PAGES.into_iter().zip(&mut shares) {
-            browser.page.goto(&format!("{}/{query}", demo.url)).await?;
-            shares.push(share(browser).await?);
+    for round in 0..ROUNDS {
+        let mut turns = [0, 1, 2];
+        // Each comes after each of the others.
+        turns.rotate_left(round % 3);
+        if round / 3 % 2 == 1 {
+            turns.reverse();
+        }
+        for fetch in turns {
+            shares[fetch].push(share(browser, FETCHES[fetch]).await?);
         }
     }
     let [without, alone, every_extension] = shares;
@@ -56,11 +67,11 @@ pub(crate) async fn run(browser: &Browser) -> Result<Share> {
     })
 }
 
-/// In percent of the main thread's time, at 1,000 reads per second.
-async fn share(browser: &Browser) -> Result<f64> {
-    browser.run(READ, vec![json!(WARM_TEXTS)]).await?;
+/// In percent of the main thread's time, at 1,000 reads per second, with the stream's report.
+async fn share(browser: &Browser, fetch: &str) -> Result<f64> {
     let before = busy_ms(browser).await?;
-    let reads = browser.run(READ, vec![json!(TEXTS)]).await?.as_f64().context("a number")?;
+    let arguments = vec![json!(fetch), json!(TEXTS)];
+    let reads = browser.run(READ, arguments).await?.as_f64().context("a number")?;
     let busy = busy_ms(browser).await? - before;
     // A busy machine joins writes: per read, and times 1,000, it is the same share.
     ensure!(reads > f64::from(TEXTS) * 0.3, "{reads} reads of {TEXTS} texts");
@@ -96,19 +107,43 @@ impl fmt::Display for Spread {
 /// What the probe alone may take, in percent of the main thread's time.
 const BUDGET: f64 = 1.0;
 
-/// By their queries; the first is the page without the probe.
-const PAGES: [&str; 3] = ["?probe=off", "?with=", ""];
-const ROUNDS: usize = 12;
-const TEXTS: u32 = 1500;
-/// Until the engine has compiled what runs often.
-const WARM_TEXTS: u32 = 500;
+/// Of the page, as [`INSTALL`] makes them; the first is its own.
+const FETCHES: [&str; 3] = ["without", "alone", "extended"];
+const ROUNDS: usize = 18;
+const WARM_ROUNDS: usize = 2;
+const TEXTS: u32 = 800;
 
-/// Reads an answer of so many texts, a millisecond apart; gives back how many reads that took.
+/// Two probes that watch nothing but what is read through them: one alone, one with every extension.
+const INSTALL: &str = "
+    const { fetch } = window;
+    const load = async (name) => {
+        const script = document.createElement('script');
+        script.src = `${args[0]}/${name}.js`;
+        const loaded = new Promise(resolve => script.addEventListener('load', resolve));
+        document.head.append(script);
+        await loaded;
+    };
+    const start = () => window.llmRum.start({ collector: args[0], site: 'demo', patchFetch: false });
+    await load('llm-rum');
+    const alone = start();
+    await load('llm-rum');
+    await load('llm-rum-more');
+    const extended = start();
+    for (const extend of Object.values(window.llmRumMore)) extended.use(extend({ isStream: () => true }));
+    window.probes = { alone, extended };
+    window.fetches = { without: fetch, alone: alone.wrapFetch(fetch), extended: extended.wrapFetch(fetch) };";
+
+/// Reads an answer of so many texts, a millisecond apart, and lets it be reported; gives back how many reads
+/// that took.
 const READ: &str = "
+    const [name, texts] = args;
+    const fetch = fetches[name];
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
-    const url = `/llm/normal;first=0;gap=1;deltas=${args[0]}/v1/chat/completions`;
+    const url = `/llm/normal;first=0;gap=1;deltas=${texts}/v1/chat/completions`;
     const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     const reader = response.body.getReader();
     let reads = 0;
     while (!(await reader.read()).done) reads++;
+    await probes[name]?.flush();
+    if (probes[name]?.faults) throw new Error('the probe has given up');
     return reads;";
