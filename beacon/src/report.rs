@@ -158,7 +158,7 @@ pub struct StreamReport {
     /// Smallest step that the page's clock showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_resolution_ms: Option<f64>,
-    /// The share of pages in which the probe is on, as the app set it: one report stands for `1 / sample_rate`
+    /// The share of tabs in which the probe is on, as the app set it: one report stands for `1 / sample_rate`
     /// streams. `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample_rate: Option<f64>,

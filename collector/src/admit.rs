@@ -12,6 +12,7 @@ use serde_json::error::Category;
 
 use crate::agent;
 use crate::config::Config;
+use crate::counts::LeftOut;
 use crate::error::{ApiError, Reason};
 use crate::ignored::counting;
 use crate::journal;
@@ -29,10 +30,7 @@ pub(crate) struct Accepted {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) reports: Vec<Accepted>,
-    /// Good ones that lie outside the site's `sample`.
-    pub(crate) sampled_out: u64,
-    /// Fields that this version does not know.
-    pub(crate) ignored_fields: u64,
+    pub(crate) left_out: LeftOut,
 }
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
@@ -53,8 +51,8 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
     agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
-    let sampled_out = (sent - reports.len()) as u64;
-    Ok(Admitted { reports, sampled_out, ignored_fields })
+    let left_out = LeftOut { sampled_out: (sent - reports.len()) as u64, ignored_fields };
+    Ok(Admitted { reports, left_out })
 }
 
 /// What the front door says of any body, for a site without rules of its own: how many reports it

@@ -226,7 +226,7 @@ impl Default for Pace {
 }
 
 fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
-    rollup.counts.accepted_beacon(kept.reports.len() as u64);
+    rollup.counts.accepted(&kept);
     for report in kept.reports {
         rollup.apply(&report, kept.received_ms, store)?;
     }

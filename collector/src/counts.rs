@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use beacon::{Cost, Dropped, StreamReport};
 
-use crate::journal::Damage;
+use crate::journal::{Damage, Kept};
 use crate::series::Overflow;
 
 use door::DoorResult;
@@ -51,6 +51,15 @@ impl Handled {
     }
 }
 
+/// What of a batch of good reports is not kept, but counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Reports that lie outside their site's `sample`.
+    pub(crate) sampled_out: u64,
+    /// Fields that this version does not know.
+    pub(crate) ignored_fields: u64,
+}
+
 /// A family of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -77,13 +86,15 @@ pub(crate) enum Kind {
     CountryFile,
     /// What probes cost their pages, as sums over streams.
     Cost,
+    /// Who wanted to listen to what happens now, by result.
+    Listener,
 }
 
 /// As collectors tell each other how many streams are in their totals.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -95,6 +106,7 @@ impl Kind {
         Self::Ignored,
         Self::CountryFile,
         Self::Cost,
+        Self::Listener,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -110,6 +122,7 @@ impl Kind {
             Self::Ignored => "ignored",
             Self::CountryFile => "country_file",
             Self::Cost => "cost",
+            Self::Listener => "listener",
         }
     }
 }
@@ -154,10 +167,17 @@ impl Counts {
         Self { all: stored.clone(), stored, ..Self::default() }
     }
 
-    /// A batch that the journal holds, with so many reports.
-    pub(crate) const fn accepted_beacon(&mut self, reports: u64) {
+    /// A batch that the journal holds, and with it what of it was left out.
+    pub(crate) fn accepted(&mut self, Kept { reports, left_out, .. }: &Kept) {
         self.accepted.batches += 1;
-        self.accepted.reports += reports;
+        self.accepted.reports += reports.len() as u64;
+        let site = reports.first().and_then(|first| first.report.site.as_deref());
+        self.left_out(site.unwrap_or_default(), *left_out);
+    }
+
+    fn left_out(&mut self, site: &str, LeftOut { sampled_out, ignored_fields }: LeftOut) {
+        self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
+        self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
 
     /// Takes over what the front door has counted since the last call.
@@ -175,14 +195,13 @@ impl Counts {
         }
         let refused = door.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
-        let sampled_out = door.take_sampled_out_reports();
-        self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
-        for (site, count) in door.take_ignored_fields() {
-            self.add(Kind::Ignored, &site, "fields", count);
+        for (site, left_out) in door.take_left_out() {
+            self.left_out(&site, left_out);
         }
         for (result, count) in COUNTRY_FILES.into_iter().zip(door.take_country_files()) {
             self.add(Kind::CountryFile, "", result, count);
         }
+        self.add(Kind::Listener, "", REFUSED, door.take_refused_listeners());
         // After the results: what arrives meanwhile is under way, not missing.
         self.add(Kind::Received, "", BEACONS, door.take_received());
     }
@@ -341,6 +360,9 @@ pub(crate) const OPEN_US2: &str = "chunks_us_by_step_us";
 /// What probes cost: how many streams told of a memory, and the sizes of these.
 pub(crate) const MEMORIES: &str = "memories";
 pub(crate) const MEMORY_BYTES: &str = "memory_bytes";
+
+/// The result of a listener for whom there was no place.
+pub(crate) const REFUSED: &str = "refused";
 
 /// What came in: connections that were closed, as their network had its share.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";

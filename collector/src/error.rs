@@ -74,6 +74,8 @@ reasons! {
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
     /// More waits for the journal, or is being read, than may.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE;
+    /// As many listen to `/v1/live` as may.
+    TooManyListeners = "too_many_listeners", SERVICE_UNAVAILABLE;
     /// The journal could not be written: the disk is full, read-only or locked.
     StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
     /// A parameter of a query is unknown or has a value that cannot be.
@@ -120,7 +122,7 @@ impl Reason {
     const fn retry_after(self) -> Option<u64> {
         match self {
             Self::Overloaded => Some(1),
-            Self::StorageUnavailable => Some(5),
+            Self::StorageUnavailable | Self::TooManyListeners => Some(5),
             _ => None,
         }
     }
@@ -144,6 +146,11 @@ impl ApiError {
         &self.message
     }
 
+    /// As it is answered.
+    pub(crate) fn body(&self) -> String {
+        json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string()
+    }
+
     /// Says when trying again helps. A `Retry-After` is in whole seconds: it rounds up.
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait.as_millis().div_ceil(1_000).max(1) as u64), ..self }
@@ -152,7 +159,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string();
+        let body = self.body();
         let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let mut response = (self.reason.status(), [content_type], body).into_response();
         if let Some(seconds) = self.retry_after {

@@ -3,6 +3,7 @@
 
 mod accept;
 mod exemplars;
+pub(crate) mod names;
 mod native;
 
 use axum::extract::State;
@@ -12,13 +13,14 @@ use axum::response::{IntoResponse, Response};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Encoder, ProtobufEncoder, Registry, TextEncoder};
+use tokio::task::spawn_blocking;
 
 use accept::Form;
 use exemplars::Exemplars;
 
 use crate::clock;
 use crate::counts::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, REPAIRS, SAMPLED_OUT, TIMED_CHUNKS,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT, TIMED_CHUNKS,
 };
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
@@ -42,8 +44,11 @@ pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -
     let (snapshot, exemplars) = state.reader().run_own(read_all).await?;
     let writable = !state.health().storage_failed();
     let behind_seconds = state.published().map(|published| published.behind_seconds(now_ms));
-    let scrape = Scrape { snapshot, exemplars, writable, behind_seconds };
-    let body = encode(scrape, form).map_err(|error| {
+    let listeners = state.live().listeners();
+    let scrape = Scrape { snapshot, exemplars, writable, listeners, behind_seconds };
+    // Thousands of series take long enough to hold up the beacons that this worker takes.
+    let encoded = spawn_blocking(move || encode(scrape, form)).await;
+    let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
         tracing::error!(%error, "The metrics could not be written");
         ApiError::new(Reason::Internal, "the metrics could not be written")
     })?;
@@ -56,6 +61,7 @@ fn newest(now_ms: i64) -> StreamsAsked {
     StreamsAsked {
         filter: Filter::default(),
         outcome: None,
+        only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
         before: Place::MAX,
         limit: MOST_EXEMPLARS,
@@ -79,6 +85,7 @@ struct Scrape {
     /// `None` in the form that has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
     writable: bool,
+    listeners: usize,
     /// `None` where this collector is alone.
     behind_seconds: Option<f64>,
 }
@@ -90,7 +97,7 @@ struct Described {
 }
 
 fn describe() -> Result<Desc, prometheus::Error> {
-    Desc::new("llm_requests_total".into(), REQUESTS.into(), Vec::new(), Default::default())
+    Desc::new(names::REQUESTS.into(), REQUESTS.into(), Vec::new(), Default::default())
 }
 
 impl Collector for Described {
@@ -106,11 +113,9 @@ impl Collector for Described {
 impl Scrape {
     fn families(&self) -> Vec<MetricFamily> {
         let mut families = vec![
-            self.counter("llm_requests_total", REQUESTS, |s| s.total.requests()),
-            self.counter("llm_generation_errors_total", "Streams in which the service failed.", |s| {
-                s.total.errors()
-            }),
-            self.counter("llm_tokens_generated_total", "Output tokens, as providers counted them.", |s| {
+            self.counter(names::REQUESTS, REQUESTS, |s| s.total.requests()),
+            self.counter(names::ERRORS, "Streams in which the service failed.", |s| s.total.errors()),
+            self.counter(names::TOKENS, "Output tokens, as providers counted them.", |s| {
                 s.total.output_tokens
             }),
             self.tpot(),
@@ -120,6 +125,7 @@ impl Scrape {
         families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
+        families.push(self.listeners());
         families.extend(self.behind_seconds.map(behind));
         families
     }
@@ -133,7 +139,7 @@ impl Scrape {
         let known = self.snapshot.series.iter().filter_map(|s| Some((s, s.mean_tpot_ms?)));
         let metrics = known.map(|(s, mean_ms)| gauge(labels(&s.series), mean_ms / 1_000.0));
         let help = "Mean time per output token after the first, over the newest five minutes.";
-        family("llm_tpot_seconds", help, MetricType::GAUGE, metrics.collect())
+        family(names::TPOT, help, MetricType::GAUGE, metrics.collect())
     }
 
     fn outcomes(&self) -> MetricFamily {
@@ -143,7 +149,7 @@ impl Scrape {
             };
             s.total.outcomes().map(with).collect::<Vec<_>>()
         });
-        family("llm_rum_streams_total", "Streams by outcome.", MetricType::COUNTER, metrics.collect())
+        family(names::STREAMS, "Streams by outcome.", MetricType::COUNTER, metrics.collect())
     }
 
     fn defects(&self) -> MetricFamily {
@@ -154,7 +160,7 @@ impl Scrape {
             s.total.defects().map(with).collect::<Vec<_>>()
         });
         let help = "Streams that showed the defect, however often.";
-        family("llm_rum_stream_defects_total", help, MetricType::COUNTER, metrics.collect())
+        family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
     fn histogram(&self, classic: Classic) -> MetricFamily {
@@ -178,7 +184,7 @@ impl Scrape {
         family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 9] {
+    fn own_counts(&self) -> [MetricFamily; 10] {
         let counts = &self.snapshot.counts;
         let of = |kind, label: &'static str| {
             counts.iter(kind).map(move |(key, count)| {
@@ -202,46 +208,47 @@ impl Scrape {
         let ignored = ignored.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect();
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
         [
-            counter("llm_rum_beacons_total", "Requests to the front door, by result.", beacons),
+            counter(names::BEACONS, "Requests to the front door, by result.", beacons),
             counter(
-                "llm_rum_reports_total",
+                names::REPORTS,
                 "Accepted reports, by what became of them.",
                 of(Kind::Report, "result").collect(),
             ),
             counter(
-                "llm_rum_overflow_total",
+                names::OVERFLOW,
                 "Streams counted as `other` because a site ran into a bound, by label.",
                 of(Kind::Overflow, "label").collect(),
             ),
             counter(
-                "llm_rum_probe_dropped_total",
+                names::DROPPED,
                 "What probes say they had to drop, by reason.",
                 of(Kind::Dropped, "reason").collect(),
             ),
             counter(
-                "llm_rum_probe_timed_chunks_total",
+                names::TIMED_CHUNKS,
                 "Chunks in which probes with the extension `cost` timed themselves.",
                 vec![counted(Vec::new(), counts.get(Kind::Cost, TIMED_CHUNKS))],
             ),
             counter(
-                "llm_rum_probe_chunk_seconds_total",
+                names::CHUNK_SECONDS,
                 "Time of the probes' own code in these chunks.",
                 vec![summed(Vec::new(), counts.get(Kind::Cost, CHUNKS_US) as f64 / 1e6)],
             ),
             counter(
-                "llm_rum_journal_repairs_total",
+                names::REPAIRS,
                 "Ends and stretches of the journal that were not whole at a start, by kind.",
                 repairs.into(),
             ),
+            counter(names::IGNORED_FIELDS, "Fields of reports that this version does not know.", ignored),
             counter(
-                "llm_rum_ignored_fields_total",
-                "Fields of reports that this version does not know.",
-                ignored,
-            ),
-            counter(
-                "llm_rum_country_files_total",
+                names::COUNTRY_FILES,
                 "Files of countries that took the place of the one before, by result.",
                 country_files.into(),
+            ),
+            counter(
+                names::LIVE_REFUSED,
+                "Who wanted to listen to what happens now while as many listened as may.",
+                vec![counted(Vec::new(), counts.get(Kind::Listener, REFUSED))],
             ),
         ]
     }
@@ -249,13 +256,19 @@ impl Scrape {
     fn store_writable(&self) -> MetricFamily {
         let writable = gauge(Vec::new(), if self.writable { 1.0 } else { 0.0 });
         let help = "1 while beacons can be kept.";
-        family("llm_rum_store_writable", help, MetricType::GAUGE, vec![writable])
+        family(names::STORE_WRITABLE, help, MetricType::GAUGE, vec![writable])
+    }
+
+    fn listeners(&self) -> MetricFamily {
+        let listeners = gauge(Vec::new(), self.listeners as f64);
+        let help = "Who listens to what happens now.";
+        family(names::LISTENERS, help, MetricType::GAUGE, vec![listeners])
     }
 }
 
 fn behind(seconds: f64) -> MetricFamily {
     let help = "Since ClickHouse had all that this collector had counted.";
-    family("llm_rum_cluster_behind_seconds", help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
+    family(names::BEHIND, help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
 }
 
 fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {

@@ -72,19 +72,17 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
-        let Admitted { reports, sampled_out, ignored_fields } = admit(&bytes, agent(&head.headers), open)?;
-        state.door().sampled_out(sampled_out);
-        state.door().fields_ignored(&open.site.name, ignored_fields);
+        let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
         if reports.is_empty() {
-            return Ok(None);
+            return Ok(Err(left_out));
         }
         let country = country(state, head);
-        state.journal().keep(&Batch { received_ms, country, reports }).map(Some)
+        state.journal().keep(&Batch { received_ms, country, reports, left_out }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
-        Ok(None) => ticket.sampled_out(),
-        Ok(Some(kept)) => {
+        Ok(Err(all_left_out)) => ticket.sampled_out(&open.site.name, all_left_out),
+        Ok(Ok(kept)) => {
             ticket.hand_over();
             let patience = Duration::from_secs(state.config().journal.wait_seconds.into());
             timer.within(patience, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;

@@ -31,7 +31,7 @@ use tracing::{error, info, warn};
 use crate::admit::Accepted;
 use crate::config::{Config, Sync};
 use crate::country::Country;
-use crate::counts::Door;
+use crate::counts::{Door, LeftOut};
 use crate::error::{ApiError, Reason};
 use crate::streams::StreamId;
 use frame::{Frame, Span};
@@ -57,7 +57,15 @@ pub(crate) struct Batch {
     pub(crate) received_ms: i64,
     /// `None` where nobody says.
     pub(crate) country: Option<Country>,
+    /// At least one.
     pub(crate) reports: Vec<Accepted>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// What a frame holds of a batch.
+enum Item<'a> {
+    Report(&'a Accepted),
+    LeftOut(LeftOut),
 }
 
 /// A batch that stands in the journal, as it was written.
@@ -70,6 +78,7 @@ pub(crate) struct Written {
 pub(crate) struct Kept {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<KeptReport>,
+    pub(crate) left_out: LeftOut,
     /// Position of what follows it.
     pub(crate) end: u64,
 }
@@ -143,8 +152,11 @@ impl Journal {
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
-        let frame = Frame::pack(batch.received_ms, &batch.reports, |report, into| {
-            record::write(report.id, batch.country, &report.report, into);
+        let left_out = (batch.left_out != LeftOut::default()).then_some(Item::LeftOut(batch.left_out));
+        let items = batch.reports.iter().map(Item::Report).chain(left_out);
+        let frame = Frame::pack(batch.received_ms, items, |item, into| match item {
+            Item::Report(Accepted { id, report }) => record::write(*id, batch.country, report, into),
+            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
         });
         let (lead, answer) = match self.queue.enter(frame) {
             Entered::Leads(answer) => (Some(Lead(self)), answer),
@@ -308,11 +320,19 @@ impl Written {
 
 fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Kept> {
     let (received_ms, spans) = frame::unpack(payload)?;
-    let read = |span: Span| {
-        let Record { id, country, report } = record::read(span.of(payload))?;
-        Some(KeptReport { id, country, report, at: span.at(position) })
-    };
-    Some(Kept { received_ms, reports: spans.into_iter().map(read).collect::<Option<_>>()?, end })
+    let mut kept =
+        Kept { received_ms, reports: Vec::with_capacity(spans.len()), left_out: LeftOut::default(), end };
+    for span in spans {
+        let bytes = span.of(payload);
+        match record::read_left_out(bytes) {
+            Some(left_out) => kept.left_out = left_out,
+            None => {
+                let Record { id, country, report } = record::read(bytes)?;
+                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
+            }
+        }
+    }
+    Some(kept)
 }
 
 impl Span {

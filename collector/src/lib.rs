@@ -26,10 +26,13 @@ mod counts;
 mod error;
 mod exposition;
 mod filter;
+mod grafana;
 mod health;
 mod ignored;
+mod in_vain;
 mod ingest;
 mod journal;
+mod live;
 mod native;
 mod network;
 mod normal;
@@ -38,6 +41,7 @@ mod otlp;
 mod pace;
 mod probe;
 mod query;
+mod replay;
 mod rollup;
 mod rules;
 mod samples;
@@ -48,9 +52,11 @@ mod snippet;
 mod state;
 mod store;
 mod streams;
+mod survival;
 mod tally;
 mod totals;
 mod verdict;
+mod workers;
 
 use std::any::Any;
 
@@ -70,11 +76,13 @@ pub use config::{
     Store, Sync, Temporality,
 };
 pub use filter::Filters;
+pub use grafana::grafana;
 pub use journal::reread;
 pub use network::{Proxy, ProxyError};
 pub use origin::{Origin, OriginError};
 pub use otlp::dropped_points;
 pub use pace::Rate;
+pub use replay::{ReplayError, Replayed, replay};
 pub use rules::{NoRule, rules};
 pub use server::serve;
 pub use slo::Targets;
@@ -93,10 +101,13 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/heatmap", get(query::heatmap))
         .route("/v1/breakdown", get(query::breakdown))
         .route("/v1/compare", get(query::compare))
+        .route("/v1/integrity", get(query::integrity))
+        .route("/v1/abandonment", get(query::abandonment))
         .route("/v1/slo", get(query::slo))
         .route("/v1/streams", get(query::streams))
         .route("/v1/streams/{id}", get(query::stream))
         .route("/v1/accounting", get(query::accounting))
+        .route("/v1/live", get(query::live))
         .route("/metrics", get(exposition::metrics))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), access::guard));

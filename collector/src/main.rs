@@ -1,12 +1,14 @@
-//! The `llm-rum` binary: arguments come in; a collector runs, a configuration is checked, or a running
-//! collector is asked whether it is well.
+//! The `llm-rum` binary: arguments come in; a collector runs, a configuration is checked, a file
+//! is replayed, or a running collector is asked whether it is well.
 
 mod healthcheck;
 
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::{BufReader, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -62,6 +64,28 @@ enum Command {
         #[arg(long)]
         config: Option<PathBuf>,
     },
+    /// Prints a dashboard for Grafana over the collector's metrics, to import.
+    Grafana {
+        /// The collector's TOML file.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Prints what a collector with this configuration would have counted of a file, as a JSON object.
+    ///
+    /// Each line is the body of a beacon, or one report, such as `/v1/streams` gives and `jq -c '.streams[]'`
+    /// writes line by line. It is judged as at the front door and counted in memory: nothing is kept, and a
+    /// collector that is running takes no notice. Exits with 0 when every line was accepted, with 3 when some were
+    /// refused, and with 1 when the file cannot be read.
+    Replay {
+        /// File of lines; `-` is standard input.
+        file: PathBuf,
+        /// The collector's TOML file.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Site that all lines are of. Left out, each is of the one that its report names, and a body of the first.
+        #[arg(long)]
+        site: Option<String>,
+    },
     /// Exits with 0 when a running collector is ready.
     Healthcheck {
         /// Address of the collector.
@@ -73,9 +97,21 @@ enum Command {
     },
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     log_to_standard_error();
-    match Arguments::parse().command {
+    match carry_out(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            // Without the backtrace that `main` would print where `RUST_BACKTRACE` is set: what is wrong is
+            // outside the program. Where nobody takes it there is nobody to tell.
+            let _untold = writeln!(std::io::stderr(), "Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Serve { config, listen, data } => {
             let mut draft = Draft::read(config.as_deref(), environment())?;
             draft.config.listen = listen.unwrap_or(draft.config.listen);
@@ -83,25 +119,25 @@ fn main() -> anyhow::Result<()> {
                 draft.config.data = data;
             }
             let config = draft.finish()?;
-            let runtime = tokio::runtime::Runtime::new()?;
-            let ended = runtime.block_on(run(config));
-            // A query that a disk holds up must not hold up the end.
-            runtime.shutdown_background();
-            ended
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(config))?;
         }
-        Command::CheckConfig { file } => check_config(&file),
+        Command::CheckConfig { file } => check_config(&file)?,
         Command::Backup { target, config, data } => {
             let config = Draft::read(config.as_deref(), environment())?.finish()?;
             collector::backup(&data.unwrap_or(config.data), &target)?;
             println!("{} is a backup", target.display());
-            Ok(())
         }
         Command::Rules { config } => {
             print!("{}", collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?)?);
-            Ok(())
         }
-        Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait)),
+        Command::Grafana { config } => {
+            let config = Draft::read(config.as_deref(), environment())?.finish()?;
+            writeln!(std::io::stdout(), "{:#}", collector::grafana(&config))?;
+        }
+        Command::Replay { file, config, site } => return replay(&file, config.as_deref(), site.as_deref()),
+        Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait))?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn log_to_standard_error() {
@@ -136,7 +172,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
         }
         draining.drain();
     };
-    if !serve(listener, &state, stop, DRAIN_FOR).await {
+    if !serve(listener, &state, stop, DRAIN_FOR).await? {
         tracing::warn!("Some requests had not ended after {DRAIN_FOR:?}");
     }
     let closed = collector.close(CLOSE_WITHIN);
@@ -172,6 +208,23 @@ fn check_config(file: &Path) -> anyhow::Result<()> {
     println!("{} is good: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
     Ok(())
 }
+
+fn replay(file: &Path, config: Option<&Path>, site: Option<&str>) -> anyhow::Result<ExitCode> {
+    let config = Draft::read(config, environment())?.finish()?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(since.as_millis())?;
+    let replayed = if file == Path::new("-") {
+        collector::replay(&config, site, std::io::stdin().lock(), now_ms)?
+    } else {
+        let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+        collector::replay(&config, site, BufReader::new(opened), now_ms)?
+    };
+    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&replayed)?)?;
+    Ok(if replayed.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(SOME_REFUSED) })
+}
+
+/// The exit code of a replay that was refused lines; 2 is that of arguments that are none.
+const SOME_REFUSED: u8 = 3;
 
 /// Long enough for a slow body, shorter than what supervisors wait before they kill.
 const DRAIN_FOR: Duration = Duration::from_secs(8);

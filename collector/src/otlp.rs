@@ -26,7 +26,7 @@ pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
     let Some(endpoint) = &config.otlp.endpoint else { return Ok(None) };
     let mut pusher = Pusher::new(config, endpoint);
     let every = Duration::from_secs(u64::from(config.otlp.every_seconds));
-    pusher.begin();
+    pusher.begin()?;
     let push = move |told: &Receiver<()>| {
         while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(every) {
             pusher.push(TRIES, told);
@@ -73,15 +73,12 @@ impl Pusher {
         }
     }
 
-    /// Differences are those to what the store has at a start.
-    fn begin(&mut self) {
-        if self.settings.temporality == Temporality::Cumulative {
-            return;
+    /// Differences are those to what the store has at a start. Were that not known, all of it would be told as new.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if self.settings.temporality == Temporality::Delta {
+            self.learn(self.read()?, self.started_ns);
         }
-        match self.read() {
-            Ok(all) => self.learn(all, self.started_ns),
-            Err(error) => warn!(%error, "OTLP: the store could not be read"),
-        }
+        Ok(())
     }
 
     /// Tells the endpoint of everything that is new; what fails is told with the next push.
@@ -206,3 +203,17 @@ const LONGEST_ANSWER: u64 = 64 * 1024;
 
 /// Receivers take some megabytes at once; a series is about 2 kB.
 const SERIES_AT_A_TIME: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_store_nobody_begins_to_tell_differences() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config { data: folder.path().to_owned(), ..Config::default() };
+        config.otlp.endpoint = Some("http://127.0.0.1:1".into());
+        config.otlp.temporality = Temporality::Delta;
+        assert!(matches!(start(&config), Err(StoreError::Sqlite(_))));
+    }
+}

@@ -1,12 +1,16 @@
 //! The dashboard's only source: parameters come in, answers over the stored windows and reports go
 //! out. One file per question; here what they share. The contract: `docs/api.md`.
 
+mod abandonment;
 mod accounting;
 mod breakdown;
 mod compare;
 mod csv;
+mod figures;
 mod heatmap;
 mod histogram;
+mod integrity;
+mod live;
 mod openapi;
 mod parameter;
 mod params;
@@ -19,11 +23,15 @@ mod timeseries;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use abandonment::abandonment;
 pub(crate) use accounting::accounting;
 pub(crate) use breakdown::breakdown;
 pub(crate) use compare::compare;
+pub(crate) use figures::Figures;
 pub(crate) use heatmap::heatmap;
 pub(crate) use histogram::histogram;
+pub(crate) use integrity::integrity;
+pub(crate) use live::live;
 pub(crate) use openapi::openapi;
 use params::{Params, Range};
 use quantiles::Quantiles;
@@ -40,7 +48,7 @@ use crate::tally::Metric;
 
 /// A share, with what it is a share of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Ratio {
+pub(crate) struct Ratio {
     good: u64,
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +56,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    fn of(good: u64, total: u64) -> Self {
+    pub(crate) fn of(good: u64, total: u64) -> Self {
         Self { good, total, ratio: share(good, total) }
     }
 }

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use crate::budget::{Alarm, FEWEST, Promise};
 use crate::config::Config;
+use crate::exposition::names;
 use crate::slo::{self, Targets};
 use crate::tally::Metric;
 use crate::totals::Classic;
@@ -43,23 +44,23 @@ pub fn rules(config: &Config) -> Result<String, NoRule> {
 }
 
 /// Streams that share their targets.
-struct Profile {
-    use_case: String,
+pub(crate) struct Profile {
+    pub(crate) use_case: String,
     /// The one whose targets they are. `None` where they are those of all others.
     site: Option<String>,
     /// As a selector's labels.
-    labels: String,
-    targets: Targets,
+    pub(crate) labels: String,
+    pub(crate) targets: Targets,
 }
 
 /// What a share of broken promises is made of, but for its length.
-struct Shares {
+pub(crate) struct Shares {
     bad: String,
     all: String,
 }
 
 /// Use cases with targets, those of single sites apart.
-fn profiles(config: &Config) -> Vec<Profile> {
+pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
     let own = config.sites.iter().flat_map(|site| site.targets.keys());
     let use_cases: BTreeSet<_> = slo::PROFILES
         .iter()
@@ -94,12 +95,12 @@ fn profiles(config: &Config) -> Vec<Profile> {
 
 impl Profile {
     /// `None` where Prometheus is not told enough.
-    fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
+    pub(crate) fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         Ok(match (promise, self.targets.wait()) {
             (Promise::Availability, _) => Some(Shares {
-                bad: format!("llm_generation_errors_total{{{labels}}}"),
-                all: format!("llm_rum_streams_total{{{labels},outcome!~\"aborted|abandoned|unobserved\"}}"),
+                bad: format!("{}{{{labels}}}", names::ERRORS),
+                all: format!("{}{{{labels},{JUDGED}}}", names::STREAMS),
             }),
             (Promise::Speed, Some((metric, target_ms))) => {
                 let classic = if metric == Metric::E2e { Classic::Request } else { Classic::FirstVisible };
@@ -134,11 +135,6 @@ impl Profile {
         (alarm, days): (Alarm, u32),
     ) {
         let (long, short) = (length(alarm.long_minutes), length(alarm.short_minutes));
-        let share = |over: &str| {
-            let Shares { bad, all } = shares;
-            let part = format!("sum by (site) (rate({bad}[{over}])) / sum by (site) (rate({all}[{over}]))");
-            if promise == Promise::Speed { format!("1 - {part}") } else { part }
-        };
         let bound = rounded(alarm.rate(days) * (1.0 - objective));
         let (word, severity, rate) = (promise.as_str(), alarm.severity.as_str(), rounded(alarm.rate(days)));
         let use_case = literal(&self.use_case);
@@ -153,7 +149,8 @@ impl Profile {
         };
         // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
         let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
-        let (over_long, over_short, all) = (share(&long), share(&short), &shares.all);
+        let (over_long, over_short, all) =
+            (shares.over(&long, promise), shares.over(&short, promise), &shares.all);
         // Writing to a text does not fail.
         let _written = write!(
             file,
@@ -167,6 +164,15 @@ impl Profile {
           summary: {summary}
 "
         );
+    }
+}
+
+impl Shares {
+    /// The share by site that broke the promise, over the newest while.
+    pub(crate) fn over(&self, length: &str, promise: Promise) -> String {
+        let Self { bad, all } = self;
+        let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
+        if promise == Promise::Speed { format!("1 - {part}") } else { part }
     }
 }
 
@@ -184,9 +190,12 @@ fn length(minutes: i64) -> String {
     if minutes % 60 == 0 { format!("{}h", minutes / 60) } else { format!("{minutes}m") }
 }
 
-fn rounded(value: f64) -> String {
+pub(crate) fn rounded(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
+
+/// Selects streams that say something about the service.
+pub(crate) const JUDGED: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
 const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/metrics.md.
 groups:

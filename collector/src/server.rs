@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -28,16 +29,21 @@ use crate::connection::{Patient, Shares, Timer};
 use crate::ingest;
 use crate::network::Peer;
 use crate::state::AppState;
+use crate::workers::Workers;
 use crate::{after_panic, app};
 
 /// Serves until `stop` is ready, then lets running requests finish within `drain_for`. `false` when
 /// some had not by then.
+///
+/// # Errors
+/// When the system gives no threads to serve with.
 pub async fn serve(
     listener: TcpListener,
     state: &AppState,
     stop: impl Future<Output = ()>,
     drain_for: Duration,
-) -> bool {
+) -> io::Result<bool> {
+    let workers = Workers::start(state.config().journal.sync)?;
     let limits = &state.config().ingest;
     let mut http = http1::Builder::new();
     http.header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
@@ -63,24 +69,29 @@ pub async fn serve(
             state.door().connection_refused();
             continue;
         };
-        let stream = TokioIo::new(Patient::new(stream, answer_within));
         let timer = Timer::default();
         let mut http = http.clone();
         let service = service(state.clone(), app.clone(), peer, timer.clone());
-        let connection = open.watch(http.timer(timer).serve_connection(stream, service));
-        tokio::spawn(async move {
-            // What a client does wrong on its connection is its own matter.
-            let _ended = connection.await;
+        let watcher = open.watcher();
+        workers.serve(async move {
+            // From here on the worker is told when there is something to read.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                let stream = TokioIo::new(Patient::new(stream, answer_within));
+                let connection = http.timer(timer).serve_connection(stream, service);
+                // What a client does wrong on its connection is its own matter.
+                let _ended = watcher.watch(connection).await;
+            }
             drop((permit, share));
         });
     }
     drop(listener);
-    timeout(drain_for, open.shutdown()).await.is_ok()
+    Ok(timeout(drain_for, open.shutdown()).await.is_ok())
 }
 
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept(listener: &TcpListener) -> (std::net::TcpStream, SocketAddr) {
     loop {
-        match listener.accept().await {
+        let accepted = listener.accept().await;
+        match accepted.and_then(|(stream, address)| Ok((stream.into_std()?, address))) {
             Ok((stream, address)) => {
                 // Answers are short: waiting to fill a packet would only delay them.
                 let _unsupported = stream.set_nodelay(true);

@@ -14,6 +14,7 @@ use crate::counter::{self, Started, Threads};
 use crate::country::{self, Countries};
 use crate::counts::Door;
 use crate::journal::{Health, Journal};
+use crate::live::Live;
 use crate::normal::Aliases;
 use crate::otlp;
 use crate::pace::{NetworkPaces, SitePace};
@@ -38,6 +39,7 @@ struct Shared {
     door: Arc<Door>,
     health: Arc<Health>,
     probes: Probes,
+    live: Live,
 }
 
 /// A site that beacons come for.
@@ -87,6 +89,7 @@ impl Collector {
             published,
             reader: Reader::new(&config.data, listing, cluster),
             probes: Probes::open(&config.data),
+            live: Live::default(),
             config,
             journal,
             door,
@@ -122,9 +125,11 @@ impl Collector {
 }
 
 impl AppState {
-    /// From now on `/readyz` answers 503, so that nobody sends new work here.
+    /// From now on `/readyz` answers 503, so that nobody sends new work here, and whoever listens to
+    /// `/v1/live` is told its end.
     pub fn drain(&self) {
         self.0.health.drain();
+        self.0.live.close();
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -137,6 +142,10 @@ impl AppState {
 
     pub(crate) fn probes(&self) -> &Probes {
         &self.0.probes
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
     }
 
     pub(crate) fn networks(&self) -> &NetworkPaces {

@@ -35,7 +35,7 @@ pub use clickhouse::ClickHouseError;
 pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};
 pub(crate) use listing::Listing;
 pub(crate) use read::{
-    Dimension, Filter, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
+    Dimension, Filter, RATE_MS, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
     open as open_to_read, snapshot,
 };
 pub(crate) use samples::SamplesAsked;

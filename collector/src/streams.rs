@@ -209,6 +209,19 @@ impl Streams {
         self.open.iter().filter_map(|&place| self.waiting(place))
     }
 
+    /// Revisions that arrived after `since_ms` and no later than `now_ms`, those that another took the place of
+    /// among them.
+    pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
+        let newest = self.revisions.from(0).rev();
+        let recent = newest.take_while(move |stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS);
+        recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
+    }
+
+    /// All that arrived after this is remembered. `None` while nothing has been forgotten.
+    pub(crate) fn complete_since_ms(&self) -> Option<i64> {
+        self.revisions.get(0).filter(|_| self.first > 0).map(|oldest| oldest.received_ms)
+    }
+
     /// The latest revisions before `before` of the streams that are listed, newest first.
     pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
@@ -224,6 +237,9 @@ impl Streams {
         self.at(place).filter(|stream| stream.counted.is_none() && !stream.superseded)
     }
 }
+
+/// Revisions are in the order in which the journal took them, and batches may wait for it for so long.
+const OUT_OF_ORDER_MS: i64 = 60_000;
 
 #[cfg(test)]
 mod tests {
@@ -322,6 +338,25 @@ mod tests {
         let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
         assert_eq!(listed(Place::MAX), [2, 3]);
         assert_eq!(listed(3), [3]);
+    }
+
+    #[test]
+    fn what_arrived_of_late_is_found_in_whatever_order_it_was_taken() {
+        let memory = Memory { most: 4, ..MEMORY };
+        let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
+        let arrived = |streams: &Streams, since_ms, now_ms| {
+            streams.arrived(since_ms, now_ms).map(|stream| (stream.id, stream.superseded)).collect::<Vec<_>>()
+        };
+        assert_eq!(arrived(&streams, 200, 400), [(2, false), (2, true)]);
+        assert_eq!(
+            arrived(&streams, 100, 300),
+            [(3, false), (2, true)],
+            "what comes after is of a later clock"
+        );
+        assert_eq!(streams.complete_since_ms(), None);
+        streams.put(counted(4, 400));
+        assert_eq!(streams.crowded_out(400), None);
+        assert_eq!(streams.complete_since_ms(), Some(300));
     }
 
     #[test]

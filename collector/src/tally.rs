@@ -1,80 +1,18 @@
 //! What a set of streams amounts to: reports are added and taken back, tallies merge exactly, and
 //! a tally goes to the store and back as bytes.
 
+mod metric;
+
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
-
-/// A distribution that a tally keeps. The number is its name in stored bytes: never reuse one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Metric {
-    /// Request to first generated text.
-    Ttft = 0,
-    /// Request to first visible text.
-    Ttfv = 1,
-    /// Request to last generated text.
-    E2e = 2,
-    /// Time per output token after the first.
-    Tpot = 3,
-    /// Time between reads that carried generated text.
-    Gap = 4,
-    /// The server's own time to first token.
-    ServerTtft = 5,
-    /// The client's time to first token, where the server's is known too.
-    JoinedTtft = 6,
-    /// Client minus server, where both are known. Below zero counts as zero.
-    Overhead = 7,
-    /// The server's time to first token, where the client's is known too.
-    JoinedServerTtft = 8,
-    /// Request to the first frame with visible text in it.
-    Ttfp = 9,
-}
-
-impl Metric {
-    pub(crate) const ALL: [Self; 10] = [
-        Self::Ttft,
-        Self::Ttfv,
-        Self::E2e,
-        Self::Tpot,
-        Self::Gap,
-        Self::ServerTtft,
-        Self::JoinedTtft,
-        Self::Overhead,
-        Self::JoinedServerTtft,
-        Self::Ttfp,
-    ];
-
-    /// Its name where buckets are stored by column.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ttft => "ttft",
-            Self::Ttfv => "ttfv",
-            Self::E2e => "e2e",
-            Self::Tpot => "tpot",
-            Self::Gap => "gap",
-            Self::ServerTtft => "server_ttft",
-            Self::JoinedTtft => "joined_ttft",
-            Self::Overhead => "overhead",
-            Self::JoinedServerTtft => "joined_server_ttft",
-            Self::Ttfp => "ttfp",
-        }
-    }
-}
+use crate::in_vain::{EndedBy, in_vain};
+pub(crate) use metric::{InVain, Metric};
 
 /// Sources of server timing that are told apart; any other counts as the last.
-pub(crate) const SOURCES: [&str; 10] = [
-    "comment",
-    "llama_cpp",
-    "ollama",
-    "vllm",
-    "groq",
-    "cerebras",
-    "lobe_chat",
-    "ag_ui",
-    "server_timing",
-    "other",
-];
+pub(crate) const SOURCES: [&str; 9] =
+    ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
 
 /// What a set of streams amounts to.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -112,7 +50,19 @@ impl Tally {
         if let Some(gaps) = &report.gaps {
             self.histograms[Metric::Gap as usize].merge(gaps);
         }
+        self.add_in_vain(report);
         self.add_server(report);
+    }
+
+    fn add_in_vain(&mut self, report: &StreamReport) {
+        for (reached_ms, metric) in [(report.ttft_ms, Metric::Ttft), (report.ttfv_ms, Metric::Ttfv)] {
+            let metrics = metric.in_vain();
+            match in_vain(report, reached_ms).zip(metrics) {
+                Some(((EndedBy::User, ms), InVain { left, .. })) => self.record(left, Some(ms)),
+                Some(((EndedBy::Failure, ms), InVain { failed, .. })) => self.record(failed, Some(ms)),
+                None => {}
+            }
+        }
     }
 
     fn add_server(&mut self, report: &StreamReport) {
@@ -120,8 +70,7 @@ impl Tally {
         let Some(server_ttft_ms) = server.ttft_ms else { return };
         self.record(Metric::ServerTtft, Some(server_ttft_ms));
         if let Some(overhead_ms) = report.overhead_ms() {
-            let source = SOURCES.iter().position(|name| *name == server.source).unwrap_or(SOURCES.len() - 1);
-            self.sources[source] += 1;
+            self.sources[source_at(&server.source)] += 1;
             self.record(Metric::JoinedTtft, report.ttft_ms);
             self.record(Metric::JoinedServerTtft, Some(server_ttft_ms));
             self.record(Metric::Overhead, Some(overhead_ms.max(0.0)));
@@ -269,7 +218,10 @@ impl Tally {
         codec::place(&parts.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut tally.outcomes)?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
         codec::place(&parts.defects, &defects, &mut tally.defects)?;
-        codec::place(&parts.sources, &SOURCES, &mut tally.sources)?;
+        // Other versions tell others apart.
+        for (source, count) in &parts.sources {
+            tally.sources[source_at(source)] += count;
+        }
         for (metric, histogram) in parts.histograms {
             tally.histograms[metric as usize] = histogram;
         }
@@ -293,6 +245,10 @@ impl Tally {
             && self.output_tokens >= other.output_tokens
             && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
     }
+}
+
+fn source_at(name: &str) -> usize {
+    SOURCES.iter().position(|known| *known == name).unwrap_or(SOURCES.len() - 1)
 }
 
 fn contains(histogram: &Histogram, part: &Histogram) -> bool {
@@ -344,86 +300,4 @@ struct Stored<H> {
 }
 
 #[cfg(test)]
-mod tests {
-    use beacon::{Defects, ServerTiming};
-
-    use super::*;
-
-    fn report(ttft_ms: f64) -> StreamReport {
-        let mut defects = Defects::default();
-        defects.set(Defect::Stall, 3);
-        let mut gaps = Histogram::default();
-        gaps.record(12.5);
-        StreamReport {
-            outcome: Outcome::Complete,
-            ttft_ms: Some(ttft_ms),
-            ttfv_ms: Some(ttft_ms),
-            e2e_ms: Some(ttft_ms * 3.0),
-            tpot_ms: Some(40.0),
-            output_tokens: Some(41),
-            gaps: Some(gaps),
-            defects,
-            server: Some(ServerTiming {
-                source: "comment".into(),
-                ttft_ms: Some(ttft_ms - 10.0),
-                ..ServerTiming::default()
-            }),
-            ..StreamReport::new("0")
-        }
-    }
-
-    fn of(reports: &[StreamReport]) -> Tally {
-        let mut tally = Tally::default();
-        for report in reports {
-            tally.add(report, true);
-        }
-        tally
-    }
-
-    #[test]
-    fn the_store_gives_back_what_it_took() {
-        let tally = of(&[report(100.0), report(2_500.0)]);
-        assert_eq!(Tally::decode(&tally.encode()), Ok(tally));
-        assert_eq!(Tally::decode(&Tally::default().encode()), Ok(Tally::default()));
-    }
-
-    #[test]
-    fn what_is_not_asked_for_stays_in_the_store() {
-        let bytes = of(&[report(100.0), report(2_500.0)]).encode();
-        let found = Tally::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
-        let held = |metric: &Metric| !found.histogram(*metric).is_empty();
-        assert_eq!(Metric::ALL.into_iter().filter(held).collect::<Vec<_>>(), [Metric::Ttft, Metric::Gap]);
-        assert_eq!(found.streams(), 2);
-    }
-
-    #[test]
-    fn bytes_of_an_unknown_layout_are_unreadable() {
-        let mut bytes = of(&[report(100.0)]).encode();
-        assert_eq!(Tally::decode(&bytes[..bytes.len() - 1]), Err(UnreadableBlob));
-        bytes[0] = 200;
-        assert_eq!(Tally::decode(&bytes), Err(UnreadableBlob));
-        assert_eq!(Tally::decode(&[]), Err(UnreadableBlob));
-    }
-
-    #[test]
-    fn taking_back_leaves_the_rest() {
-        let mut tally = of(&[report(100.0), report(2_500.0)]);
-        assert!(tally.take_back(&report(100.0), true));
-        assert_eq!(tally.encode(), of(&[report(2_500.0)]).encode());
-    }
-
-    #[test]
-    fn what_was_never_added_is_not_taken_back() {
-        let mut tally = of(&[report(100.0)]);
-        let before = tally.clone();
-        assert!(!tally.take_back(&report(2_500.0), true));
-        assert_eq!(tally, before);
-    }
-
-    #[test]
-    fn a_server_that_claims_to_be_slower_than_the_client_saw_counts_as_no_overhead() {
-        let mut odd = report(100.0);
-        odd.server.as_mut().unwrap().ttft_ms = Some(150.0);
-        assert_eq!(of(&[odd]).histogram(Metric::Overhead).zero(), 1);
-    }
-}
+mod tests;

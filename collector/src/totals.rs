@@ -5,6 +5,7 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, UnreadableBlob};
+use crate::in_vain::{EndedBy, in_vain};
 use crate::native::Native;
 
 /// A Prometheus histogram that is kept per series. The number is its place in stored bytes.
@@ -19,10 +20,11 @@ pub(crate) enum Classic {
     TimePerToken = 6,
     ChunkGap = 7,
     FirstPaint = 8,
+    AbandonedWait = 9,
 }
 
 impl Classic {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::FirstToken,
         Self::FirstVisible,
         Self::Request,
@@ -32,6 +34,7 @@ impl Classic {
         Self::TimePerToken,
         Self::ChunkGap,
         Self::FirstPaint,
+        Self::AbandonedWait,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Classic {
             Self::TimePerToken => "llm_rum_time_per_output_token_seconds",
             Self::ChunkGap => "llm_rum_chunk_gap_seconds",
             Self::FirstPaint => "llm_rum_first_paint_duration_seconds",
+            Self::AbandonedWait => "llm_rum_abandoned_wait_seconds",
         }
     }
 
@@ -59,6 +63,7 @@ impl Classic {
             Self::TimePerToken => "Time per output token after the first, by the provider's count.",
             Self::ChunkGap => "Time between two reads that carried generated text.",
             Self::FirstPaint => "From the request to the first frame with the first visible token in it.",
+            Self::AbandonedWait => "From the request to the end, where users left before a visible token.",
         }
     }
 
@@ -66,9 +71,11 @@ impl Classic {
     /// are wrong.
     pub(crate) const fn edges(self) -> &'static [f64] {
         match self {
-            Self::FirstToken | Self::FirstVisible | Self::FirstPaint | Self::ServerFirstToken => {
-                &FIRST_TOKEN_EDGES
-            }
+            Self::FirstToken
+            | Self::FirstVisible
+            | Self::FirstPaint
+            | Self::ServerFirstToken
+            | Self::AbandonedWait => &FIRST_TOKEN_EDGES,
             Self::Request | Self::Generation => &DURATION_EDGES,
             Self::Overhead => &OVERHEAD_EDGES,
             Self::TimePerToken => &TIME_PER_TOKEN_EDGES,
@@ -88,6 +95,10 @@ impl Classic {
             Self::ServerFirstToken => report.server.as_ref()?.ttft_ms,
             Self::Overhead => report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0)),
             Self::TimePerToken => report.tpot_ms,
+            Self::AbandonedWait => match in_vain(report, report.ttfv_ms)? {
+                (EndedBy::User, wait_ms) => Some(wait_ms),
+                (EndedBy::Failure, _) => None,
+            },
             Self::ChunkGap => None,
         }
     }

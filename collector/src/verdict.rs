@@ -1,11 +1,14 @@
 //! One sentence on how users fare: tallies and targets of use cases come in, goes out what a person on duty
 //! would say after a look at the figures, and how bad it is.
 
+use std::cmp::Ordering;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::slo::Targets;
-use crate::tally::{Metric, Tally};
+use crate::survival::Waits;
+use crate::tally::{InVain, Metric, Tally};
 
 /// What the first screen says.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -64,14 +67,12 @@ fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
     let failures = Failures::of(tally, targets);
     let speed = Speed::of(tally, targets);
     let missed = failures.missed || speed.missed.is_some();
-    let level = match speed.missed {
+    let level = match speed.level() {
         _ if *targets == Targets::default() => Level::None,
         _ if missed && tally.judged() < FEW => Level::Warn,
         _ if failures.proven => Level::Bad,
-        Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
-        Some(_) => Level::Warn,
-        None if failures.missed => Level::Warn,
-        None => Level::Good,
+        Level::Good if failures.missed => Level::Warn,
+        level => level,
     };
     let told = match (failures.missed, speed.missed.is_some()) {
         (true, true) => format!("{}, and {}", failures.told(use_case), speed.told(None)),
@@ -93,8 +94,9 @@ fn nothing(open: u64) -> String {
     }
 }
 
-/// How many streams failed, against how many may.
+/// How many streams failed, or did not arrive whole, against how many may.
 struct Failures {
+    what: &'static str,
     count: u64,
     judged: u64,
     allowed: Option<f64>,
@@ -104,20 +106,27 @@ struct Failures {
 }
 
 impl Failures {
+    /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
     fn of(tally: &Tally, targets: &Targets) -> Self {
-        let (count, judged) = (tally.errors(), tally.judged());
-        let allowed = targets.availability.map(|target| 1.0 - target);
-        let missed =
-            targets.availability.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
+        let judged = tally.judged();
+        let failed = Self::against("failed", tally.errors(), judged, targets.availability);
+        let broken = judged.saturating_sub(tally.whole);
+        let broken = Self::against("did not arrive whole", broken, judged, targets.integrity);
+        if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
+    }
+
+    fn against(what: &'static str, count: u64, judged: u64, target: Option<f64>) -> Self {
+        let allowed = target.map(|target| 1.0 - target);
+        let missed = target.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
         let proven = missed && allowed.is_some_and(|allowed| at_least(count, judged) > allowed);
-        Self { count, judged, allowed, missed, proven }
+        Self { what, count, judged, allowed, missed, proven }
     }
 
     fn told(&self, use_case: &str) -> String {
         let of_all = match self.count {
             0 if self.judged == 1 => return "it did not fail".to_owned(),
             0 => return format!("none of {} failed", streams(self.judged)),
-            count => format!("{} of {} failed", grouped(count), streams(self.judged)),
+            count => format!("{} of {} {}", grouped(count), streams(self.judged), self.what),
         };
         let share = percent(self.count as f64 / self.judged as f64);
         let Some(allowed) = self.allowed.filter(|_| self.missed) else {
@@ -134,7 +143,40 @@ struct Speed {
     doing: &'static str,
     p50_p95_ms: Option<(f64, f64)>,
     target_p95_ms: Option<f64>,
+    has_targets: bool,
     missed: Option<Missed>,
+    hidden: Option<Hidden>,
+}
+
+/// A p95 that keeps its target only as those who saw nothing are not in it.
+#[derive(Clone, Copy)]
+struct Hidden {
+    /// With them. `None`: too few had waited for so long to tell.
+    p95_ms: Option<f64>,
+    in_vain: u64,
+}
+
+impl Hidden {
+    fn of(tally: &Tally, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+        let InVain { left, failed } = metric.in_vain()?;
+        let (left, failed) = (tally.histogram(left), tally.histogram(failed));
+        let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
+        let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
+        is_over.then_some(Self { p95_ms, in_vain: left.count() + failed.count() })
+    }
+
+    fn told(self, target_ms: f64) -> String {
+        let ended = streams(self.in_vain);
+        match self.p95_ms {
+            Some(p95_ms) => {
+                format!(
+                    "but {} (p95) with the {ended} that ended before it",
+                    seconds_beside(p95_ms, target_ms)
+                )
+            }
+            None => format!("but too many ended before it to be sure ({ended})"),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -152,34 +194,54 @@ enum Percentile {
 }
 
 impl Speed {
-    /// By the wait for the first visible token, or, where a use case has targets for the end alone,
-    /// by the wait for the end.
+    /// Of the wait for the first visible token and that for the end the one that misses more; where they are
+    /// alike, the first that has targets.
     fn of(tally: &Tally, targets: &Targets) -> Self {
-        let by_end = targets.ttft_p95_ms.is_none() && targets.e2e_p95_ms.is_some();
-        let (doing, metric, limits) = match by_end {
-            true => (
-                "for the end of an answer",
-                Metric::E2e,
-                [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
-            ),
-            false => (
-                "for the first visible token",
-                Metric::Ttfv,
-                [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
-            ),
+        let token = Self::by(
+            ("for the first visible token", Metric::Ttfv),
+            tally,
+            [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
+        );
+        let end = Self::by(
+            ("for the end of an answer", Metric::E2e),
+            tally,
+            [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
+        );
+        let by_end = match end.level().cmp(&token.level()) {
+            Ordering::Greater => true,
+            Ordering::Equal => end.has_targets && !token.has_targets,
+            Ordering::Less => false,
         };
+        if by_end { end } else { token }
+    }
+
+    fn by((doing, metric): (&'static str, Metric), tally: &Tally, limits: [Option<f64>; 3]) -> Self {
         let waits = tally.histogram(metric);
         let missed = |percentile, q, target: Option<f64>| {
             let (value_ms, target_ms) = (waits.quantile(q)?, target?);
             (value_ms > target_ms).then_some(Missed { percentile, value_ms, target_ms })
         };
+        let p50_p95_ms = waits.quantile(0.5).zip(waits.quantile(0.95));
+        let kept = limits[1].filter(|limit| p50_p95_ms.is_some_and(|(_, p95_ms)| p95_ms <= *limit));
         Self {
             doing,
-            p50_p95_ms: waits.quantile(0.5).zip(waits.quantile(0.95)),
+            p50_p95_ms,
             target_p95_ms: limits[1],
+            has_targets: limits.iter().any(Option::is_some),
             missed: missed(Percentile::P95, 0.95, limits[1])
                 .or_else(|| missed(Percentile::P50, 0.5, limits[0]))
                 .or_else(|| missed(Percentile::P99, 0.99, limits[2])),
+            hidden: kept.and_then(|limit_ms| Hidden::of(tally, metric, limit_ms)),
+        }
+    }
+
+    /// How bad this alone is.
+    const fn level(&self) -> Level {
+        match self.missed {
+            Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
+            Some(_) => Level::Warn,
+            None if self.hidden.is_some() => Level::Warn,
+            None => Level::Good,
         }
     }
 
@@ -208,7 +270,11 @@ impl Speed {
                 seconds_beside(value_ms, target_ms),
                 seconds(target_ms)
             ),
-            (None, Some(target_ms)) => format!("{waits}, within the {} target{named}", seconds(target_ms)),
+            (None, Some(target_ms)) => {
+                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.told(target_ms)));
+                let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
+                within + &hidden.unwrap_or_default()
+            }
             (None, None) => match use_case {
                 Some(use_case) => format!("{waits} ({use_case} has no target for it)"),
                 None => waits,
@@ -217,8 +283,35 @@ impl Speed {
     }
 }
 
-/// The share that so many of `all` stand for at least, with 95 % confidence: Wilson's lower bound.
+/// The share that so many of `all` stand for at least, with 95 % confidence: Clopper and Pearson's lower bound, the
+/// exact one, which counts one failure among few as the chance that it may be.
 pub(crate) fn at_least(count: u64, all: u64) -> f64 {
+    if count > MOST_EXACT {
+        return wilsons_bound(count, all);
+    }
+    let (mut low, mut high) = (0.0, count as f64 / all as f64);
+    for _ in 0..HALVINGS {
+        let share = f64::midpoint(low, high);
+        if chance_of(count, all, share) < CHANCE { low = share } else { high = share }
+    }
+    low
+}
+
+/// How likely so many of `all` or more are where each is one with this probability.
+fn chance_of(count: u64, all: u64, share: f64) -> f64 {
+    // In logarithms: the first terms are smaller than any double.
+    let mut term = all as f64 * (-share).ln_1p();
+    let odds = (share / (1.0 - share)).ln();
+    let fewer = (0..count).map(|k| {
+        let likely = term.exp();
+        term += ((all - k) as f64 / (k + 1) as f64).ln() + odds;
+        likely
+    });
+    1.0 - fewer.sum::<f64>()
+}
+
+/// The same for many, of which it is short by less than a thousandth.
+fn wilsons_bound(count: u64, all: u64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
     let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
     (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
@@ -235,10 +328,11 @@ fn seconds(ms: f64) -> String {
 
 /// The same, with one more digit where it would read like the target that it is not.
 fn seconds_beside(ms: f64, target_ms: f64) -> String {
-    if seconds(ms) != seconds(target_ms) || ms == target_ms {
-        return seconds(ms);
+    match seconds(ms) {
+        other if other != seconds(target_ms) || ms == target_ms => other,
+        _ if ms < 995.0 => format!("{ms:.1} ms"),
+        _ => format!("{:.2} s", ms / 1e3),
     }
-    format!("{:.2} s", ms / 1e3)
 }
 
 fn percent(share: f64) -> String {
@@ -278,8 +372,14 @@ fn uncapitalised(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// 5 % of a normal distribution lie above so many standard deviations.
+/// Of finding so many where there are no more than is said.
+const CHANCE: f64 = 0.05;
+/// So much of a normal distribution lies above so many standard deviations.
 const Z: f64 = 1.645;
+/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
+const MOST_EXACT: u64 = 1_000;
+/// To a millionth of the share.
+const HALVINGS: u32 = 40;
 /// Below this many streams a percentile or a share says little.
 const FEW: u64 = 30;
 

@@ -15,6 +15,10 @@ impl Config {
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut found = Found::default();
         self.check_exposure(&mut found);
+        if self.data.as_os_str().is_empty() {
+            let problem = "is empty, which means the folder that the collector is started in";
+            found.add("data", problem, "write a path such as `/var/lib/llm-rum`, or `.` for that folder");
+        }
         self.check_numbers(&mut found);
         if let Some(clickhouse) = &self.store.clickhouse {
             check_clickhouse(clickhouse, &mut found);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::{PREFLIGHT, SAMPLED_OUT};
+use super::{LeftOut, PREFLIGHT, SAMPLED_OUT};
 use crate::error::Reason;
 
 /// What became of a request to the front door, where it did not reach the journal.
@@ -35,13 +35,13 @@ pub(crate) struct Door {
     received: AtomicU64,
     preflights: AtomicU64,
     sampled_out: AtomicU64,
-    sampled_out_reports: AtomicU64,
     refused_connections: AtomicU64,
     refused: Refused,
-    /// By site.
-    ignored_fields: Mutex<BTreeMap<String, u64>>,
+    /// Of batches that were sampled out, by site.
+    left_out: Mutex<BTreeMap<String, LeftOut>>,
     /// As in [`COUNTRY_FILES`](super::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
+    refused_listeners: AtomicU64,
 }
 
 struct Refused([AtomicU64; Reason::ALL.len()]);
@@ -63,21 +63,6 @@ impl Door {
         self.refused.0[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Good reports that lie outside their site's `sample`.
-    pub(crate) fn sampled_out(&self, reports: u64) {
-        if reports > 0 {
-            self.sampled_out_reports.fetch_add(reports, Ordering::Relaxed);
-        }
-    }
-
-    /// Fields in good reports that this version does not know.
-    pub(crate) fn fields_ignored(&self, site: &str, count: u64) {
-        if count > 0 {
-            let mut by_site = self.ignored_fields.lock().unwrap_or_else(PoisonError::into_inner);
-            *by_site.entry(site.to_owned()).or_default() += count;
-        }
-    }
-
     /// Its network has its share: it was closed before anything was read.
     pub(crate) fn connection_refused(&self) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
@@ -86,6 +71,16 @@ impl Door {
     /// A file of countries took the place of the one before: it was read, or could not be.
     pub(crate) fn country_file(&self, read: bool) {
         self.country_files[usize::from(!read)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As many listen as may.
+    pub(crate) fn listener_refused(&self) {
+        self.refused_listeners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Listeners since the last call.
+    pub(super) fn take_refused_listeners(&self) -> u64 {
+        self.refused_listeners.swap(0, Ordering::Relaxed)
     }
 
     /// Those since the last call, as in [`COUNTRY_FILES`](super::COUNTRY_FILES).
@@ -103,14 +98,9 @@ impl Door {
         self.refused_connections.swap(0, Ordering::Relaxed)
     }
 
-    /// Reports since the last call.
-    pub(super) fn take_sampled_out_reports(&self) -> u64 {
-        self.sampled_out_reports.swap(0, Ordering::Relaxed)
-    }
-
-    /// Those since the last call, by site.
-    pub(super) fn take_ignored_fields(&self) -> BTreeMap<String, u64> {
-        std::mem::take(&mut self.ignored_fields.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Of batches that were sampled out since the last call, by site.
+    pub(super) fn take_left_out(&self) -> BTreeMap<String, LeftOut> {
+        std::mem::take(&mut self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Those since the last call.
@@ -145,10 +135,14 @@ impl Ticket<'_> {
         self.door.preflights.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Nothing of it is to be kept.
-    pub(crate) fn sampled_out(mut self) {
+    /// Nothing of it is to be kept: the journal will not count what was left out.
+    pub(crate) fn sampled_out(mut self, site: &str, left_out: LeftOut) {
         self.settled = true;
         self.door.sampled_out.fetch_add(1, Ordering::Relaxed);
+        let mut by_site = self.door.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = by_site.entry(site.to_owned()).or_default();
+        all.sampled_out += left_out.sampled_out;
+        all.ignored_fields += left_out.ignored_fields;
     }
 
     /// The journal has it now, and counts what becomes of it even if nobody waits for the answer.

@@ -1,13 +1,14 @@
 //! Those who wait for one group of batches: what became of it comes in from whoever wrote it, and every
 //! request goes on with it.
 //!
-//! To wake a task from outside the runtime costs a lock and a system call or two. So the writer wakes one,
-//! and that one wakes the others from inside.
+//! To wake a task of another thread costs a lock and a system call or two. So the writer wakes one of each
+//! thread, and that one wakes the others.
 
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 
 use crate::error::Reason;
 
@@ -21,15 +22,28 @@ pub(super) struct Waiters(Mutex<State>);
 #[derive(Default)]
 struct State {
     outcome: Option<Outcome>,
+    lanes: Vec<Lane>,
+}
+
+/// Those that wait on the same thread.
+struct Lane {
+    thread: ThreadId,
     /// By place; `None` for one that has gone away.
     wakers: Vec<Option<Waker>>,
+}
+
+/// Where a request waits.
+#[derive(Clone, Copy)]
+struct Place {
+    lane: usize,
+    waker: usize,
 }
 
 /// What one request waits for.
 pub(super) struct Answer {
     waiters: Arc<Waiters>,
-    /// In [`State::wakers`], once it was asked and there was no answer.
-    place: Option<usize>,
+    /// Once it was asked and there was no answer.
+    place: Option<Place>,
 }
 
 impl Waiters {
@@ -41,14 +55,14 @@ impl Waiters {
     /// Says what became of the group. The first word counts.
     pub(super) fn settle(&self, outcome: Outcome) {
         let mut state = self.state();
-        if state.outcome.is_none() {
-            state.outcome = Some(outcome);
-            let first = state.wakers.iter_mut().find_map(Option::take);
-            drop(state);
-            if let Some(first) = first {
-                first.wake();
-            }
+        if state.outcome.is_some() {
+            return;
         }
+        state.outcome = Some(outcome);
+        let firsts = state.lanes.iter_mut().filter_map(|lane| lane.wakers.iter_mut().find_map(Option::take));
+        let firsts: Vec<_> = firsts.collect();
+        drop(state);
+        firsts.into_iter().for_each(Waker::wake);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -56,14 +70,30 @@ impl Waiters {
     }
 }
 
+impl State {
+    fn wait(&mut self, waker: Waker) -> Place {
+        let thread = thread::current().id();
+        let lane = self.lanes.iter().position(|lane| lane.thread == thread).unwrap_or_else(|| {
+            self.lanes.push(Lane { thread, wakers: Vec::new() });
+            self.lanes.len() - 1
+        });
+        let wakers = &mut self.lanes[lane].wakers;
+        wakers.push(Some(waker));
+        Place { lane, waker: wakers.len() - 1 }
+    }
+}
+
 impl Answer {
-    /// Leaves its place, and wakes the others if there is something to tell them.
-    fn leave(place: Option<usize>, mut state: MutexGuard<'_, State>) {
-        if let Some(mine) = place.and_then(|place| state.wakers.get_mut(place)) {
+    /// Leaves its place, and wakes the others of its thread if there is something to tell them.
+    fn leave(place: Option<Place>, mut state: MutexGuard<'_, State>) {
+        let Some(Place { lane, waker }) = place else { return };
+        let told = state.outcome.is_some();
+        let wakers = &mut state.lanes[lane].wakers;
+        if let Some(mine) = wakers.get_mut(waker) {
             *mine = None;
         }
-        if state.outcome.is_some() {
-            let others = mem::take(&mut state.wakers);
+        if told {
+            let others = mem::take(wakers);
             drop(state);
             others.into_iter().flatten().for_each(Waker::wake);
         }
@@ -80,13 +110,10 @@ impl Future for Answer {
             Self::leave(this.place.take(), state);
             return Poll::Ready(outcome);
         }
-        let waker = Some(cx.waker().clone());
+        let waker = cx.waker().clone();
         match this.place {
-            Some(place) => state.wakers[place] = waker,
-            None => {
-                this.place = Some(state.wakers.len());
-                state.wakers.push(waker);
-            }
+            Some(place) => state.lanes[place.lane].wakers[place.waker] = Some(waker),
+            None => this.place = Some(state.wait(waker)),
         }
         Poll::Pending
     }
@@ -103,8 +130,6 @@ impl Drop for Answer {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use tokio::task::{JoinSet, yield_now};
 
     use super::*;
@@ -116,7 +141,7 @@ mod tests {
             let mut waiting = JoinSet::new();
             let handles: Vec<_> = (0..8).map(|_| waiting.spawn(waiters.join())).collect();
             yield_now().await;
-            assert_eq!(waiters.state().wakers.len(), 8, "all wait");
+            assert_eq!(waiters.state().lanes[0].wakers.len(), 8, "all wait");
             let outside = waiters.clone();
             thread::spawn(move || outside.settle(Err(Reason::Overloaded))).join().unwrap();
             // The first of them was woken, and goes away before it runs.
@@ -126,6 +151,30 @@ mod tests {
                 told += usize::from(outcome.is_ok_and(|outcome| outcome == Err(Reason::Overloaded)));
             }
             assert_eq!(told, 8 - gone);
+        }
+    }
+
+    #[test]
+    fn those_who_wait_on_several_threads_are_all_told() {
+        let waiters = Arc::new(Waiters::default());
+        let wait = |waiters: Arc<Waiters>| {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let mut waiting = JoinSet::new();
+                (0..4).for_each(|_| _ = waiting.spawn(waiters.join()));
+                waiting.join_all().await
+            })
+        };
+        let threads: Vec<_> =
+            (0..3).map(|_| waiters.clone()).map(|of| thread::spawn(move || wait(of))).collect();
+        let all_wait = |state: &State| state.lanes.iter().map(|lane| lane.wakers.len()).sum::<usize>() == 12;
+        while !all_wait(&waiters.state()) {
+            thread::yield_now();
+        }
+        assert_eq!(waiters.state().lanes.len(), 3);
+        waiters.settle(Ok(()));
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), [Ok(()); 4]);
         }
     }
 

@@ -9,7 +9,7 @@
 //! 8  payload 4   CRC-32 of the payload
 //! 12 head    4   CRC-32 of the frame's position in the journal, then of bytes 4 to 12
 //! 16 time    8   arrival, milliseconds since 1970
-//! 24         …   each report: its length (4), then its bytes as `record.rs` has them
+//! 24         …   each record: its length (4), then its bytes as `record.rs` has them
 //! ```
 //!
 //! The position is part of the head's sum because files are used again: what an earlier life left
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     payload_sum: u32,
 }
 
-/// Where a report stands inside its frame.
+/// Where a record stands inside its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) offset: u32,
@@ -44,15 +44,21 @@ pub(super) enum Found<'a> {
 }
 
 impl Frame {
-    /// Packs the reports of one batch, each as `write` has it.
-    pub(crate) fn pack<T>(received_ms: i64, reports: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Self {
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 + reports.len() * USUAL_BYTES + END.len());
+    /// Packs the records of one batch, each as `write` has it.
+    pub(crate) fn pack<T>(
+        received_ms: i64,
+        records: impl IntoIterator<Item = T>,
+        write: impl Fn(T, &mut Vec<u8>),
+    ) -> Self {
+        let records = records.into_iter();
+        let usual_bytes = records.size_hint().0 * USUAL_BYTES;
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 + usual_bytes + END.len());
         bytes.extend_from_slice(&[0; HEAD_BYTES]);
         bytes.extend_from_slice(&received_ms.to_le_bytes());
-        for report in reports {
+        for record in records {
             let at = bytes.len();
             bytes.extend_from_slice(&[0; 4]);
-            write(report, &mut bytes);
+            write(record, &mut bytes);
             let len = (bytes.len() - at - 4) as u32;
             bytes[at..at + 4].copy_from_slice(&len.to_le_bytes());
         }
@@ -118,7 +124,7 @@ pub(super) fn resync(bytes: &[u8], base: u64, at: usize) -> Option<usize> {
     heads.into_iter().find(|&head| next(bytes, base, head) != Found::Nothing)
 }
 
-/// Arrival and reports of a payload whose sum was right. `None` when it is none of ours all the same.
+/// Arrival and records of a payload whose sum was right. `None` when it is none of ours all the same.
 pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
     let (received_ms, mut rest) = payload.split_first_chunk::<8>()?;
     let mut spans = Vec::new();
@@ -134,7 +140,7 @@ pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
 }
 
 impl Span {
-    /// The report's bytes in the payload of its frame.
+    /// The record's bytes in the payload of its frame.
     pub(super) fn of<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         let from = self.offset as usize - HEAD_BYTES;
         &payload[from..from + self.len as usize]

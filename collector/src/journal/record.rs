@@ -1,5 +1,5 @@
 //! One report's bytes in the journal: an accepted report comes in, goes out less than half of
-//! what its JSON takes; and the same report back.
+//! what its JSON takes; and the same report back. So do the counts of what of a batch was left out.
 //!
 //! ```text
 //! 0  layout  1   1, or 2 with a country. The JSON of earlier versions begins with `{`, and is read as well
@@ -12,6 +12,8 @@
 //! numbers of seven bits per byte, lowest first; lengths before texts and lists; a duration as 64 bits, or
 //! short as a number of tenths. A group such as `page` is its fields, then a zero. Words stand for outcomes
 //! and defects, as elsewhere on disk: one more in their middle moves none.
+//!
+//! Layout 3 is no report: behind it stand two numbers, of reports that were sampled out and of fields ignored.
 
 use std::array;
 use std::borrow::Cow;
@@ -22,6 +24,7 @@ use beacon::{
 };
 
 use crate::country::Country;
+use crate::counts::LeftOut;
 use crate::streams::StreamId;
 
 /// What the journal holds of a report.
@@ -62,6 +65,20 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     }
 }
 
+/// Writes what of a batch was left out.
+pub(super) fn write_left_out(LeftOut { sampled_out, ignored_fields }: LeftOut, into: &mut Vec<u8>) {
+    into.push(LEFT_OUT);
+    put(sampled_out, into);
+    put(ignored_fields, into);
+}
+
+/// What of a batch was left out. `None` when the bytes are no such record.
+pub(super) fn read_left_out(bytes: &[u8]) -> Option<LeftOut> {
+    let (&LEFT_OUT, mut from) = bytes.split_first()? else { return None };
+    let left_out = LeftOut { sampled_out: u64::take(&mut from)?, ignored_fields: u64::take(&mut from)? };
+    from.is_empty().then_some(left_out)
+}
+
 /// Whether any bytes are a record of the journal, as after damage that its sums did not catch.
 ///
 /// # Panics
@@ -69,6 +86,12 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
 /// to.
 #[must_use]
 pub fn reread(bytes: &[u8]) -> bool {
+    if let Some(left_out) = read_left_out(bytes) {
+        let mut again = Vec::new();
+        write_left_out(left_out, &mut again);
+        assert_eq!(read_left_out(&again), Some(left_out), "what is read again is what was read");
+        return true;
+    }
     let Some(record) = read(bytes) else { return false };
     let written = |Record { id, country, report }: &Record| {
         let mut bytes = Vec::new();
@@ -349,6 +372,7 @@ fn chunk<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
 
 const LAYOUT: u8 = 1;
 const WITH_COUNTRY: u8 = 2;
+const LEFT_OUT: u8 = 3;
 const SHORT: u8 = 1;
 const END: u8 = 0;
 

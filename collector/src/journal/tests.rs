@@ -231,7 +231,8 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
             Journal::open(&segments, &config, Arc::default(), Arc::default(), 0, |_| Ok::<_, io::Error>(()));
         let journal = Arc::new(opened.unwrap().0);
         let thread = journal.start().unwrap();
-        let batch = Batch { received_ms: 0, country: None, reports: Vec::new() };
+        let batch =
+            Batch { received_ms: 0, country: None, reports: Vec::new(), left_out: LeftOut::default() };
         drop(journal.keep(&batch));
         journal.keep(&batch).unwrap().await.unwrap();
         journal.close();

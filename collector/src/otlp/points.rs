@@ -179,6 +179,7 @@ const fn name(classic: Classic) -> &'static str {
         Classic::ServerFirstToken => "gen_ai.server.time_to_first_token",
         Classic::FirstVisible => "llm_rum.first_visible.duration",
         Classic::FirstPaint => "llm_rum.first_paint.duration",
+        Classic::AbandonedWait => "llm_rum.abandoned_wait.duration",
         Classic::Generation => "llm_rum.server.generation.duration",
         Classic::Overhead => "llm_rum.first_token.overhead",
         Classic::TimePerToken => "llm_rum.time_per_output_token",

@@ -15,7 +15,7 @@ use super::params::bad;
 use super::quantiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsOf, metric, share};
 use crate::state::AppState;
-use crate::store::{Dimension, Source};
+use crate::store::{Dimension, Filter, Source};
 use crate::tally::{Metric, Tally};
 
 /// Streams by the values of a dimension.
@@ -49,6 +49,9 @@ struct Group {
     /// it costs more than its part. Absent when none failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     excess: Option<f64>,
+    /// Those that its streams are judged by. Absent where values are of other labels than the use case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targets: Option<TargetsOf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Earlier>,
 }
@@ -70,14 +73,26 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
     let targets = TargetsOf::of(&state, &filter);
+    let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
-        let groups_of = |range: Range| store.tallies_by(&range.windows(&filter, None, &[which]), dimension);
-        Ok((groups_of(range)?, against.map(|against| groups_of(range.earlier(against))).transpose()?))
+        let metrics = which.with_in_vain();
+        let groups_of = |store: &Source<'_>, range: Range| {
+            store.tallies_by(&range.windows(&filter, None, &metrics), dimension)
+        };
+        let earlier =
+            |store: &Source<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
+        store.both(|store| groups_of(store, range), earlier)
     };
     let (now, earlier) = state.reader().run(read_all).await?;
     let mut groups = groups(&now, earlier.as_ref(), which);
     let more = groups.len().saturating_sub(limit);
     groups.truncate(limit);
+    if dimension == Dimension::UseCase {
+        for group in &mut groups {
+            let own = Filter { use_case: Some(group.value.clone()), ..asked.clone() };
+            group.targets = Some(TargetsOf::of(&state, &own));
+        }
+    }
     let relative_error = relative_error();
     csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, more })
 }
@@ -93,17 +108,20 @@ fn groups(
     let nothing = Tally::default();
     let mut groups: Vec<_> = now
         .iter()
+        // Where a later revision went elsewhere, the window is still there.
+        .filter(|(_, tally)| tally.streams() > 0)
         .map(|(value, tally)| {
             let bad_share = share(tally.judged() - tally.good, bad);
             Group {
                 value: value.clone(),
                 streams: tally.streams(),
                 share: share(tally.streams(), streams).unwrap_or_default(),
-                percentiles: Percentiles::of(tally.histogram(which)),
+                percentiles: Percentiles::of(tally, which),
                 integrity: Ratio::of(tally.whole, tally.judged()),
                 goodput: Ratio::of(tally.good, tally.judged()),
                 errors: tally.errors(),
                 excess: bad_share.zip(share(tally.judged(), judged)).map(|(bad, all)| bad - all),
+                targets: None,
                 earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
             }
         })
@@ -114,7 +132,7 @@ fn groups(
 
 impl Earlier {
     fn of(tally: &Tally, which: Metric) -> Self {
-        Self { streams: tally.streams(), percentiles: Percentiles::of(tally.histogram(which)) }
+        Self { streams: tally.streams(), percentiles: Percentiles::of(tally, which) }
     }
 }
 
@@ -122,7 +140,8 @@ impl Table for Breakdown {
     fn header(&self) -> Vec<String> {
         let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
         let names = names.chain(csv::percentile_columns(""));
-        names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned)).collect()
+        let names = names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned));
+        names.chain(csv::adjusted_columns()).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -136,6 +155,7 @@ impl Table for Breakdown {
                 group.errors.into(),
                 group.excess.into(),
             ]);
+            row.extend(csv::adjusted_cells(&group.percentiles));
             row
         };
         self.groups.iter().map(row).collect()

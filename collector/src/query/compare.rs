@@ -71,15 +71,15 @@ pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Re
     for step in &steps {
         all.merge(step);
     }
-    let points = (range.from_ms..).step_by(step_ms as usize).zip(&steps).map(|(t, step)| Point::of(t, step));
+    let points = range.step_starts(step_ms).zip(&steps).map(|(t, step)| Point::of(t, step));
     let comparison = Comparison {
         range,
         streams: all.streams(),
         joined: all.histogram(CLIENT).count(),
         sources: all.sources().collect(),
-        client: Quantiles::of(all.histogram(CLIENT)),
-        server: Quantiles::of(all.histogram(SERVER)),
-        overhead: Quantiles::of(all.histogram(Metric::Overhead)),
+        client: Quantiles::of(&all, CLIENT),
+        server: Quantiles::of(&all, SERVER),
+        overhead: Quantiles::of(&all, Metric::Overhead),
         step_ms,
         points: points.collect(),
     };

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::params::{Params, bad};
-use super::quantiles::Percentiles;
+use super::quantiles::{Adjusted, Percentiles};
 use crate::error::ApiError;
 
 /// An answer whose heart is a table.
@@ -59,6 +59,21 @@ pub(super) fn percentile_columns(prefix: &str) -> impl Iterator<Item = String> {
 /// What belongs in them.
 pub(super) fn percentile_cells(of: &Percentiles) -> [Cell; 4] {
     [of.n.into(), of.p50_ms.into(), of.p95_ms.into(), of.p99_ms.into()]
+}
+
+/// Columns for percentiles with those who saw nothing.
+pub(super) fn adjusted_columns() -> impl Iterator<Item = String> {
+    ["adjusted_p50_ms", "adjusted_p95_ms", "adjusted_p99_ms", "left", "failed"].into_iter().map(str::to_owned)
+}
+
+/// What belongs in them; nothing for a metric that has none.
+pub(super) fn adjusted_cells(of: &Percentiles) -> [Cell; 5] {
+    match &of.adjusted {
+        Some(Adjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
+            [(*p50_ms).into(), (*p95_ms).into(), (*p99_ms).into(), (*left).into(), (*failed).into()]
+        }
+        None => [const { Cell::Empty }; 5],
+    }
 }
 
 fn write(table: &impl Table) -> String {

@@ -53,7 +53,7 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
     };
     let steps = state.reader().run(read_steps).await?;
     let (buckets, columns) = columns(&steps);
-    let points = (range.from_ms..).step_by(step_ms as usize).zip(columns);
+    let points = range.step_starts(step_ms).zip(columns);
     let points = points.map(|(t, counts)| Column { t, n: counts.iter().sum(), counts }).collect();
     csv::answer(&params, Heatmap { range, step_ms, metric, targets, buckets, points })
 }

@@ -12,6 +12,7 @@ use super::parameter::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsOf, metric};
 use crate::state::AppState;
 use crate::store::Source;
+use crate::tally::Tally;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]
@@ -54,10 +55,9 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &Source<'_>| {
         let all = |range: Range| {
-            let mut all = Histogram::default();
-            store.windows(&range.windows(&filter, None, &[which]), |_, tally| {
-                all.merge(tally.histogram(which));
-            })?;
+            let mut all = Tally::default();
+            let metrics = which.with_in_vain();
+            store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
             Ok::<_, crate::store::StoreError>(all)
         };
         Ok((
@@ -66,11 +66,12 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
         ))
     };
     let (all, earlier) = state.reader().run(read_all).await?;
-    let (quantiles, buckets) = (Quantiles::of(&all), coarse(&all).collect());
+    let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();
+    let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,
-        quantiles: Quantiles::of(&all),
-        buckets: coarse(&all).collect(),
+        quantiles: Quantiles::of(&all, which),
+        buckets: buckets_of(&all),
     });
     csv::answer(&params, Spread { metric, quantiles, targets, buckets, earlier })
 }

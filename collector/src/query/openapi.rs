@@ -6,13 +6,17 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::abandonment::Abandonment;
 use super::accounting::Accounting;
 use super::breakdown::Breakdown;
 use super::compare::Comparison;
 use super::heatmap::Heatmap;
 use super::histogram::Spread;
+use super::integrity::Integrity;
+use super::live::Snapshot;
 use super::parameter::{
     AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
+    WAIT,
 };
 use super::slo::Slo;
 use super::summary::Summary;
@@ -32,7 +36,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Value,
 }
 
-const ROUTES: [Route; 7] = [
+const ROUTES: [Route; 9] = [
     Route {
         path: "/v1/summary",
         about: "Everything that the first screen says, and the period before.",
@@ -70,6 +74,18 @@ const ROUTES: [Route; 7] = [
         answer: schema::<Comparison>,
     },
     Route {
+        path: "/v1/integrity",
+        about: "How streams ended, what was wrong with them, and how many arrived whole.",
+        own: &[STEP, FORMAT],
+        answer: schema::<Integrity>,
+    },
+    Route {
+        path: "/v1/abandonment",
+        about: "How long users wait for text before they leave.",
+        own: &[WAIT, FORMAT],
+        answer: schema::<Abandonment>,
+    },
+    Route {
         path: "/v1/streams",
         about: "Single streams, newest first; of all times unless a range is given.",
         own: &[STREAMS, CURSOR, OUTCOME, SAMPLE],
@@ -91,6 +107,7 @@ fn document() -> Value {
     paths.insert("/v1/streams/{id}".to_owned(), one_stream());
     paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
     paths.insert("/v1/accounting".to_owned(), books(&mut generator));
+    paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
     json!({
@@ -151,6 +168,18 @@ fn books(generator: &mut SchemaGenerator) -> Value {
     } })
 }
 
+fn live(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({
+        "application/json": { "schema": schema::<Snapshot>(generator) },
+        "text/event-stream": { "schema": { "type": "string" } },
+    });
+    json!({ "get": {
+        "summary": "What happens now; asked for as `text/event-stream` it goes on, an event a second.",
+        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+    } })
+}
+
 fn healthz() -> Value {
     let content = json!({ "text/plain": { "schema": { "type": "string", "const": "ok" } } });
     json!({ "get": { "summary": "The process lives.", "responses": answers(&content, &[]) } })
@@ -167,7 +196,7 @@ fn readyz(generator: &mut SchemaGenerator) -> Value {
 
 fn answers(content: &Value, refusals: &[&str]) -> Value {
     let mut answers = json!({ "200": { "description": "The answer.", "content": content } });
-    // The last where the store is ClickHouse, which may be away.
+    // The last where the store is ClickHouse, which may be away, or as many listen as may.
     for status in refusals.iter().chain(&["503"]) {
         answers[*status] = json!({
             "description": "Refused.", "content": { "application/json": { "schema": refusal() } },
@@ -195,7 +224,7 @@ fn page(_: &mut SchemaGenerator) -> Value {
 }
 
 /// The reports are those of the crate `beacon`, which knows no schemas: what each of them has.
-fn stream() -> Value {
+pub(super) fn stream() -> Value {
     json!({ "type": "object", "required": ["v", "id", "outcome", "site", "received_ms", "country"], "properties": {
         "v": { "type": "integer" }, "id": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
         "outcome": { "type": "string" }, "site": { "type": "string" }, "received_ms": { "type": "integer" },

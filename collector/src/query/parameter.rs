@@ -73,6 +73,8 @@ pub(crate) const METRIC: Parameter = word(
     &["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"],
     "Which distribution. Default ttfv.",
 );
+pub(crate) const WAIT: Parameter =
+    word("metric", &["ttfv", "ttft"], "Which wait: for visible text, or for any. Default ttfv.");
 pub(crate) const STEP: Parameter =
     whole("step", [60, 34_560_000, 60], "Seconds per point. Default: what makes at most 120 points.");
 pub(crate) const BY: Parameter =

@@ -26,6 +26,9 @@ pub(super) struct Range {
     pub(super) from_ms: i64,
     #[serde(rename = "to")]
     pub(super) to_ms: i64,
+    /// Where the first step begins, which the range may begin in the middle of.
+    #[serde(skip)]
+    steps_from_ms: i64,
     #[serde(skip)]
     now_ms: i64,
     /// What is older is known by the hour.
@@ -156,7 +159,7 @@ impl Params {
             None => up(from_ms - 1),
         };
         let minutes_from_ms = now_ms - i64::from(windows_hours) * HOUR_MS;
-        Ok(Range { from_ms, to_ms, now_ms, minutes_from_ms }.in_known_windows())
+        Ok(Range { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows())
     }
 }
 
@@ -166,7 +169,8 @@ impl Range {
         let now_ms = clock::now_ms();
         let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
         let minutes_from_ms = now_ms - i64::from(state.config().store.windows_hours) * HOUR_MS;
-        Self { from_ms: to_ms - minutes * MINUTE_MS, to_ms, now_ms, minutes_from_ms }.in_known_windows()
+        let from_ms = to_ms - minutes * MINUTE_MS;
+        Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
     }
 
     /// The period to compare with, of the same length.
@@ -184,7 +188,9 @@ impl Range {
             Against::Previous => self.steps(step_ms) as i64 * step_ms,
             Against::Earlier { ms } => ms,
         };
-        let earlier = Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, ..self };
+        let [from_ms, to_ms, steps_from_ms] =
+            [self.from_ms, self.to_ms, self.steps_from_ms].map(|moment| moment - ms);
+        let earlier = Self { from_ms, to_ms, steps_from_ms, ..self };
         earlier.check_step(step_ms)?;
         Ok(earlier)
     }
@@ -198,7 +204,7 @@ impl Range {
         if to_ms < minutes_from_ms {
             to_ms = -(-to_ms).div_euclid(HOUR_MS) * HOUR_MS;
         }
-        Self { from_ms, to_ms, ..self }
+        Self { from_ms, to_ms, steps_from_ms: from_ms, ..self }
     }
 
     fn check_step(self, step_ms: i64) -> Result<(), ApiError> {
@@ -220,7 +226,7 @@ impl Range {
     ) -> WindowsAsked<'a> {
         let fits = |minutes: i64| {
             let ms = minutes * MINUTE_MS;
-            step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.from_ms % ms == 0)
+            step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
         let longest = store::LENGTHS.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
@@ -232,18 +238,23 @@ impl Range {
         (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
     }
 
-    /// How many steps the range has, the last one perhaps not whole.
+    /// How many steps the range has; of the first and the last it may have a part.
     pub(super) const fn steps(self, step_ms: i64) -> usize {
-        ((self.to_ms - self.from_ms + step_ms - 1) / step_ms) as usize
+        ((self.to_ms - self.steps_from_ms + step_ms - 1) / step_ms) as usize
+    }
+
+    /// When each step begins, without an end.
+    pub(super) fn step_starts(self, step_ms: i64) -> impl Iterator<Item = i64> {
+        (self.steps_from_ms..).step_by(step_ms as usize)
     }
 
     /// Which step a moment of the range falls into.
     pub(super) const fn step_at(self, ms: i64, step_ms: i64) -> usize {
-        ((ms - self.from_ms) / step_ms) as usize
+        ((ms - self.steps_from_ms) / step_ms) as usize
     }
 
-    /// The range from a whole step on, and the step: the asked one, or one that makes at most 120
-    /// points.
+    /// The range cut into steps at multiples of the step, and the step: the asked one, or one that makes at most
+    /// 120 points.
     pub(super) fn in_steps(self, params: &Params) -> Result<(Self, i64), ApiError> {
         let length_ms = self.to_ms - self.from_ms;
         let step_ms = match params.number("step")? {
@@ -263,7 +274,7 @@ impl Range {
         if length_ms / step_ms > MOST_POINTS {
             return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
         }
-        let range = Self { from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self };
+        let range = Self { steps_from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self };
         range.check_step(step_ms)?;
         Ok((range, step_ms))
     }
@@ -343,7 +354,9 @@ mod tests {
             let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
             let points = range.steps(step_ms) as i64;
             assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
-            assert_eq!(range.from_ms % step_ms, 0);
+            assert_eq!(range.steps_from_ms % step_ms, 0);
+            let all = asked.range_at(NOW_MS, 48).unwrap();
+            assert_eq!((range.from_ms, range.to_ms), (all.from_ms, all.to_ms), "it stays what was asked for");
         }
     }
 
@@ -377,8 +390,8 @@ mod tests {
         ] {
             let asked = params(&[("range", range)]);
             let range = asked.range_at(NOW_MS, 48).unwrap();
-            let from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
-            let range = Range { from_ms, ..range };
+            let steps_from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
+            let range = Range { steps_from_ms, ..range };
             assert_eq!(range.windows(&filter, step_ms, &[]).longest, longest, "{step_ms:?}");
         }
     }

@@ -1,9 +1,13 @@
-//! Percentiles as answers give them: a histogram comes in, goes out each percentile with how many values
-//! stand behind it, and, where these are few, the interval that it may lie in.
+//! Percentiles as answers give them: a tally comes in, goes out each percentile of a metric with how many
+//! values stand behind it, where these are few the interval that it may lie in, and beside waits what they
+//! are with those who saw nothing.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::survival::Waits;
+use crate::tally::{Metric, Tally};
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -19,6 +23,25 @@ pub(super) struct Percentiles {
     /// Present while `n` is from 1 to 499.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) intervals: Option<Intervals>,
+    /// With those who saw nothing; present for `ttft` and `ttfv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) adjusted: Option<Adjusted>,
+}
+
+/// Percentiles over all who waited, those that left or whose stream failed before among them. One is absent
+/// where too few of them had waited for so long.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Adjusted {
+    /// Streams that their users ended before.
+    pub(super) left: u64,
+    /// Streams that failed before.
+    pub(super) failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p99_ms: Option<f64>,
 }
 
 /// Where the percentiles of all streams that might have come lie, with 95 % confidence.
@@ -47,13 +70,16 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    pub(super) fn of(histogram: &Histogram) -> Self {
-        Self { percentiles: Percentiles::of(histogram), relative_error: relative_error() }
+    /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
+    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+        Self { percentiles: Percentiles::of(tally, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
-    pub(super) fn of(histogram: &Histogram) -> Self {
+    /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
+    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+        let histogram = tally.histogram(metric);
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
         let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
@@ -63,7 +89,19 @@ impl Percentiles {
             p95_ms: quantile_ms(histogram, 0.95),
             p99_ms: quantile_ms(histogram, 0.99),
             intervals: (1..MANY).contains(&n).then(intervals),
+            adjusted: Adjusted::of(tally, metric),
         }
+    }
+}
+
+impl Adjusted {
+    fn of(tally: &Tally, metric: Metric) -> Option<Self> {
+        let in_vain = metric.in_vain()?;
+        let (left, failed) = (tally.histogram(in_vain.left), tally.histogram(in_vain.failed));
+        let waits = Waits::new(tally.histogram(metric), [left, failed]);
+        let at = |q| waits.quantile(q).map(to_microsecond);
+        let (left, failed) = (left.count(), failed.count());
+        Some(Self { left, failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
     }
 }
 
@@ -83,7 +121,11 @@ pub(super) fn relative_error() -> f64 {
 
 /// To the microsecond: what is beyond lies within the error anyway.
 pub(super) fn quantile_ms(histogram: &Histogram, q: f64) -> Option<f64> {
-    histogram.quantile(q).map(|ms| (ms * 1e3).round() / 1e3)
+    histogram.quantile(q).map(to_microsecond)
+}
+
+fn to_microsecond(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
 }
 
 /// The order statistics, counted from 1, between which the quantile lies with 95 % confidence, whatever the

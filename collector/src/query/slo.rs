@@ -13,7 +13,7 @@ use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::budget::{Alarm, Kept, LENGTHS, Promise, Severity};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
-use crate::store::{Source, StoreError};
+use crate::store::Source;
 use crate::tally::Tally;
 
 /// All budgets of a use case, over the newest days.
@@ -78,17 +78,20 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = LENGTHS.map(|minutes| Range::newest(&state, minutes));
     let read_all = move |store: &Source<'_>| {
-        let sum = |range: Range| {
+        let sum = |store: &Source<'_>, range: Range| {
             let mut sum = Tally::default();
             store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
-            Ok::<_, StoreError>(sum)
+            Ok(sum)
         };
-        let mut by_day = BTreeMap::<i64, Tally>::new();
-        // No window is longer than a day, and none lies across two.
-        store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
-            by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
-        })?;
-        Ok((by_day, lately.into_iter().map(sum).collect::<Result<Vec<_>, _>>()?))
+        let by_day = |store: &Source<'_>| {
+            let mut by_day = BTreeMap::<i64, Tally>::new();
+            // No window is longer than a day, and none lies across two.
+            store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
+                by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
+            })?;
+            Ok(by_day)
+        };
+        store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader().run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {

@@ -40,7 +40,7 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         }
         None => {
             let before = cursor.map_or(Place::MAX, i64::cast_unsigned);
-            let asked = StreamsAsked { filter, outcome, received_ms, before, limit };
+            let asked = StreamsAsked { filter, outcome, only_ended: false, received_ms, before, limit };
             state.reader().run(move |store| store.newest(&asked)).await?
         }
     };
@@ -68,7 +68,7 @@ fn sample(params: &Params) -> Result<Option<Sample>, ApiError> {
 }
 
 /// The stored report is a JSON object: what is added goes before its closing brace.
-fn object(stream: &StoredStream) -> String {
+pub(super) fn object(stream: &StoredStream) -> String {
     let fields = &stream.json[..stream.json.len() - 1];
     // Two letters, or a word of ours.
     format!("{fields},\"received_ms\":{},\"country\":\"{}\"}}", stream.received_ms, stream.country)

@@ -8,12 +8,13 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::figures::{Errors, Figures, SHOWN};
 use super::parameter::AGAINST;
 use super::params::Against;
-use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf, share};
+use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf};
 use crate::counts::Kind;
 use crate::state::AppState;
-use crate::store::{Dimension, Filter, Source};
+use crate::store::{Dimension, Filter, Source, StoreError};
 use crate::tally::{Metric, Tally};
 use crate::verdict::{self, Case, Verdict};
 
@@ -24,19 +25,9 @@ pub(crate) struct Summary {
     range: Range,
     streams: u64,
     open: u64,
-    outcomes: BTreeMap<&'static str, u64>,
-    defects: BTreeMap<&'static str, u64>,
-    ttfv: Quantiles,
-    ttft: Quantiles,
-    e2e: Quantiles,
-    tpot: Quantiles,
-    gap: Quantiles,
-    integrity: Ratio,
-    availability: Ratio,
+    #[serde(flatten)]
+    figures: Figures,
     goodput: Goodput,
-    errors: Errors,
-    input_tokens: u64,
-    output_tokens: u64,
     /// Of the one use case that has streams here; where none or several have, of the filter's or the site's.
     targets: TargetsOf,
     /// How many use cases have streams here: `targets` are not those of all when it is over 1.
@@ -52,18 +43,6 @@ struct Goodput {
     #[serde(flatten)]
     share: Ratio,
     per_second: f64,
-}
-
-/// Streams in which the service failed, out of those judged.
-#[derive(Serialize, JsonSchema)]
-struct Errors {
-    count: u64,
-    total: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratio: Option<f64>,
-    /// What the ratio would be at least, with 95 % confidence: few streams prove little.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at_least: Option<f64>,
 }
 
 /// The period that is compared with.
@@ -88,20 +67,8 @@ pub(crate) async fn summary(
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
-        let mut before = Tally::default();
-        let now = store.tallies_by(&range.windows(&filter, None, &SHOWN), Dimension::UseCase)?;
-        store.windows(&earlier.windows(&filter, None, &[Metric::Ttfv]), |_, tally| before.merge(tally))?;
-        let open = store.open_streams(&filter)?;
-        let mut overflow = BTreeMap::new();
-        for (key, count) in store.counts()?.iter(Kind::Overflow) {
-            if filter.site.as_ref().is_none_or(|site| *site == key.site) {
-                *overflow.entry(key.word.clone()).or_default() += count;
-            }
-        }
-        Ok((now, before, open, overflow))
-    };
-    let (by_use_case, before, open, overflow) = state.reader().run(read_all).await?;
+    let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
+    let Read { by_use_case, before, open, overflow } = state.reader().run(read).await?;
     let targets_of = |use_case: &str| {
         TargetsOf::of(&state, &Filter { use_case: Some(use_case.to_owned()), ..asked.clone() })
     };
@@ -120,30 +87,12 @@ pub(crate) async fn summary(
         range,
         streams: now.streams(),
         open,
-        outcomes: now.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
-        defects: now.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
-        ttfv: Quantiles::of(now.histogram(Metric::Ttfv)),
-        ttft: Quantiles::of(now.histogram(Metric::Ttft)),
-        e2e: Quantiles::of(now.histogram(Metric::E2e)),
-        tpot: Quantiles::of(now.histogram(Metric::Tpot)),
-        gap: Quantiles::of(now.histogram(Metric::Gap)),
-        integrity: Ratio::of(now.whole, now.judged()),
-        availability: Ratio::of(now.judged() - now.errors(), now.judged()),
+        figures: Figures::of(&now),
         goodput: Goodput {
             share: Ratio::of(now.good, now.judged()),
             per_second: now.good as f64 / range.elapsed_seconds(),
         },
-        errors: Errors::of(&now),
-        input_tokens: now.input_tokens,
-        output_tokens: now.output_tokens,
-        previous: Previous {
-            range: earlier,
-            streams: before.streams(),
-            ttfv: Quantiles::of(before.histogram(Metric::Ttfv)),
-            integrity: Ratio::of(before.whole, before.judged()),
-            goodput: Ratio::of(before.good, before.judged()),
-            errors: Errors::of(&before),
-        },
+        previous: Previous::of(earlier, &before),
         overflow,
         verdict,
         targets,
@@ -151,13 +100,52 @@ pub(crate) async fn summary(
     }))
 }
 
-impl Errors {
-    fn of(tally: &Tally) -> Self {
-        let (count, total) = (tally.errors(), tally.judged());
-        let at_least = (total > 0).then(|| verdict::at_least(count, total));
-        Self { count, total, ratio: share(count, total), at_least }
+impl Previous {
+    fn of(range: Range, before: &Tally) -> Self {
+        Self {
+            range,
+            streams: before.streams(),
+            ttfv: Quantiles::of(before, Metric::Ttfv),
+            integrity: Ratio::of(before.whole, before.judged()),
+            goodput: Ratio::of(before.good, before.judged()),
+            errors: Errors::of(before),
+        }
     }
 }
 
-/// Of the period itself; the verdict looks at them too.
-const SHOWN: [Metric; 5] = [Metric::Ttfv, Metric::Ttft, Metric::E2e, Metric::Tpot, Metric::Gap];
+/// What the store says of the period and of the one before.
+struct Read {
+    by_use_case: BTreeMap<String, Tally>,
+    before: Tally,
+    open: u64,
+    overflow: BTreeMap<String, u64>,
+}
+
+impl Read {
+    fn from(store: &Source<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let by_use_case =
+            |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+        let before = |store: &Source<'_>| {
+            let mut before = Tally::default();
+            let metrics = Metric::Ttfv.with_in_vain();
+            store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
+            Ok(before)
+        };
+        let ((by_use_case, before), (open, overflow)) = store.both(
+            |store| store.both(by_use_case, before),
+            |store| store.both(|store| store.open_streams(filter), |store| overflow(store, filter)),
+        )?;
+        Ok(Self { by_use_case, before, open, overflow })
+    }
+}
+
+/// Streams that counted as `other`, by label.
+fn overflow(store: &Source<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut overflow = BTreeMap::new();
+    for (key, count) in store.counts()?.iter(Kind::Overflow) {
+        if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+            *overflow.entry(key.word.clone()).or_default() += count;
+        }
+    }
+    Ok(overflow)
+}

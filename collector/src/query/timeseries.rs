@@ -3,7 +3,6 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use beacon::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +13,7 @@ use super::{ApiError, Params, Range, TargetsOf, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{Filter, Source, StoreError};
-use crate::tally::Metric;
+use crate::tally::{Metric, Tally};
 
 /// A metric over time.
 #[derive(Serialize, JsonSchema)]
@@ -37,13 +36,6 @@ struct Point {
     t: i64,
     #[serde(flatten)]
     percentiles: Percentiles,
-    streams: u64,
-    errors: u64,
-}
-
-#[derive(Clone, Default)]
-struct Step {
-    histogram: Histogram,
     streams: u64,
     errors: u64,
 }
@@ -72,26 +64,23 @@ fn points(
     step_ms: i64,
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
-    let mut steps = vec![Step::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms), &[which]), |minute, tally| {
-        let step = &mut steps[range.step_at(minute * MINUTE_MS, step_ms)];
-        step.histogram.merge(tally.histogram(which));
-        step.streams += tally.streams();
-        step.errors += tally.errors();
+    let mut steps = vec![Tally::default(); range.steps(step_ms)];
+    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, tally| {
+        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
     })?;
-    let point = |(t, step): (i64, &Step)| Point {
+    let point = |(t, step): (i64, &Tally)| Point {
         t,
-        percentiles: Percentiles::of(&step.histogram),
-        streams: step.streams,
-        errors: step.errors,
+        percentiles: Percentiles::of(step, which),
+        streams: step.streams(),
+        errors: step.errors(),
     };
-    Ok((range.from_ms..).step_by(step_ms as usize).zip(&steps).map(point).collect())
+    Ok(range.step_starts(step_ms).zip(&steps).map(point).collect())
 }
 
 impl Table for Timeseries {
     fn header(&self) -> Vec<String> {
         let names = ["t".to_owned()].into_iter().chain(csv::percentile_columns(""));
-        names.chain(["streams", "errors"].map(str::to_owned)).collect()
+        names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::adjusted_columns()).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -99,6 +88,7 @@ impl Table for Timeseries {
             let mut row = vec![Cell::Whole(point.t)];
             row.extend(csv::percentile_cells(&point.percentiles));
             row.extend([point.streams.into(), point.errors.into()]);
+            row.extend(csv::adjusted_cells(&point.percentiles));
             row
         };
         self.points.iter().map(row).collect()

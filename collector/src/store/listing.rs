@@ -1,11 +1,11 @@
 //! Single streams for queries: which there are comes from memory, what they said from the journal.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::read::{Filter, IN_FILTER, Page, StoredStream, StreamsAsked};
+use super::read::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
 use crate::country::Country;
 use crate::journal::Segments;
@@ -31,12 +31,39 @@ impl Listing {
         Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
     }
 
+    /// What came within `ms` before `now_ms`.
+    pub(crate) fn recent(
+        &self,
+        connection: &Connection,
+        filter: &Filter,
+        (ms, now_ms): (i64, i64),
+    ) -> Result<Recent, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        let remembered_ms =
+            streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+        let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
+        let rate_ms = RATE_MS.min(remembered_ms);
+        for stream in streams.arrived(now_ms - remembered_ms, now_ms) {
+            if stream.is_elsewhere() || !series.holds(stream.series) {
+                continue;
+            }
+            reports += u64::from(stream.received_ms > now_ms - rate_ms);
+            if stream.counted.is_some() && !stream.superseded {
+                *ended.entry(stream.outcome.as_str()).or_default() += 1;
+            }
+        }
+        let per_second = reports as f64 * 1e3 / rate_ms.max(1) as f64;
+        Ok(Recent { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
+    }
+
     /// Stored reports, newest first.
     pub(crate) fn newest(&self, connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
         let series = series_in(connection, &asked.filter)?;
         let (from_ms, to_ms) = asked.received_ms;
         let is_asked = |stream: &Stream| {
             (from_ms..to_ms).contains(&stream.received_ms)
+                && !(asked.only_ended && stream.counted.is_none())
                 && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
                 && series.holds(stream.series)
         };

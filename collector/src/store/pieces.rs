@@ -15,7 +15,7 @@ pub(super) struct Piece {
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// Countries are known in them, and their sums tell countries apart beside one more label.
+    /// Sums of them by country are there; in a file those that tell apart one more label, too.
     pub(super) countries: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The connections that read: filters and time ranges come in, tallies go out.
 //! They see what the last transaction left, about a second behind, and never wait for the writer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct Reader {
 }
 
 /// Which series a query is about. `None` is all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Filter {
     pub(crate) site: Option<String>,
     pub(crate) use_case: Option<String>,
@@ -86,6 +86,8 @@ impl Dimension {
 pub(crate) struct StreamsAsked {
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
+    /// Without those that are open.
+    pub(crate) only_ended: bool,
     /// Latest revision arrived from the first up to, not including, the second.
     pub(crate) received_ms: (i64, i64),
     /// Cursor of the page before.
@@ -106,6 +108,21 @@ pub(crate) struct Page {
     pub(crate) streams: Vec<StoredStream>,
     pub(crate) next: Option<Place>,
 }
+
+/// What arrived within the newest while.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Recent {
+    /// How far back it reaches: as far as was asked for, or less where memory does not go back so far.
+    pub(crate) ms: i64,
+    /// Streams whose last report came in it and that are not open, by outcome.
+    pub(crate) ended: BTreeMap<&'static str, u64>,
+    /// Reports that counted, per second of the newest [`RATE_MS`]. `None` over several collectors: those that
+    /// another took the place of before it was published are known to one of them alone.
+    pub(crate) reports_per_second: Option<f64>,
+}
+
+/// What the rate of reports is over.
+pub(crate) const RATE_MS: i64 = 10_000;
 
 /// Everything that Prometheus is told.
 pub(crate) struct Snapshot {

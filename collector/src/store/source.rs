@@ -2,13 +2,15 @@
 //! store is configured answers them. The same question gets the same numbers from each.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rusqlite::Connection;
 
 use super::StoreError;
 use super::clickhouse::Tables;
 use super::listing::Listing;
-use super::read::{self, Dimension, Filter, Page, StoredStream, StreamsAsked, WindowsAsked};
+use super::read::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use super::samples::SamplesAsked;
 use crate::counts::Counts;
 use crate::streams::StreamId;
@@ -35,6 +37,39 @@ pub(crate) struct Books {
 }
 
 impl Source<'_> {
+    /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
+    pub(crate) fn both<A: Send, B>(
+        &self,
+        one: impl FnOnce(&Source<'_>) -> Result<A, StoreError> + Send,
+        other: impl FnOnce(&Source<'_>) -> Result<B, StoreError>,
+    ) -> Result<(A, B), StoreError> {
+        match self {
+            Self::File { .. } => Ok((one(self)?, other(self)?)),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let one = ask(scope, move || one(&Source::Cluster(tables)))?;
+                let other = other(self);
+                Ok((answer(one)?, other?))
+            }),
+        }
+    }
+
+    /// Asks the same of each, a cluster all at once.
+    pub(crate) fn each<T: Send, A: Send>(
+        &self,
+        of: impl IntoIterator<Item = T>,
+        question: impl Fn(&Source<'_>, T) -> Result<A, StoreError> + Sync,
+    ) -> Result<Vec<A>, StoreError> {
+        match self {
+            Self::File { .. } => of.into_iter().map(|one| question(self, one)).collect(),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let question = &question;
+                let asked = |one| ask(scope, move || question(&Source::Cluster(tables), one));
+                let asked: Vec<_> = of.into_iter().map(asked).collect::<Result<_, _>>()?;
+                asked.into_iter().map(answer).collect()
+            }),
+        }
+    }
+
     /// Hands out windows that cover what is asked for, each with its first minute.
     pub(crate) fn windows(
         &self,
@@ -98,6 +133,19 @@ impl Source<'_> {
         }
     }
 
+    /// What came within the first before the second, in milliseconds.
+    pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<Recent, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.recent(connection, filter, at),
+            Self::Cluster(tables) => tables.recent(filter, at),
+        }
+    }
+
+    /// Whether it is of all collectors, or of this one, which then is alone.
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
     /// Stored reports, newest first.
     pub(crate) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
         match self {
@@ -121,4 +169,17 @@ impl Source<'_> {
             Self::Cluster(tables) => tables.one(id),
         }
     }
+}
+
+type Asked<'scope, A> = ScopedJoinHandle<'scope, Result<A, StoreError>>;
+
+fn ask<'scope, A: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    question: impl FnOnce() -> Result<A, StoreError> + Send + 'scope,
+) -> Result<Asked<'scope, A>, StoreError> {
+    thread::Builder::new().name("question".into()).spawn_scoped(scope, question).map_err(StoreError::Thread)
+}
+
+fn answer<A>(asked: Asked<'_, A>) -> Result<A, StoreError> {
+    asked.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

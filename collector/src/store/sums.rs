@@ -45,7 +45,8 @@ impl Kept {
 
     /// Everything, as minutes do.
     pub(super) const ALL: Self = Self(7);
-    const COUNTRY: Self = Self(8);
+    /// Of what is published the last: with countries and one more there are about as many sums as series.
+    pub(super) const COUNTRY: Self = Self(8);
 
     /// A country and one more: kept only where a country is known, and else had from [`Self::ALL`].
     const COUNTRY_AND_ONE: [Self; 3] = [
@@ -79,9 +80,13 @@ impl Kept {
         if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
     }
 
-    /// Of those that are published: rows of before there were countries know nothing of them alone.
-    pub(super) fn in_cluster(self) -> Self {
-        if self.0 & Self::COUNTRY.0 > 0 { Self::ALL } else { self }
+    /// Of those that are published, where the sums by country are or are not.
+    pub(super) fn in_cluster(self, countries: bool) -> Self {
+        match self {
+            Self::COUNTRY if countries => self,
+            _ if self.0 & Self::COUNTRY.0 > 0 => Self::ALL,
+            _ => self,
+        }
     }
 
     pub(super) const fn bits(self) -> u8 {

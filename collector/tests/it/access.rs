@@ -8,16 +8,19 @@ use crate::harness::{Answer, TestCollector, beacon_request};
 
 const TOKEN: &str = "0123456789abcdef0123";
 
-const DATA: [&str; 10] = [
+const DATA: [&str; 13] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
     "/v1/heatmap",
     "/v1/breakdown",
     "/v1/compare",
+    "/v1/abandonment",
+    "/v1/integrity",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
     "/v1/accounting",
+    "/v1/live",
     "/metrics",
 ];
 

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use database::database;
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 use crate::running::{Process, post};
 
 const BEHIND_A_PROXY: &str = "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\n";
@@ -146,7 +146,8 @@ fn a_file_says_the_country_of_the_clients_network() {
 /// Of a label's value in `/metrics`, which is about a second behind.
 fn until_files(process: &Process, result: &str, count: u64) {
     let line = format!("llm_rum_country_files_total{{result=\"{result}\"}} {count}");
-    for _ in 0..500 {
+    let asked = Instant::now();
+    while asked.elapsed() < PATIENCE {
         if process.get("/metrics").1.lines().any(|found| found == line) {
             return;
         }

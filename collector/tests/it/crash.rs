@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::stream;
-use crate::running::Process;
+use crate::running::{Process, post};
 
 const KILLS: u64 = 200;
 
@@ -147,6 +147,37 @@ fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
 }
 
 #[test]
+fn what_of_a_batch_was_left_out_is_counted_after_kill_9_too() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let file = folder.path().join("sampled.toml");
+    fs::write(&file, "[[sites]]\nname = 'shop'\nkeys = ['demo']\norigins = ['loopback']\nsample = 0.5")
+        .unwrap();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+        Process::spawn(command.arg("--data").arg(&data))
+    };
+    let mut process = start();
+    // While another holds the store, all stands in the journal alone.
+    let other = rusqlite::Connection::open(data.join("llm-rum.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut batch = json!({ "reports": (0..50).map(|id| stream(id, 100.0)).collect::<Vec<_>>() });
+    batch["later"] = json!(1);
+    assert_eq!(process.connect().ask(&post(&batch.to_string())).unwrap().0, 204);
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+    drop(other);
+
+    let books = start().json("/v1/accounting");
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let (received, sampled_out) =
+        (number(&books["reports"]["received"]), number(&books["reports"]["sampled_out"]));
+    assert!(received > 0 && sampled_out > 0 && received + sampled_out == 50, "{books}");
+    assert_eq!(books["ignored_fields"], json!({ "shop": 1 }));
+}
+
+#[test]
 fn sigterm_under_load_answers_counts_and_exits_well() {
     let folder = TempDir::new().unwrap();
     let mut process = start(folder.path(), "full");
@@ -194,8 +225,10 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     let mut client = process.connect();
     let mut answered = 0;
     let refused = loop {
-        match client.report(answered).unwrap() {
-            (204, _) => answered += 1,
+        // Many at once: one by one they would be some thousand waits for the disk.
+        let batch: Vec<_> = (answered..answered + 50).map(|id| stream(id, 100.0)).collect();
+        match client.reports(&batch).unwrap() {
+            (204, _) => answered += 50,
             (status, body) => break (status, body),
         }
         assert!(answered < 100_000, "the limit did not bite");
@@ -211,7 +244,7 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     while process.get("/readyz").0 != 200 {
         thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(client.report(answered + 1).unwrap().0, 204);
+    assert_eq!(client.report(answered + 50).unwrap().0, 204);
     let all = answered as u64 + 1;
     process.until("/v1/summary", |summary| summary["streams"] == all);
     drop(process);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 use crate::running::{Client, Process, post};
 
 /// A collector on a disk that does as it is told.
@@ -37,7 +37,7 @@ impl Fallible {
     fn until_ready(&self, status: u16) {
         let asked = Instant::now();
         while self.process.get("/readyz").0 != status {
-            assert!(asked.elapsed() < Duration::from_secs(20), "/readyz never was {status}");
+            assert!(asked.elapsed() < PATIENCE, "/readyz never was {status}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -104,6 +104,8 @@ fn a_read_only_disk_is_survived(journal: &str) {
     collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
 
     collector.disk("read-only");
+    let unknown = post(&json!({ "reports": [stream(20, 100.0)], "later": 1 }).to_string());
+    assert_eq!(client.ask(&unknown).unwrap().0, 503);
     is_refused(&mut client, 100);
     collector.until_ready(503);
     assert_eq!(collector.process.get("/healthz").0, 200);
@@ -116,9 +118,15 @@ fn a_read_only_disk_is_survived(journal: &str) {
     // Nobody sends: it finds out by itself.
     collector.disk("");
     collector.until_ready(200);
-    (20..30).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    assert_eq!(client.ask(&unknown).unwrap().0, 204);
+    (21..30).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
     let books = collector.balances(30);
-    assert_eq!(books["beacons"]["refused"]["storage_unavailable"], 2_001, "{books}");
+    assert_eq!(books["beacons"]["refused"]["storage_unavailable"], 2_002, "{books}");
+    assert_eq!(
+        books["ignored_fields"],
+        json!({ "demo": 1 }),
+        "what was refused is not counted before it is kept"
+    );
     drop(client);
     let Fallible { process, folder } = collector;
     drop(process);
@@ -169,7 +177,7 @@ fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_o
     let asked = Instant::now();
     assert_eq!(collector.process.get("/healthz").0, 200);
     assert_eq!(collector.process.json("/v1/summary")["streams"], 1);
-    assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     let grown = collector.rss_kb().saturating_sub(before);
     assert!(grown < 16 * 1024, "{grown} kB more");
 

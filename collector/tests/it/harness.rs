@@ -1,18 +1,23 @@
 //! A collector to ask, in process: requests come in as method, address, headers and body, answers go
 //! out taken apart.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::HeaderMap;
 use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
 use beacon::{Histogram, Outcome, ServerTiming, StreamReport};
 use collector::{Collector, Config, app};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
+
+/// How long something may take that comes at once on a machine with nothing else to do: what is waited for
+/// comes or it never does.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A collector on a folder of its own.
 pub(crate) struct TestCollector {
@@ -58,8 +63,18 @@ impl TestCollector {
         }
     }
 
+    /// What SIGTERM begins with.
+    pub(crate) fn drain(&self) {
+        self.collector.as_ref().expect("it is open").state().drain();
+    }
+
+    /// An answer whose body has yet to be read.
+    pub(crate) async fn open(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.open(request).await;
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer {
@@ -93,7 +108,8 @@ impl TestCollector {
 
     /// Asks until the answer is as wished: queries see what the last flush wrote.
     pub(crate) async fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..200 {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
             let answer = self.json(path).await;
             if wished(&answer) {
                 return answer;
@@ -110,7 +126,8 @@ impl TestCollector {
     }
 
     pub(crate) async fn until_metric(&self, line_start: &str, wished: f64) {
-        for _ in 0..200 {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
             if self.metric(line_start).await == wished {
                 return;
             }
@@ -142,6 +159,11 @@ pub(crate) fn beacon_request(key: &str) -> axum::http::request::Builder {
         .method(Method::POST)
         .uri(format!("/v1/beacons?site={key}"))
         .header("content-type", "text/plain;charset=UTF-8")
+}
+
+/// Whether a percentile is this, within its error.
+pub(crate) fn close_to(value: &Value, exact: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value - exact).abs() <= exact * 0.0109)
 }
 
 /// A whole stream whose first token came after `ttft_ms`.

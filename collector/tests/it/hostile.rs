@@ -14,12 +14,11 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 use crate::running::Process;
 
 /// What is sent on one connection, and how it must end.
@@ -221,8 +220,8 @@ struct Connection {
 impl Connection {
     fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Self { stream, unread: Vec::new() }
     }
 

@@ -6,11 +6,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 use crate::running::{Client, Process, post};
 
 /// Stands for the machine.
@@ -80,14 +81,15 @@ impl Machine {
         assert_eq!(token.len(), 48, "the text made one");
         let ask = format!("GET /v1/summary HTTP/1.1\r\nhost: rum\r\nauthorization: Bearer {token}\r\n\r\n");
         let mut answer = Value::Null;
-        for _ in 0..250 {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
             let (status, body) = Client::new(self.address).ask(&ask).unwrap();
             assert_eq!(status, 200, "{body}");
             answer = serde_json::from_str(&body).unwrap();
             if answer["streams"] == count {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
         panic!("never {count} streams: {answer}");
     }

@@ -16,7 +16,7 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::harness::{TestCollector, joined, stream};
+use crate::harness::{PATIENCE, TestCollector, joined, stream};
 
 type Push = (u16, HeaderMap, ExportMetricsServiceRequest);
 
@@ -83,7 +83,7 @@ async fn about(pushes: &mut UnboundedReceiver<Push>, wished: i64) -> Push {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), found).await.expect("such a push")
+    tokio::time::timeout(PATIENCE, found).await.expect("such a push")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,15 +1,16 @@
 //! The real binary: how it starts, refuses to start and stops.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{TestCollector, stream};
+use crate::harness::{PATIENCE, TestCollector, stream};
 use crate::running::{Process, post};
 
 fn run(arguments: &[&str]) -> Output {
@@ -73,13 +74,15 @@ fn a_configuration_is_checked() {
     let file = folder.path().join("llm-rum.toml");
     let check = |text: &str| {
         std::fs::write(&file, text).unwrap();
-        run(&["check-config", file.to_str().unwrap()])
+        let mut check = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+        check.arg("check-config").arg(&file).env("RUST_BACKTRACE", "1").output().unwrap()
     };
     assert!(check("admin_token = '0123456789abcdef'\nlisten = '0.0.0.0:8787'").status.success());
     let bad = check("listen = '127.0.0.1:8787'\n[limits]\nmodles = 3\n");
     assert!(!bad.status.success());
     let said = String::from_utf8_lossy(&bad.stderr);
     assert!(said.contains("llm-rum.toml:3: `limits.modles` does not exist: write `models`"), "{said}");
+    assert_eq!(said.lines().count(), 1, "what is wrong, and not where the program found it: {said}");
 }
 
 #[test]
@@ -164,4 +167,26 @@ async fn another_writer_of_the_store_is_waited_for() {
         }
     };
     tokio::select! { _ = counted => {}, () = ready => {} }
+}
+
+/// A container's environment may name a proxy, for what it loads from elsewhere.
+#[test]
+fn clickhouse_is_asked_without_the_proxy_that_the_environment_names() {
+    let folder = TempDir::new().unwrap();
+    let (tell, told) = mpsc::channel();
+    let listen = |name| {
+        let (listener, tell) = (TcpListener::bind("127.0.0.1:0").unwrap(), tell.clone());
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || listener.accept().map(|_| tell.send(name)));
+        url
+    };
+    let (clickhouse, proxy) = (listen("ClickHouse"), listen("the proxy"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+    command.env("LLM_RUM__STORE__CLICKHOUSE__URL", clickhouse);
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
+    command.envs(["HTTP_PROXY", "http_proxy", "ALL_PROXY"].map(|name| (name, &proxy)));
+    let process = Process::spawn(&mut command);
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("ClickHouse"));
+    drop(process);
 }

@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beacon::StreamReport;
 use serde_json::{Value, json};
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 
 /// A running binary, killed when dropped.
 pub(crate) struct Process {
@@ -50,7 +50,8 @@ impl Process {
     }
 
     pub(crate) fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..250 {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
             let answer = self.json(path);
             if wished(&answer) {
                 return answer;
@@ -88,7 +89,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 

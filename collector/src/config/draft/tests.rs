@@ -21,6 +21,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
     let site = |rest: &str| format!("[[sites]]\nname = 'a'\n{rest}\norigins = ['loopback']");
     for (text, expected) in [
         ("listen = '0.0.0.0:1'".to_owned(), "configuration:1: `listen` is not a loopback address"),
+        (
+            "data = ''".to_owned(),
+            "configuration:1: `data` is empty, which means the folder that the collector",
+        ),
         ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
         ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
         (

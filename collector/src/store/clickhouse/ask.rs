@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use beacon::Outcome;
+
 use super::client::{Client, quote};
 use super::publish::ALL_LABELS;
 use super::rows::{self, LABELS, tally_columns};
+use super::tables::SLOT;
 use crate::clock;
 use crate::config::{ClickHouse, Config};
 use crate::counts::{COUNTED, CountKey, Counts, Kind};
 use crate::samples::{Sample, day_of};
 use crate::store::StoreError;
 use crate::store::pieces::{Piece, cover};
-use crate::store::read::{Dimension, Filter, Page, StoredStream, StreamsAsked, WindowsAsked};
+use crate::store::read::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use crate::store::samples::SamplesAsked;
 use crate::store::source::Books;
 use crate::store::sums::Kept;
@@ -61,7 +64,7 @@ impl Tables {
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = Kept::of(asked.filter, column).in_cluster().bits();
+        let kept = Kept::of(asked.filter, column);
         let (start, value) = match column {
             Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
@@ -93,7 +96,7 @@ impl Tables {
     fn pieces(&self, asked: &WindowsAsked<'_>) -> Result<Vec<(String, Piece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
-            "SELECT collector, length, start, stands FROM {} FINAL
+            "SELECT collector, length, start, stands, countries FROM {} FINAL
              WHERE length <= {} AND start >= {from} AND start + length <= {to} AND stands
                 OR length = {DAY} AND start < {to} AND start + {DAY} > {from}",
             self.client.table("spans"),
@@ -102,12 +105,11 @@ impl Tables {
         let mut standing: BTreeMap<String, BTreeMap<(i64, i64), bool>> = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
-            |(collector, length, start, stands): (String, i64, i64, u8)| {
+            |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
                 let standing = standing.entry(collector).or_default();
                 let is_inside = start >= from && start + length <= to && length <= asked.longest;
                 if stands == 1 && is_inside {
-                    // Sums with countries and one more label stay with the collector.
-                    standing.insert((length, start), false);
+                    standing.insert((length, start), countries == 1);
                 }
                 Ok(())
             },
@@ -157,20 +159,55 @@ impl Tables {
         Ok(open)
     }
 
+    /// What came within `ms` before `now_ms`, as far as it is published.
+    pub(in crate::store) fn recent(
+        &self,
+        filter: &Filter,
+        (ms, now_ms): (i64, i64),
+    ) -> Result<Recent, StoreError> {
+        let query = format!(
+            "SELECT latest.2 AS outcome, count() FROM (
+                SELECT argMax((is_open, outcome, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                FROM {} WHERE received_ms > {} AND received_ms <= {now_ms} GROUP BY id)
+             WHERE {} AND {} GROUP BY outcome",
+            self.client.table("streams"),
+            now_ms - ms,
+            self.has_ended("latest.1", "latest.3", now_ms),
+            in_latest(filter, 4),
+        );
+        let mut ended = BTreeMap::new();
+        rows::each(&self.client.query(&query)?, |(word, count): (String, u64)| {
+            // One of a later version is told of by that version.
+            let known = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
+            ended.extend(known.map(|outcome| (outcome.as_str(), count)));
+            Ok(())
+        })?;
+        Ok(Recent { ms, ended, reports_per_second: None })
+    }
+
+    /// The opposite of [`open_streams`](Self::open_streams), as a condition.
+    fn has_ended(&self, is_open: &str, received_ms: &str, now_ms: i64) -> String {
+        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.settle_after_ms)
+    }
+
     /// Stored reports, newest first.
     pub(in crate::store) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
         let outcome =
             asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
+        let ended = match asked.only_ended {
+            true => self.has_ended("latest.5", "latest.4", clock::now_ms()),
+            false => "1".to_owned(),
+        };
         // Collectors count their streams each for themselves: over all, time and chance give the order.
         let query = format!(
             "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
-                SELECT id, argMax((collector, place, outcome, received_ms, {LABELS}), (rev, collector, place))
-                    AS latest
+                SELECT id, argMax((collector, place, outcome, received_ms, is_open, {LABELS}),
+                    (rev, collector, place)) AS latest
                 FROM {} GROUP BY id)
-             WHERE {outcome} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
+             WHERE {outcome} AND {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
              ORDER BY at DESC LIMIT {}",
             self.client.table("streams"),
-            in_latest(&asked.filter, 5),
+            in_latest(&asked.filter, 6),
             asked.received_ms.0,
             asked.received_ms.1,
             asked.before.min(i64::MAX as u64),
@@ -271,11 +308,18 @@ impl Tables {
     }
 }
 
-fn of_piece(collector: &str, piece: &Piece, kept: u8) -> String {
-    let Piece { length, from, to, .. } = piece;
-    let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept) };
+fn of_piece(collector: &str, piece: &Piece, kept: Kept) -> String {
+    let Piece { length, from, to, countries } = piece;
+    let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept.in_cluster(*countries).bits()) };
+    let slot = |minute: i64| match *length {
+        ..60 => minute / 5,
+        60..DAY => minute / DAY,
+        _ => 0,
+    };
+    let (first, last) = (slot(*from), slot(to - 1));
     format!(
-        "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to}"
+        "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to} \
+         AND {SLOT} BETWEEN {first} AND {last}"
     )
 }
 

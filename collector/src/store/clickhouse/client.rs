@@ -49,6 +49,10 @@ impl Client {
             .timeout_global(Some(timeout))
             .timeout_connect(Some(timeout.min(LONGEST_CONNECT)))
             .max_redirects(0)
+            .max_idle_connections_per_host(MOST_IDLE)
+            .max_idle_connections(MOST_IDLE)
+            // One that the environment names is for what is far away.
+            .proxy(None)
             .build();
         let password = config.password.as_ref().map(|password| {
             let mut value = HeaderValue::from_bytes(password.bytes()).expect("the configuration is checked");
@@ -130,6 +134,9 @@ const SETTINGS: [(&str, &str); 4] = [
     ("do_not_merge_across_partitions_select_final", "1"),
     ("async_insert", "0"),
 ];
+
+/// Two questions that ask several things at once find their connections again.
+const MOST_IDLE: usize = 16;
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
 const MOST_ANSWER_BYTES: u64 = 256 * 1024 * 1024;

@@ -249,7 +249,7 @@ fn sums(connection: &Connection, span: &Span) -> Result<Vec<Sum>, StoreError> {
          FROM labels CROSS JOIN sums ON sums.labels = id
          WHERE length = ?1 AND start = ?2 AND kept <= ?3",
     )?;
-    let mut rows = statement.query(params![span.length, span.start, Kept::ALL.bits()])?;
+    let mut rows = statement.query(params![span.length, span.start, Kept::COUNTRY.bits()])?;
     let mut sums = Vec::new();
     while let Some(row) = rows.next()? {
         let tally = Tally::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?;

@@ -13,16 +13,29 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     for statement in statements(client, store) {
         client.execute(&statement)?;
     }
-    let comment = format!(
-        "SELECT comment FROM system.tables WHERE database = '{database}' AND name = 'llm_rum_windows'"
+    let windows = format!(
+        "SELECT comment, sorting_key FROM system.tables
+         WHERE database = '{database}' AND name = 'llm_rum_windows'"
     );
-    let answer = client.query(&comment)?;
-    let said: Vec<String> = serde_json::from_str(answer.lines().next().unwrap_or("[]"))?;
-    let found = said.first().and_then(|comment| comment.rsplit(' ').next()?.parse().ok()).unwrap_or(LAYOUT);
+    let answer = client.query(&windows)?;
+    let (comment, key): (String, String) = serde_json::from_str(answer.lines().next().unwrap_or_default())?;
+    let found = comment.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(LAYOUT);
     if found > LAYOUT {
         return Err(ClickHouseError::Newer { found, known: LAYOUT });
     }
-    Ok(())
+    client.execute(&newer_columns(&client.table("windows"), &key))
+}
+
+/// What an earlier version made lacks the columns of newer metrics: there, nothing was recorded. Its rows keep
+/// their order, in which a table cannot be given another; what is told apart beside it comes behind.
+fn newer_columns(windows: &str, key: &str) -> String {
+    let columns =
+        tally_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    match key.split(", ").any(|column| column == "country") {
+        true => format!("ALTER TABLE {windows} {columns}"),
+        false => format!("ALTER TABLE {windows} {columns}, {COUNTRY}, MODIFY ORDER BY ({key}, country)"),
+    }
 }
 
 fn statements(client: &Client, store: &config::Store) -> [String; 8] {
@@ -32,9 +45,6 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         .map(|(name, _, kind)| format!("{name} {kind}"))
         .collect::<Vec<_>>()
         .join(", ");
-    let newer =
-        tally_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
-    let newer = newer.collect::<Vec<_>>().join(", ");
     let (short, long) = (store.windows_hours + SPARE_HOURS, store.history_days);
     // What is short goes by when it was written: what comes late is there as long as what came in time.
     let expiry = format!(
@@ -47,16 +57,14 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
                 version UInt64, written DateTime DEFAULT now(), {tally})
             ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
-            ORDER BY ({KEY})
+            ORDER BY (length, kept, site, {SLOT}, use_case, provider, model, country, start, collector)
             {expiry} COMMENT 'llm-rum layout {LAYOUT}'",
             client.table("windows")
         ),
-        // What an earlier version made lacks the columns of newer metrics: there, nothing was recorded.
-        format!("ALTER TABLE {} {newer}, {COUNTRY}, MODIFY ORDER BY ({KEY})", client.table("windows")),
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, start UInt32, collector LowCardinality(String), stands UInt8,
-                version UInt64, written DateTime DEFAULT now())
+                countries UInt8, version UInt64, written DateTime DEFAULT now())
             ENGINE = ReplacingMergeTree(version) ORDER BY (length, start, collector)
             {expiry}",
             client.table("spans")
@@ -87,6 +95,8 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
             TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
             client.table("samples")
         ),
+        // Of what stood before, there are no sums by country alone.
+        format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS countries UInt8", client.table("spans")),
         format!("ALTER TABLE {} {COUNTRY}", client.table("streams")),
         format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
     ]
@@ -96,8 +106,9 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
 const PARTITION: &str =
     "if(length < 60, toYYYYMMDD(toDateTime(start * 60, 'UTC')), toYYYYMM(toDateTime(start * 60, 'UTC')))";
 
-/// What tells two windows apart.
-const KEY: &str = "length, kept, site, start, use_case, provider, model, collector, country";
+/// Rows of what is asked for lie together: days of some labels over weeks; of what is shorter those of one day or of
+/// five minutes, as any question has some hours at the ends of its range, and the newest minutes. Questions name it.
+pub(super) const SLOT: &str = "multiIf(length < 60, intDiv(start, 5), length < 1440, intDiv(start, 1440), 0)";
 
 /// Empty where it is unknown, as in the rows of before there were countries.
 const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
@@ -110,3 +121,20 @@ const SPARE_HOURS: u32 = 24;
 
 /// Streams go by the partition: dropping one costs nothing, deleting rows rewrites all others.
 pub(super) const PLACES_PER_PARTITION: u64 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_the_order_that_it_was_made_in() {
+        let told_apart = "length, kept, site, start, use_case, provider, model, collector";
+        let before_countries = newer_columns("t", told_apart);
+        assert!(
+            before_countries.ends_with(&format!("MODIFY ORDER BY ({told_apart}, country)")),
+            "{before_countries}"
+        );
+        let with_countries = newer_columns("t", &format!("{told_apart}, country"));
+        assert!(!with_countries.contains("ORDER BY"), "{with_countries}");
+    }
+}

@@ -58,10 +58,15 @@ impl Publishing {
                     span.start.into(),
                     self.collector.as_str().into(),
                     u64::from(span.stands).into(),
+                    u64::from(span.stands).into(),
                     self.version.into(),
                 ]);
             }
-            self.client.insert("spans", "length, start, collector, stands, version", rows.bytes())?;
+            self.client.insert(
+                "spans",
+                "length, start, collector, stands, countries, version",
+                rows.bytes(),
+            )?;
             self.outbox.told(spans.iter())?;
         }
     }
