@@ -1,4 +1,5 @@
 /** Stream reports and a query in, the collector's answers out: computed from the raw values, in its shapes. */
+import { adjusted, leaving } from "./waits.mjs";
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
@@ -40,6 +41,26 @@ export function select(streams, query, { from, to }) {
   });
 }
 
+export function live(streams, query, now) {
+  const to = Math.floor(now / MINUTE) * MINUTE + MINUTE;
+  const window = { from: to - 5 * MINUTE, to };
+  const all = select(streams, query, { from: 0, to: Infinity });
+  const ended = all.filter((s) => !s.open).sort((one, other) => other.received_ms - one.received_ms);
+  const minute = ended.filter((s) => s.received_ms > now - MINUTE);
+  const recent = select(ended, query, window);
+  return {
+    t: now,
+    of: "collector",
+    open: all.length - ended.length,
+    ended: { seconds: 60, streams: minute.length, outcomes: tally(minute.map((s) => s.outcome)) },
+    reports_per_second: minute.filter((s) => s.received_ms > now - 10_000).length / 5,
+    ...window,
+    ttfv: percentiles(recent, "ttfv"),
+    ttft: percentiles(recent, "ttft"),
+    streams: ended.slice(0, 10),
+  };
+}
+
 export function summary(streams, query, window) {
   const length = window.to - window.from;
   const seen = select(streams, query, window);
@@ -52,7 +73,7 @@ export function summary(streams, query, window) {
     open: seen.length - ended.length,
     outcomes: tally(ended.map((s) => s.outcome)),
     defects: tally(ended.flatMap((s) => Object.keys(s.defects ?? {}))),
-    ...Object.fromEntries(Object.keys(METRICS).map((metric) => [metric, quantiles(values(ended, metric))])),
+    ...Object.fromEntries(Object.keys(METRICS).map((metric) => [metric, percentiles(ended, metric)])),
     integrity: now.integrity,
     availability: now.availability,
     goodput: { ...now.goodput, per_second: now.goodput.good / (length / 1000) },
@@ -78,7 +99,7 @@ function facts(streams) {
   const good = whole.filter((s) => s.ttfv_ms <= TARGETS.ttft_p95_ms && (s.tpot_ms ?? 0) <= TARGETS.tpot_ms);
   return {
     streams: streams.length,
-    ttfv: quantiles(values(streams, "ttfv")),
+    ttfv: percentiles(streams, "ttfv"),
     integrity: ratio(whole.length, judged.length),
     availability: ratio(judged.length - failed.length, judged.length),
     goodput: ratio(good.length, judged.length),
@@ -108,7 +129,7 @@ export function timeseries(streams, query, { from, to }) {
   const { step, steps } = cut(select(streams, query, { from, to }), from, to, stepOf(query));
   const points = steps.map(([t, held]) => ({
     t,
-    ...quantiles(values(held, metric)),
+    ...percentiles(held, metric),
     streams: held.length,
     errors: held.filter((s) => s.outcome !== "complete" && !NOT_JUDGED.includes(s.outcome)).length,
   }));
@@ -156,8 +177,9 @@ export function breakdown(streams, query, window) {
       value,
       streams: held.length,
       share: held.length / ended.length,
-      ...quantiles(values(held, metric)),
+      ...percentiles(held, metric),
       ...{ integrity, goodput, errors: errors.count },
+      ...(by === "use_case" && { targets: { ...TARGETS, use_case: value } }),
       ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
     };
   });
@@ -301,6 +323,14 @@ function values(streams, metric) {
 function gapValues(gaps) {
   if (!gaps) return [];
   return gaps.counts.flatMap((count, i) => Array(count).fill(2 ** ((gaps.offset + i + 0.5) / 32)));
+}
+
+function percentiles(streams, metric) {
+  return { ...quantiles(values(streams, metric)), ...adjusted(streams, metric) };
+}
+
+export function abandonment(streams, query, window) {
+  return { ...window, ...leaving(select(streams, query, window), query.get("metric") ?? "ttfv") };
 }
 
 function quantiles(all) {

@@ -11,11 +11,13 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import {
+  abandonment,
   accounting,
   breakdown,
   compare,
   heatmap,
   histogram,
+  live,
   page,
   slo,
   summary,
@@ -40,6 +42,7 @@ const streams = invent(options.scenario, Date.now());
 
 const server = createServer((request, response) => {
   const address = new URL(request.url, "http://mock");
+  if (address.pathname === "/v1/live" && refusalOf(request) === null) return tellLive(response, address);
   const answer = address.pathname.startsWith("/v1/")
     ? answerApi(request, address)
     : answerFile(address.pathname);
@@ -91,12 +94,8 @@ let loads = 0;
 
 function answerApi(request, { pathname, searchParams: query }) {
   if (pathname === "/v1/summary") loads += 1;
-  if (options.scenario === "falls" && loads > 1)
-    return refuse(503, "storage_unavailable", "the disk is full");
-  if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
-  if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
-    return refuse(401, "unauthorized", "this collector wants a token");
-  }
+  const refused = refusalOf(request);
+  if (refused !== null) return refused;
   const [, , route, id] = pathname.split("/");
   if (route === "streams" && id) {
     const found = streams.find((stream) => stream.id === id);
@@ -104,13 +103,47 @@ function answerApi(request, { pathname, searchParams: query }) {
   }
   if (route === "slo") return ok(slo(streams, query, Date.now()));
   if (route === "accounting") return ok(accounting(streams));
-  const answer = { summary, timeseries, histogram, heatmap, breakdown, compare, streams: page }[route];
+  const answer = { summary, timeseries, histogram, heatmap, breakdown, compare, abandonment, streams: page }[route];
   if (!answer) return refuse(404, "not_found", `no route ${pathname}`);
   try {
     return ok(answer(streams, query, windowOf(query, Date.now())));
   } catch (error) {
     return refuse(400, "bad_query", error.message);
   }
+}
+
+function refusalOf(request) {
+  if (options.scenario === "falls" && loads > 1)
+    return refuse(503, "storage_unavailable", "the disk is full");
+  if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
+  if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
+    return refuse(401, "unauthorized", "this collector wants a token");
+  }
+  return null;
+}
+
+/** Time goes on over what was invented: each second ends another stream of it. */
+function tellLive(response, { searchParams: query }) {
+  response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  const begun = Date.now();
+  const tell = () => {
+    if (options.scenario === "falls" && loads > 1) return response.end();
+    const now = Date.now();
+    const shifted = options.scenario === "range" ? streams : goneOn(streams, now - begun);
+    response.write(`data: ${JSON.stringify(live(shifted, query, now))}\n\n`);
+  };
+  tell();
+  const timer = setInterval(tell, 1000);
+  response.on("close", () => clearInterval(timer));
+}
+
+/** The last streams again, as if they ended while one looks. */
+function goneOn(all, passed_ms) {
+  const ended = all.filter((stream) => !stream.open).slice(-200);
+  const again = ended.slice(0, Math.floor(passed_ms / 1000) % 200);
+  const now = Date.now();
+  const shift = (stream, at) => ({ ...stream, received_ms: now - 1000 * (again.length - at) });
+  return [...all, ...again.map(shift)];
 }
 
 async function answerFile(pathname) {

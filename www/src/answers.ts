@@ -32,6 +32,19 @@ export interface Percentiles {
   p95_ms?: number | null;
   p99_ms?: number | null;
   intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
+  /** Of the waits for a first token alone. */
+  adjusted?: Adjusted | null;
+}
+
+/** Percentiles over all who waited; one is absent where too few of them had waited for so long. */
+export interface Adjusted {
+  /** Streams that their users ended before. */
+  left: number;
+  /** Streams that failed before. */
+  failed: number;
+  p50_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
 }
 
 /** `relative_error` is the bound of each percentile's. */
@@ -60,7 +73,10 @@ export interface Targets {
   ttft_p50_ms?: number | null;
   ttft_p95_ms?: number | null;
   ttft_p99_ms?: number | null;
+  e2e_p50_ms?: number | null;
   e2e_p95_ms?: number | null;
+  e2e_p99_ms?: number | null;
+  longest_gap_ms?: number | null;
   tpot_ms?: number | null;
   availability?: number | null;
 }
@@ -148,6 +164,8 @@ export interface Group extends Percentiles {
   errors: number;
   /** The share of all streams that were not good, minus the share of all that were judged. */
   excess?: number | null;
+  /** By use case alone: its own. */
+  targets?: Targets | null;
 }
 
 export interface Breakdown {
@@ -157,6 +175,29 @@ export interface Breakdown {
   groups: Group[];
   /** Values that are not among `groups`. */
   more: number;
+}
+
+/** The waits that users leave in. */
+export type Wait = "ttfv" | "ttft";
+
+export interface LeavingPoint {
+  wait_ms: number;
+  /** Streams that went on for longer. */
+  waiting: number;
+  /** Share that leaves by then where nothing comes before. */
+  share: number;
+  lower?: number | null;
+  upper?: number | null;
+}
+
+export interface Abandonment {
+  metric: Wait;
+  /** `shown`, `left` and `failed` together. */
+  waited: number;
+  shown: number;
+  left: number;
+  failed: number;
+  points: LeavingPoint[];
 }
 
 export interface ComparePoint {
@@ -288,6 +329,24 @@ export interface StreamReport {
 export interface StreamPage {
   streams: StreamReport[];
   next: string | null;
+}
+
+/** What happens now. */
+export interface Live {
+  t: number;
+  /** Whose streams: this collector's, which is alone, or those of all. */
+  of: "collector" | "cluster";
+  open: number;
+  /** `seconds` is under 60 where more came in a minute than the collector remembers. */
+  ended: { seconds: number; streams: number; outcomes: Partial<Record<Outcome, number>> };
+  /** Absent in a cluster. */
+  reports_per_second?: number;
+  from: number;
+  to: number;
+  ttfv: Quantiles;
+  ttft: Quantiles;
+  /** The newest that ended. */
+  streams: StreamReport[];
 }
 
 /** Which of the streams that outlive the newest. */

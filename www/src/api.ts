@@ -1,5 +1,6 @@
 /** The collector's `/v1` routes: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
 import type {
+  Abandonment,
   Accounting,
   Breakdown,
   Compare,
@@ -16,6 +17,7 @@ import type {
   StreamReport,
   Summary,
   Timeseries,
+  Wait,
 } from "./answers";
 
 export interface Window {
@@ -56,6 +58,9 @@ export const getHistogram = (window: Window, metric: Metric, access: Access) =>
 export const getHeatmap = (window: Window, metric: Metric, step: number, access: Access) =>
   get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, access);
 
+export const getAbandonment = (window: Window, metric: Wait, access: Access) =>
+  get<Abandonment>("v1/abandonment", { ...windowQuery(window), metric }, access);
+
 export const getBreakdown = (
   window: Window,
   asked: { by: Dimension; metric: Metric; limit: number },
@@ -94,16 +99,27 @@ function windowQuery({ range, filters }: Window): Query {
   return { range, ...filters };
 }
 
+/** What happens now, as the bytes of an event stream. An `EventSource` could show no token. */
+export async function openLive(filters: Filters, access: Access): Promise<ReadableStream<BufferSource>> {
+  const { body } = await ask("v1/live", filters, "text/event-stream", access);
+  if (body === null) throw new TypeError("an answer without a body");
+  return body;
+}
+
 async function get<Answer>(route: string, query: Query, access: Access): Promise<Answer> {
+  return (await (await ask(route, query, "application/json", access)).json()) as Answer;
+}
+
+async function ask(route: string, query: Query, accept: string, access: Access): Promise<Response> {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
-  const headers: Record<string, string> = { Accept: "application/json" };
+  const headers: Record<string, string> = { Accept: accept };
   if (access.token) headers["Authorization"] = `Bearer ${access.token}`;
   const response = await fetch(address, { headers, cache: "no-store", signal: access.signal ?? null });
   if (!response.ok) throw await refusal(response);
-  return (await response.json()) as Answer;
+  return response;
 }
 
 async function refusal(response: Response): Promise<Refused> {

@@ -9,6 +9,8 @@ import { Empty } from "./empty";
 import { Endings } from "./endings";
 import { Header } from "./header";
 import { Histogram } from "./histogram";
+import { Leaving } from "./leaving";
+import { LiveStrip } from "./live-strip";
 import { accounting, answers, budgets, hasData, isStale, screen, view, type Answers } from "./state";
 import { Streams } from "./streams";
 import { Tiles } from "./tiles";
@@ -20,6 +22,7 @@ export function App() {
   return (
     <div class="page">
       <Header />
+      {screen.value !== "locked" && screen.value !== "loading" && <LiveStrip />}
       <Banner />
       <main class={isStale.value ? "stale" : undefined} aria-busy={isStale.value}>
         <Body />
@@ -62,11 +65,13 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
         range={range}
         metric={metric}
         drawing={drawing}
+        useCases={summary.use_cases}
       />
       <div class="pair">
         <Histogram answer={charts.histogram} />
         <Compare answer={charts.compare} from={summary.from} to={summary.to} />
       </div>
+      <Leaving answer={charts.abandonment} histogram={charts.histogram} />
       <Breakdown answer={charts.breakdown} by={by} isLong={isLong} />
       <Endings summary={summary} />
       <Streams summary={summary} />

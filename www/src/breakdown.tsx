@@ -39,7 +39,9 @@ export function Breakdown({ answer, by, isLong }: BreakdownProps) {
   const column = sorted.value;
   const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
   const look = METRIC_LOOKS[answer.metric];
-  const scale = spanScale(answer.groups, slowTarget(answer));
+  const scale = spanScale(answer.groups, ({ targets }) =>
+    slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
+  );
   return (
     <section class="breakdown" data-breakdown={answer.by} aria-labelledby="breakdown-title">
       <div class="figure-head">
@@ -136,12 +138,11 @@ function Span({ group, scale }: { group: Group; scale: SpanScale }) {
   const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
-  const isSlow = scale.target !== null && p95 > scale.target;
+  const target = scale.target(group);
+  const isSlow = target !== null && p95 > target;
   return (
     <svg class={`span${isSlow ? " slow" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
-      {scale.target !== null && (
-        <line class="span-target" x1={at(scale.target)} x2={at(scale.target)} y1="0" y2="100%" />
-      )}
+      {target !== null && <line class="span-target" x1={at(target)} x2={at(target)} y1="0" y2="100%" />}
       <line x1={at(p50)} x2={at(p99)} y1="50%" y2="50%" />
       <circle cx={at(p95)} cy="50%" r="4" />
     </svg>

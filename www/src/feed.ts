@@ -2,6 +2,7 @@
 import { batch, computed, effect } from "@preact/signals";
 
 import {
+  getAbandonment,
   getBreakdown,
   getCompare,
   getHeatmap,
@@ -17,6 +18,7 @@ import {
   type Window,
 } from "./api";
 import { mergeLatest, mergeSamples } from "./latest";
+import { isWait, targetsInView } from "./metric";
 import {
   answers,
   busy,
@@ -118,10 +120,11 @@ async function load(chosen: View, access: Access): Promise<void> {
   const { metric, by } = chosen;
   const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
   const finest = finestStep(chosen.range);
-  const [summary, fine, histogram, breakdown, page] = await Promise.all([
+  const [summary, fine, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, access),
     getTimeseries(window, metric, finest, access),
     getHistogram(window, metric, access),
+    getAbandonment(window, isWait(metric) ? metric : "ttfv", access),
     getBreakdown(window, { by, metric, limit }, access),
     getStreams(window, wantedOf(chosen), access),
   ]);
@@ -131,6 +134,8 @@ async function load(chosen: View, access: Access): Promise<void> {
     getCompare(window, step, access),
     chosen.drawing === "heatmap" ? getHeatmap(window, metric, step, access) : null,
   ]);
+  // Each answer names targets by its filters; whose streams they are, the summary knows.
+  const targets = targetsInView(summary);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const newest = isEmpty ? await getNewest(access) : null;
   batch(() => {
@@ -143,11 +148,12 @@ async function load(chosen: View, access: Access): Promise<void> {
     nextCursor.value = latest.next;
     answers.value = {
       summary,
-      timeseries,
-      histogram,
+      timeseries: { ...timeseries, targets },
+      histogram: { ...histogram, targets },
+      abandonment,
       compare,
-      breakdown,
-      heatmap,
+      breakdown: { ...breakdown, targets },
+      heatmap: heatmap && { ...heatmap, targets },
       asked: chosen,
       at: Date.now(),
     };

@@ -41,7 +41,7 @@ function what(report: StreamReport): FieldGroup {
       { name: "answer id", text: report.response_id ?? null },
       { name: "seen", text: SEEN[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
-      ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of pages` }] : []),
+      ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of tabs` }] : []),
     ],
   };
 }

@@ -8,7 +8,7 @@ export interface Table {
 }
 
 interface FigureProps {
-  chart: "ttft" | "histogram" | "compare";
+  chart: "ttft" | "histogram" | "compare" | "leaving";
   title: string;
   sentence: string;
   aside?: ComponentChildren;

@@ -1,5 +1,5 @@
 /** What each metric is called, and which of the targets it is held against. */
-import type { Metric, Quantiles, Targets } from "./answers";
+import type { Metric, Quantiles, Summary, Targets, Wait } from "./answers";
 import { isKnown } from "./format";
 
 interface MetricLook {
@@ -45,7 +45,7 @@ export const METRIC_LOOKS: Record<Metric, MetricLook> = {
     short: "Server",
     title: "Server's time to first token",
     phrase: "server's time to first token",
-    meaning: "As servers said it of the same streams",
+    meaning: "As servers say it, of the streams in which they do",
     wants: "It is known of streams in which the server says it: see Client against server.",
   },
   overhead: {
@@ -81,17 +81,39 @@ export interface Target {
   value: number;
 }
 
-/** Targets of a metric. Those for the first token are set on what the user sees: the first visible one. */
+/** Where each target belongs. Those for the first token are set on what the user sees: the first visible one. */
+const TARGETS = [
+  { metric: "ttfv", quantile: "p50", key: "ttft_p50_ms" },
+  { metric: "ttfv", quantile: "p95", key: "ttft_p95_ms" },
+  { metric: "ttfv", quantile: "p99", key: "ttft_p99_ms" },
+  { metric: "e2e", quantile: "p50", key: "e2e_p50_ms" },
+  { metric: "e2e", quantile: "p95", key: "e2e_p95_ms" },
+  { metric: "e2e", quantile: "p99", key: "e2e_p99_ms" },
+  { metric: "gap", quantile: null, key: "longest_gap_ms" },
+  { metric: "tpot", quantile: null, key: "tpot_ms" },
+] as const satisfies readonly { metric: Metric; quantile: Target["quantile"]; key: keyof Targets }[];
+
+/** Targets of a metric. */
 export function targetsOf(metric: Metric, targets: Targets): Target[] {
-  const all: { metric: Metric; quantile: Target["quantile"]; value: number | null | undefined }[] = [
-    { metric: "ttfv", quantile: "p50", value: targets.ttft_p50_ms },
-    { metric: "ttfv", quantile: "p95", value: targets.ttft_p95_ms },
-    { metric: "ttfv", quantile: "p99", value: targets.ttft_p99_ms },
-    { metric: "tpot", quantile: null, value: targets.tpot_ms },
-  ];
-  return all.flatMap(({ metric: of, quantile, value }) =>
-    of === metric && isKnown(value) ? [{ quantile, value }] : [],
-  );
+  return TARGETS.flatMap(({ metric: of, quantile, key }) => {
+    const value = targets[key];
+    return of === metric && isKnown(value) ? [{ quantile, value }] : [];
+  });
+}
+
+/** Whether use cases may have targets for it. */
+export function canHaveTargets(metric: Metric): boolean {
+  return TARGETS.some(({ metric: of }) => of === metric);
+}
+
+/** The targets of all that is in view: one says nothing of streams that have different ones. */
+export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | "use_cases">): Targets {
+  return use_cases > 1 ? {} : targets;
+}
+
+/** Whether users leave in it: then its percentiles come with those who did. */
+export function isWait(metric: Metric): metric is Wait {
+  return metric === "ttfv" || metric === "ttft";
 }
 
 /** Below this many samples a percentile is shown as uncertain. */

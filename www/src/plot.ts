@@ -252,7 +252,7 @@ export class Plot {
       };
       const thin: uPlot.Series = {
         ...common,
-        dash: [5, 4],
+        dash: line.dash ?? [5, 4],
         points: {
           size: 5,
           width: 1.25,

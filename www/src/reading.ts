@@ -1,7 +1,19 @@
 /** A chart's data in, the sentence that says what it shows out. */
-import type { Breakdown, Compare, HistogramAnswer, Metric, Range, Targets, Timeseries } from "./answers";
-import { count, duration, isKnown, nameOf, percent, plural, words } from "./format";
-import { FEW, METRIC_LOOKS, targetsOf } from "./metric";
+import type {
+  Abandonment,
+  Breakdown,
+  Compare,
+  HistogramAnswer,
+  Metric,
+  Percentiles,
+  Range,
+  Targets,
+  Timeseries,
+  Wait,
+} from "./answers";
+import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "./format";
+import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
+import { trusted } from "./patience";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
   "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
@@ -37,6 +49,12 @@ function overTarget(series: Timeseries): string {
   const named = targetWords(target.value, series.targets);
   if (over === 0) return `It stayed under ${named} throughout.`;
   return `It was over ${named} in ${over} of ${plural(seen.length, "step")} of ${step}.`;
+}
+
+/** Why no target is drawn where there are some. */
+export function readManyTargets(metric: Metric, useCases: number): string {
+  if (useCases < 2 || !canHaveTargets(metric)) return "";
+  return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
 }
 
 /** What the dashes in a line are, where there are any. */
@@ -94,6 +112,46 @@ export function shareOver({ buckets, n }: HistogramAnswer, target: number): numb
     return sum + held * above;
   }, 0);
   return n > 0 ? over / n : 0;
+}
+
+const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
+
+/** What the percentiles are with those who saw nothing; `null` where they are the same to the eye. */
+export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null {
+  if (!adjusted) return null;
+  const { left, failed } = adjusted;
+  const moved = QUANTILES.filter(({ key }) => isMoved(plain[key], adjusted[key]));
+  if (left + failed === 0 || moved.length === 0) return null;
+  const who = [left > 0 && `the ${count(left)} who left`, failed > 0 && `the ${count(failed)} that failed`];
+  const said = moved.map(({ name, key }) => {
+    const value = adjusted[key];
+    return `${name} ${isKnown(value) ? duration(value) : "unknown, too many are gone"}`;
+  });
+  return `With ${who.filter(Boolean).join(" and ")} before it: ${said.join(", ")}`;
+}
+
+/** By more than the error of both. */
+export function isMoved(plain: Maybe, adjusted: Maybe): boolean {
+  return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
+}
+
+/** How many left, and how long the others' patience is. */
+export function readLeaving(answer: Abandonment): string {
+  const { waited, left, failed, metric } = answer;
+  if (waited === 0) return "No stream in which a user waited for text.";
+  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
+  const what = `${who} left before the ${WAITED_FOR[metric]}`;
+  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
+  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
+}
+
+function patienceOf(answer: Abandonment): string {
+  const points = trusted(answer);
+  const tenth = points.find(({ share }) => share >= 0.1);
+  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
+  const last = points.at(-1);
+  if (!last) return "";
+  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
 }
 
 /** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */

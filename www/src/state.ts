@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 
 import type {
+  Abandonment,
   Accounting,
   Breakdown,
   Budgets,
@@ -9,6 +10,7 @@ import type {
   Dimension,
   Heatmap,
   HistogramAnswer,
+  Live,
   Metric,
   Outcome,
   Range,
@@ -28,6 +30,7 @@ export interface Answers {
   summary: Summary;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
+  abandonment: Abandonment;
   compare: Compare;
   breakdown: Breakdown;
   /** Asked for while it is looked at. */
@@ -58,6 +61,10 @@ export const accounting = signal<Asked<Accounting>>(LOADING);
 /** The one stream that is open, or why it cannot be shown. */
 export type Opened = { report: StreamReport } | { missing: string } | null;
 export const opened = signal<Opened>(null);
+
+/** `live` while the collector tells what happens now; `away` while it does not and is asked again. */
+export type LiveState = { kind: "joining" | "away" | "paused" } | { kind: "live"; now: Live };
+export const live = signal<LiveState>({ kind: "joining" });
 
 export type Screen = "loading" | "empty" | "ready" | "error" | "locked";
 

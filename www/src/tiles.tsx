@@ -1,7 +1,7 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Compare, Interval, Range, Summary, Targets } from "./answers";
+import type { Compare, Interval, Range, Summary } from "./answers";
 import {
   ABSENT,
   count,
@@ -18,8 +18,8 @@ import {
   type Maybe,
 } from "./format";
 import { Glyph } from "./glyph";
-import { FEW, QUANTILES } from "./metric";
-import { rangeBefore, readSides } from "./reading";
+import { FEW, QUANTILES, targetsInView } from "./metric";
+import { rangeBefore, readAdjusted, readSides } from "./reading";
 
 interface TilesProps {
   summary: Summary;
@@ -40,7 +40,8 @@ export function Tiles({ summary, range, compare }: TilesProps & { compare: Compa
 
 function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
   const { ttfv, previous } = summary;
-  const targets = targetsOfAll(summary);
+  const adjusted = readAdjusted(ttfv);
+  const targets = targetsInView(summary);
   const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
   return (
     <Tile name="ttfv" title="Time to first visible token">
@@ -55,6 +56,11 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
           </div>
         ))}
       </div>
+      {adjusted !== null && (
+        <p class="rests" data-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
+          {adjusted}
+        </p>
+      )}
       <p class="rests">
         {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
         {previous.ttfv.n === 0
@@ -65,11 +71,6 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
       {sides !== null && <p class="rests">{sides}</p>}
     </Tile>
   );
-}
-
-/** One target says nothing of streams that have different ones. */
-function targetsOfAll({ targets, use_cases }: Summary): Targets {
-  return use_cases > 1 ? {} : targets;
 }
 
 function restsOn(n: number, error: Maybe): string {
@@ -106,7 +107,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
 
 function Errors({ summary }: TilesProps) {
   const { errors, previous } = summary;
-  const { availability } = targetsOfAll(summary);
+  const { availability } = targetsInView(summary);
   const goal = isKnown(availability) ? 1 - availability : null;
   return (
     <Tile name="errors" title="Errors">

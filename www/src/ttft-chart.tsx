@@ -7,9 +7,9 @@ import { count, duration, moment, steadyDuration, stretch } from "./format";
 import { Figure } from "./figure";
 import { Heatmap, HeatLegend } from "./heatmap";
 import { Legend, LineChart, type Readout } from "./line-chart";
-import { FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
-import type { PlotSpec } from "./plot";
-import { lastRange, readThinSteps, readTimeseries } from "./reading";
+import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
+import type { Line, PlotSpec } from "./plot";
+import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "./reading";
 import { setDrawing, setMetric, setRange } from "./state";
 import { tighterRange } from "./step";
 import { DRAWINGS, METRICS, type Drawing } from "./url";
@@ -20,12 +20,14 @@ interface TtftChartProps {
   range: Range;
   metric: Metric;
   drawing: Drawing;
+  /** Of how many the streams are. */
+  useCases: number;
 }
 
-export function TtftChart({ series, heatmap, range, metric, drawing }: TtftChartProps) {
+export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
   const look = METRIC_LOOKS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const said = readTimeseries(series, range);
+  const said = [readTimeseries(series, range), readManyTargets(series.metric, useCases)].filter(Boolean).join(" ");
   const label = `${look.title} in ${lastRange(range)}`;
   return (
     <Figure
@@ -34,7 +36,10 @@ export function TtftChart({ series, heatmap, range, metric, drawing }: TtftChart
       sentence={drawing === "lines" ? `${said} ${readThinSteps(series)}` : said}
       aside={<Switches metric={metric} drawing={drawing} />}
       table={{
-        columns: ["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
+        columns: [
+          ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
+          ...(isWait(series.metric) ? [ADJUSTED, "Left before"] : []),
+        ],
         rows: () => tableOf(series),
       }}
     >
@@ -68,6 +73,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         <Legend
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
+            ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
             ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
@@ -126,6 +132,17 @@ function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing"
   );
 }
 
+/** Whether those who saw nothing move the p95 of a step by what can be seen. */
+function isAdjusted({ points }: Timeseries): boolean {
+  return points.some(({ p95_ms: plain, adjusted }) => adjusted && isMoved(plain, adjusted.p95_ms));
+}
+
+function adjustedLine(series: Timeseries): Line[] {
+  if (!isAdjusted(series)) return [];
+  const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
+  return [{ label: ADJUSTED, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
+}
+
 function plotOf(series: Timeseries): PlotSpec {
   const { points, step_ms: step } = series;
   return {
@@ -133,12 +150,15 @@ function plotOf(series: Timeseries): PlotSpec {
     from: series.from,
     to: Math.max(series.to, (points.at(-1)?.t ?? 0) + step),
     scale: "log",
-    lines: QUANTILES.map(({ name, key, colour }) => ({
-      label: name,
-      colour: `--${colour}`,
-      values: points.map((point) => point[key] ?? null),
-      width: name === "p95" ? 2 : 1.5,
-    })),
+    lines: [
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        colour: `--${colour}`,
+        values: points.map((point) => point[key] ?? null),
+        width: name === "p95" ? 2 : 1.5,
+      })),
+      ...adjustedLine(series),
+    ],
     targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
       label: `${quantile ?? "each"} ≤ ${duration(value)}`,
       short: `≤ ${duration(value)}`,
@@ -162,6 +182,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
         text: steadyDuration(point[key]),
         colour,
       })),
+      ...adjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
       { label: "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
@@ -169,13 +190,25 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   };
 }
 
-function tableOf({ points, to }: Timeseries): string[][] {
+function adjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
+  if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
+  return [
+    { label: ADJUSTED, text: steadyDuration(adjusted.p95_ms) },
+    { label: "left before", text: count(adjusted.left) },
+  ];
+}
+
+/** As lines and in words: one more than the plain p95. */
+const ADJUSTED = "p95 with those who left";
+
+function tableOf({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
     moment(point.t, to),
     count(point.n),
     ...QUANTILES.map(({ key }) => steadyDuration(point[key])),
     count(point.streams),
     count(point.errors),
+    ...(isWait(metric) ? [steadyDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
   ];
   return [...points].reverse().map(cells);
 }

@@ -1,10 +1,21 @@
 import { describe, expect, it } from "vitest";
 
-import type { Breakdown, Compare, Group, HistogramAnswer, SeriesPoint, Timeseries } from "../src/answers";
+import type {
+  Abandonment,
+  Breakdown,
+  Compare,
+  Group,
+  HistogramAnswer,
+  SeriesPoint,
+  Timeseries,
+} from "../src/answers";
 import {
+  readAdjusted,
   readBreakdown,
   readCompare,
   readHistogram,
+  readLeaving,
+  readManyTargets,
   readSides,
   readThinSteps,
   readTimeseries,
@@ -59,6 +70,19 @@ describe("the sentence under the time series", () => {
     expect(text).not.toContain("target");
   });
 
+  it("counts by the target for the end, where the end is what is asked for", () => {
+    const ends = { ...series({ p95_ms: 900 }, { p95_ms: 31_000 }), metric: "e2e" as const };
+    const text = readTimeseries({ ...ends, targets: { use_case: "batch_rag", e2e_p95_ms: 30_000 } }, "1h");
+    expect(plain(text)).toContain("It was over the 30 s target of batch rag in 1 of 2 steps of 1 minute.");
+  });
+
+  it("says why no target is drawn over streams that have different ones", () => {
+    expect(readManyTargets("ttfv", 3)).toBe(
+      "The streams are of 3 use cases, each with its own targets: choose one to see them.",
+    );
+    expect([readManyTargets("ttfv", 1), readManyTargets("overhead", 3)]).toEqual(["", ""]);
+  });
+
   it("is honest about nothing", () => {
     expect(readTimeseries(series({ n: 0 }, { n: 0 }), "7d")).toBe("Nothing to show for the last 7 days.");
   });
@@ -85,6 +109,52 @@ describe("the sentence under the histogram", () => {
     expect(shareOver(answer, 2000)).toBeCloseTo(0.1);
     expect(shareOver(answer, 5000)).toBe(0);
     expect(shareOver(answer, 400)).toBe(1);
+  });
+});
+
+describe("what is said of those who saw nothing", () => {
+  const plain_ = { n: 200, p50_ms: 700, p95_ms: 2100, p99_ms: 4000 };
+  const moved = { left: 41, failed: 12, p50_ms: 702, p95_ms: 2600 };
+
+  it("names the percentiles that they move, and one that nobody waited for", () => {
+    expect(plain(readAdjusted({ ...plain_, adjusted: moved }) ?? "")).toBe(
+      "With the 41 who left and the 12 that failed before it: p95 2.6 s, p99 unknown, too many are gone",
+    );
+    expect(plain(readAdjusted({ ...plain_, adjusted: { ...moved, p99_ms: 4000, left: 0 } }) ?? "")).toBe(
+      "With the 12 that failed before it: p95 2.6 s",
+    );
+  });
+
+  it("is nothing where nobody left, and where it moves nothing by more than its error", () => {
+    expect(readAdjusted(plain_)).toBeNull();
+    expect(readAdjusted({ ...plain_, adjusted: { ...plain_, left: 0, failed: 0 } })).toBeNull();
+    expect(readAdjusted({ ...plain_, adjusted: { ...plain_, p95_ms: 2140, left: 3, failed: 0 } })).toBeNull();
+    const nothing = { n: 0, adjusted: { left: 2, failed: 0 } };
+    expect(readAdjusted(nothing)).toBeNull();
+  });
+
+  const leaving = (more: Partial<Abandonment>): string => {
+    const points = [
+      { wait_ms: 1000, waiting: 50, share: 0.02 },
+      { wait_ms: 5000, waiting: 12, share: 0.11 },
+      { wait_ms: 9000, waiting: 4, share: 0.4 },
+    ];
+    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
+    return plain(readLeaving(answer));
+  };
+
+  it("says how many left and how long patience lasts", () => {
+    expect(leaving({})).toBe(
+      "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
+    );
+    expect(leaving({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+      "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
+    );
+  });
+
+  it("is honest about nobody", () => {
+    expect(leaving({ left: 0 })).toBe("Nobody left before the first visible token.");
+    expect(leaving({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
   });
 });
 

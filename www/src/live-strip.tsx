@@ -1,0 +1,105 @@
+/** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
+import type { Live, Outcome, StreamReport } from "./answers";
+import { ABSENT, count, duration, percent, plural, rate } from "./format";
+import { Glyph, OUTCOME_LOOKS } from "./glyph";
+import { live, openStream, type LiveState } from "./state";
+import { modelOf } from "./streams";
+
+/** So many of the newest streams as fit into a line of a narrow page. */
+const SHOWN = 5;
+
+const WORDS: Record<LiveState["kind"], { word: string; title: string }> = {
+  joining: { word: "live", title: "Asking the collector" },
+  live: { word: "live", title: "From the collector, every second" },
+  away: { word: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
+  paused: { word: "paused", title: "Paused together with the rest of the page" },
+};
+
+export function LiveStrip() {
+  const { kind } = live.value;
+  const now = live.value.kind === "live" ? live.value.now : null;
+  const { word, title } = WORDS[kind];
+  return (
+    <section class={`now ${kind}`} aria-label="Now" aria-live="off" data-live={kind}>
+      <p class="now-state" title={title}>
+        <span class="now-dot" aria-hidden="true" />
+        {word}
+      </p>
+      <dl>
+        <div data-now="open" title="Streams that have told of themselves and have not ended">
+          <dt>open now</dt>
+          <dd>{count(now?.open)}</dd>
+        </div>
+        <div data-now="ended" title={now?.of === "cluster" ? "Of all collectors" : undefined}>
+          <dt>{endedIn(now)}</dt>
+          <dd>
+            {count(now?.ended.streams)} <Failed now={now} />
+          </dd>
+        </div>
+        {now?.reports_per_second !== undefined && (
+          <div class="wide" data-now="rate" title="Reports that counted, over ten seconds">
+            <dt>reports</dt>
+            <dd>{rate(now.reports_per_second)}</dd>
+          </div>
+        )}
+        <div data-now="ttfv" title={now ? restsOn(now) : undefined}>
+          <dt>first visible, 5 min</dt>
+          <dd>
+            {now && now.ttfv.n > 0 ? (
+              <>
+                <span class="dim">p50</span> {duration(now.ttfv.p50_ms)} <span class="dim">p95</span>{" "}
+                {duration(now.ttfv.p95_ms)}
+              </>
+            ) : (
+              ABSENT
+            )}
+          </dd>
+        </div>
+      </dl>
+      {now && now.streams.length > 0 && (
+        <ol class="now-newest" aria-label="Newest streams, time to first visible token">
+          <li aria-hidden="true">newest</li>
+          {now.streams.slice(0, SHOWN).map((report) => (
+            <li key={report.id}>
+              <Newest report={report} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+function endedIn(now: Live | null): string {
+  const seconds = now?.ended.seconds ?? 60;
+  return seconds === 60 ? "ended in a minute" : `ended in ${count(Math.floor(seconds))} s`;
+}
+
+function restsOn({ ttfv }: Live): string {
+  return `Time to first visible token over the newest five minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
+}
+
+function Failed({ now }: { now: Live | null }) {
+  const outcomes = Object.entries(now?.ended.outcomes ?? {}) as [Outcome, number][];
+  const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_LOOKS[outcome]?.tone === "bad" ? held : 0), 0);
+  if (failed === 0) return null;
+  return <span class="bad">{count(failed)} failed</span>;
+}
+
+function Newest({ report }: { report: StreamReport }) {
+  const look = OUTCOME_LOOKS[report.outcome];
+  const waited = report.ttfv_ms ?? report.ttft_ms;
+  const isWhole = report.outcome === "complete";
+  return (
+    <button
+      type="button"
+      class={look?.tone ?? "quiet"}
+      data-newest={report.id}
+      onClick={() => openStream(report.id)}
+      title={`${modelOf(report)}: ${look?.word ?? report.outcome}`}
+    >
+      {!isWhole && look && <Glyph name={look.glyph} />}
+      {waited == null ? <span class="unseen">{look?.word ?? ABSENT}</span> : duration(waited)}
+    </button>
+  );
+}
