@@ -17,8 +17,24 @@ pub(super) struct Visit {
     pub(super) scenario: String,
     pub(super) model: &'static Model,
     pub(super) page: Page,
-    /// The user leaves or presses Stop after this.
-    pub(super) leaves: Option<(Duration, End)>,
+    /// The user has read enough after this, and leaves or presses Stop.
+    pub(super) leaves: Option<Departure>,
+    /// With no text to read the user waits no longer than this.
+    pub(super) patience: Departure,
+}
+
+/// When a user goes, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) after: Duration,
+    pub(super) end: End,
+}
+
+impl Departure {
+    fn draw(random: &mut Random, after: Duration) -> Self {
+        let end = if random.between(0, 3) == 0 { End::PageGone } else { End::Cancelled };
+        Self { after, end }
+    }
 }
 
 /// A made-up model: none of its numbers is any real one's.
@@ -52,11 +68,13 @@ impl Visit {
         let deltas = random.between(model.deltas.0, model.deltas.1);
         let leaves = match scenario {
             "user_stops" => {
-                let end = if random.between(0, 3) == 0 { End::PageGone } else { End::Cancelled };
-                Some((Duration::from_millis(random.between(200, 3_000)), end))
+                let after = Duration::from_millis(random.between(200, 3_000));
+                Some(Departure::draw(random, after))
             }
             _ => None,
         };
+        let patience = Duration::from_millis((PATIENCE_MS * (0.9 * bell(random)).exp()) as u64);
+        let patience = Departure::draw(random, patience);
         let pace = match scenario {
             // A minute long whatever happens: the user leaves before.
             "user_stops" => format!(";first={first_ms:.0};gap={gap_ms:.0}"),
@@ -64,7 +82,7 @@ impl Visit {
             _ => format!(";first={first_ms:.0};gap={gap_ms:.0};deltas={deltas}"),
         };
         let id = format!("{:016x}{:016x}", random.bits(), random.bits());
-        Self { id, scenario: format!("{scenario}{pace}"), model, page: page(random), leaves }
+        Self { id, scenario: format!("{scenario}{pace}"), model, page: page(random), leaves, patience }
     }
 }
 
@@ -103,6 +121,9 @@ fn weighted<'a, T>(random: &mut Random, rows: &'a [T], weight: impl Fn(&T) -> u3
 fn bell(random: &mut Random) -> f64 {
     (0..12).map(|_| random.share()).sum::<f64>() - 6.0
 }
+
+/// Half of the users would wait so long for nothing. One in twenty is gone after 2 s, one in four after 5 s.
+const PATIENCE_MS: f64 = 9_000.0;
 
 const MODELS: &[Model] = &[
     Model {
@@ -249,6 +270,16 @@ mod tests {
         for (name, _) in ORDINARY.iter().chain(TROUBLED) {
             assert!(share(name) > 0, "{name}");
         }
+    }
+
+    #[test]
+    fn few_have_no_patience_and_few_have_much() {
+        let mut random = Random::new(3);
+        let drawn: Vec<_> = (0..10_000).map(|_| Visit::draw(&mut random).patience.after).collect();
+        let gone_after = |seconds| drawn.iter().filter(|after| after.as_secs_f64() < seconds).count();
+        assert!((350..600).contains(&gone_after(2.0)), "{}", gone_after(2.0));
+        assert!((2_300..2_800).contains(&gone_after(5.0)), "{}", gone_after(5.0));
+        assert!((9_000..9_600).contains(&gone_after(30.0)), "{}", gone_after(30.0));
     }
 
     #[test]

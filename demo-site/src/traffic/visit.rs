@@ -5,11 +5,11 @@ use std::future::pending;
 
 use beacon::StreamReport;
 use probe_core::{End, Meter, Timestamp};
-use reqwest::{Client, Response, header};
+use reqwest::{Client, RequestBuilder, Response, header};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use super::mix::Visit;
+use super::mix::{Departure, Visit};
 
 impl Visit {
     pub(super) async fn read(self, client: &Client, demo: &str) -> StreamReport {
@@ -17,10 +17,19 @@ impl Visit {
         let now = || Timestamp::from_ms(began.elapsed().as_secs_f64() * 1e3);
         let mut meter = Meter::new(self.id.as_str(), now());
         let url = format!("{demo}/llm/{}{}", self.scenario, self.model.api.path());
-        let end = tokio::select! {
-            end = read(&mut meter, client.post(url).json(&self.body()), now) => end,
-            // Dropping the response closes its connection, as a page does.
-            end = self.departure(began) => end,
+        let request = client.post(url).json(&self.body());
+        // Dropping the response closes its connection, as a page does.
+        let shown = tokio::select! {
+            shown = wait(&mut meter, request, now) => shown,
+            end = departure(began, Some(self.patience)) => Err(end),
+            end = departure(began, self.leaves) => Err(end),
+        };
+        let end = match shown {
+            Ok(response) => tokio::select! {
+                end = read(&mut meter, response, now) => end,
+                end = departure(began, self.leaves) => end,
+            },
+            Err(end) => end,
         };
         meter.on_end(now(), end);
         StreamReport {
@@ -32,33 +41,58 @@ impl Visit {
         }
     }
 
-    async fn departure(&self, began: Instant) -> End {
-        match self.leaves {
-            Some((after, end)) => {
-                sleep_until(began + after).await;
-                end
-            }
-            None => pending().await,
-        }
-    }
-
     fn body(&self) -> serde_json::Value {
         let messages = json!([{ "role": "user", "content": "A made-up question of an ordinary length." }]);
         json!({ "model": self.model.name, "stream": true, "messages": messages })
     }
 }
 
-async fn read(meter: &mut Meter, request: reqwest::RequestBuilder, now: impl Fn() -> Timestamp) -> End {
-    let Ok(mut response) = request.send().await else { return End::Failed };
-    meter.on_headers(now(), response.status().as_u16(), content_type(&response));
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) => {
-                meter.on_chunk(now(), &chunk);
-            }
-            Ok(None) => return End::Closed,
-            Err(_) => return End::Failed,
+/// When the user goes.
+async fn departure(began: Instant, departure: Option<Departure>) -> End {
+    match departure {
+        Some(Departure { after, end }) => {
+            sleep_until(began + after).await;
+            end
         }
+        None => pending().await,
+    }
+}
+
+/// Until there is text to read, or the stream has ended without any.
+async fn wait(
+    meter: &mut Meter,
+    request: RequestBuilder,
+    now: impl Fn() -> Timestamp,
+) -> Result<Response, End> {
+    let mut response = request.send().await.map_err(|_| End::Failed)?;
+    meter.on_headers(now(), response.status().as_u16(), content_type(&response));
+    while !meter.seen().first_visible {
+        read_chunk(meter, &mut response, &now).await?;
+    }
+    Ok(response)
+}
+
+/// Until the stream has ended.
+async fn read(meter: &mut Meter, mut response: Response, now: impl Fn() -> Timestamp) -> End {
+    loop {
+        if let Err(end) = read_chunk(meter, &mut response, &now).await {
+            return end;
+        }
+    }
+}
+
+async fn read_chunk(
+    meter: &mut Meter,
+    response: &mut Response,
+    now: impl Fn() -> Timestamp,
+) -> Result<(), End> {
+    match response.chunk().await {
+        Ok(Some(chunk)) => {
+            meter.on_chunk(now(), &chunk);
+            Ok(())
+        }
+        Ok(None) => Err(End::Closed),
+        Err(_) => Err(End::Failed),
     }
 }
 
