@@ -1,8 +1,9 @@
 """A real ClickHouse engine behind its HTTP interface, as far as the collector uses that.
 
-ClickHouse's server is not on PyPI; its engine is, as a library (chdb). This puts the library's one session
-behind HTTP: statements in the body, or in `query` with rows in the body, settings as other parameters.
-No users, no replication: what those do is not tested here.
+ClickHouse's server is not on PyPI; its engine is, as a library (chdb). This puts the library behind HTTP:
+statements in the body, or in `query` with rows in the body, settings as other parameters. Each connection has a
+session of its own, so that statements of several run at the same time. No users, no replication: what those do is
+not tested here.
 
     python shim.py FOLDER [PORT]
 """
@@ -13,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import parse_qsl, urlsplit
 
-from chdb import session
+import chdb
 
 SERVER_SETTINGS = {"wait_end_of_query"}
 
@@ -23,13 +24,21 @@ class Handler(BaseHTTPRequestHandler):
     # Head and body are two writes: the second would wait for the client's delayed acknowledgement, 40 ms.
     disable_nagle_algorithm = True
 
+    def setup(self):
+        super().setup()
+        self.session = self.server.open()
+
+    def finish(self):
+        self.server.close(self.session)
+        super().finish()
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         settings = dict(parse_qsl(urlsplit(self.path).query))
         statement = settings.pop("query", "")
         query = f"{statement}\n{body.decode()}" if statement else body.decode()
         try:
-            answer, status = self.server.run(query, settings), 200
+            answer, status = self.session.run(query, settings), 200
         except Exception as error:
             answer, status = str(error).encode(), 500
         self.send_response(status)
@@ -41,12 +50,11 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
+class Session:
+    """One after the other, as sessions of ClickHouse are."""
 
-    def __init__(self, folder, port):
-        super().__init__(("127.0.0.1", port), Handler)
-        self.session = session.Session(folder)
+    def __init__(self, folder):
+        self.connection = chdb.connect(folder)
         self.lock = Lock()
         self.settings = {}
 
@@ -54,9 +62,34 @@ class Server(ThreadingHTTPServer):
         with self.lock:
             for name, value in settings.items():
                 if name not in SERVER_SETTINGS and self.settings.get(name) != value:
-                    self.session.query(f"SET {name} = {value}")
+                    self.connection.query(f"SET {name} = {value}")
                     self.settings[name] = value
-            return self.session.query(query, "JSONCompactEachRow").bytes() or b""
+            return self.connection.query(query, "JSONCompactEachRow").bytes() or b""
+
+    def close(self):
+        with self.lock:
+            self.connection.close()
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, folder, port):
+        super().__init__(("127.0.0.1", port), Handler)
+        self.folder = folder
+        # The engine ends with the last of them: this one stays.
+        self.sessions = {Session(folder)}
+
+    def open(self):
+        session = Session(self.folder)
+        self.sessions.add(session)
+        return session
+
+    def close(self, session):
+        # At the end of its connection, or of all.
+        if session in self.sessions:
+            self.sessions.remove(session)
+            session.close()
 
     def handle_error(self, request, client_address):
         # A collector that is killed takes its connections with it.
@@ -74,5 +107,5 @@ print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
 try:
     server.serve_forever()
 except KeyboardInterrupt:
-    with server.lock:
-        server.session.close()
+    for session in list(server.sessions):
+        server.close(session)

@@ -21,16 +21,20 @@ async fn times_are_the_servers_within_the_clock_in_every_engine() -> Result<()> 
 }
 
 fn check(measured: &Accuracy, figure: &Compared) -> Result<()> {
-    let Compared { probe, plain, beside } = figure;
-    // Now and then a delayed machine hands two texts to one read, and there is no gap to compare.
-    let few = STREAMS as usize * 9 / 10;
+    let Compared { probe, plain, beside, outside } = figure;
+    // A delayed machine hands two texts to one read, and there is no gap to compare.
+    let few = STREAMS as usize / 2;
     ensure!(probe.count() >= few && plain.count() >= few, "{} and {} figures", probe.count(), plain.count());
     let steps = 2.0 * measured.clock_step_ms;
     ensure!(steps > 0.0, "the clock's step is not told");
-    ensure!(beside.size(0.99) <= steps, "the probe does not see what its page sees");
-    // The tails are the machine's, which does other things beside: the benchmark shows them.
+    // Each of them, whatever the machine did between two stamps.
+    ensure!(outside.size(1.0) <= measured.clock_step_ms, "the probe's read is not its page's");
+    ensure!(beside.size(0.5) <= steps, "the probe stamps later than its page");
+    // The tails are the machine's, which does other things beside: the benchmark shows them. A machine on
+    // which the way through the loopback takes longer takes longer for the probe's part, too.
+    let plain = plain.size(0.5);
     ensure!(
-        probe.size(0.5) <= plain.size(0.5) + f64::max(steps, 1.0),
+        probe.size(0.5) <= plain + steps.max(1.0).max(plain / 3.0),
         "the probe is later than a page without it"
     );
     Ok(())

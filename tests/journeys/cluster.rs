@@ -2,15 +2,19 @@
 //! they give the same numbers whichever collector a report reaches, when one is killed, and when ClickHouse
 //! has been away.
 
+mod beacons;
+
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Batch, Outcome, ServerTiming, StreamReport};
+use beacon::{Batch, StreamReport};
 use rusqlite::Connection;
 use serde_json::Value;
-use tests::{ClickHouse, Collector, eventually, http, report};
+use tests::{ClickHouse, Collector, eventually, http};
 use tokio::task::JoinSet;
+
+use beacons::{MODELS, bodies, ended};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
@@ -21,6 +25,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
 
     both.send(0).await?;
     both.agree_on_what_arrived().await?;
+    both.agree_on_now().await?;
     both.agree_on_the_books().await?;
     both.agree_on_streams().await?;
 
@@ -83,6 +88,22 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
     let span = format!("(1440, {day}, 'before', 0, 1)");
     let columns = "length, start, collector, stands, version";
     clickhouse.query(&format!("INSERT INTO llm_rum.llm_rum_spans ({columns}) VALUES {span}")).await?;
+    all_is_there(&collector).await?;
+    ensure!(sorting_key(&clickhouse).await?.contains("site, start"), "rows have another order");
+
+    ensure!(collector.terminate().await? == Some(0));
+    clickhouse.query("RENAME TABLE llm_rum.llm_rum_windows TO llm_rum.llm_rum_windows_before").await?;
+    let collector = start_one(folder.path(), 0).await?;
+    eventually("a new table", || async {
+        sorting_key(&clickhouse).await.ok()?.contains("model, country, start").then_some(())
+    })
+    .await?;
+    clickhouse.query(&copy_of_rows(&clickhouse).await?).await?;
+    all_is_there(&collector).await
+}
+
+/// Three streams of another collector, from nobody knows where, and one of its own.
+async fn all_is_there(collector: &Collector) -> Result<()> {
     for (filter, streams) in [("country=unknown&model=m", 3), ("country=DE&model=m", 0), ("model=m", 3)] {
         let summary = collector.get(&format!("/v1/summary?{filter}")).await?;
         ensure!(summary["streams"] == streams, "{filter}: {summary}");
@@ -91,6 +112,25 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
     ensure!(groups[0]["value"] == "unknown" && groups[0]["streams"].as_u64() >= Some(3), "{groups}");
     Ok(())
 }
+
+async fn sorting_key(clickhouse: &ClickHouse) -> Result<String> {
+    let key = "SELECT sorting_key FROM system.tables WHERE name = 'llm_rum_windows'";
+    clickhouse.query(key).await
+}
+
+/// As `docs/operations.md` has it.
+async fn copy_of_rows(clickhouse: &ClickHouse) -> Result<String> {
+    let told = |from: &str, to: &str| -> Result<&str> {
+        let (_, rest) = OPERATIONS.split_once(from).context("the page has it")?;
+        Ok(rest.split_once(to).context("it ends")?.0)
+    };
+    let columns = clickhouse.query(told("COLUMNS is what\n\n```sql\n", "\n```")?).await?;
+    let [columns]: [String; 1] = serde_json::from_str(&columns)?;
+    let copy = told("windows_before;\nINSERT", ";")?;
+    Ok(format!("INSERT{}", copy.replace("COLUMNS", &columns)))
+}
+
+const OPERATIONS: &str = include_str!("../../docs/operations.md");
 
 /// Three collectors in a cluster, and one that is alone.
 struct Both {
@@ -238,6 +278,25 @@ impl Both {
         Ok(())
     }
 
+    /// What happens now is the same but for what only one collector can know.
+    async fn agree_on_now(&self) -> Result<()> {
+        eventually("the same to happen now", || async {
+            let (alone, cluster) =
+                (self.alone.get("/v1/live").await.ok()?, self.cluster[1].get("/v1/live").await.ok()?);
+            let same = ["open", "ttfv", "ttft"].iter().all(|name| alone[name] == cluster[name])
+                && alone["ended"]["outcomes"] == cluster["ended"]["outcomes"];
+            let told = alone["of"] == "collector"
+                && cluster["of"] == "cluster"
+                && alone["reports_per_second"].is_f64()
+                && cluster["reports_per_second"].is_null()
+                && cluster["streams"].as_array()?.len() == 10
+                && cluster["streams"].as_array()?.iter().all(|stream| stream["open"] != true)
+                && cluster["ended"]["streams"].as_u64()? > 0;
+            (same && told).then_some(())
+        })
+        .await
+    }
+
     /// Everything that was counted lies in the past, by model from one day to a month.
     async fn a_month_later(self) -> Result<Self> {
         for collector in self.cluster.into_iter().chain([self.alone]) {
@@ -273,6 +332,9 @@ impl Both {
             format!("heatmap?{month}&metric=ttft&step=21600"),
             format!("heatmap?{since_yesterday}&metric=tpot&step=900"),
             format!("compare?{month}&step=86400"),
+            format!("integrity?{month}&step=86400&model=m2"),
+            format!("abandonment?{month}"),
+            format!("abandonment?{since_yesterday}&metric=ttft"),
             format!("breakdown?{month}&by=model"),
             format!("breakdown?{month}&by=provider&model=m4"),
             format!("breakdown?{month}&by=site&against=previous"),
@@ -304,7 +366,7 @@ fn in_order(answer: &mut Value) {
 fn has_values(answer: &Value) -> bool {
     match answer {
         Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
-            "n" | "streams" => value.as_u64() > Some(0),
+            "n" | "streams" | "left" => value.as_u64() > Some(0),
             _ => has_values(value),
         }),
         Value::Array(values) => values.iter().any(has_values),
@@ -343,67 +405,6 @@ fn request(url: &str, body: &str) -> reqwest::RequestBuilder {
     request.header("content-type", "text/plain").header("cf-ipcountry", country).body(body.to_owned())
 }
 
-/// Of a load, in the order of revisions: every stream begins, most end, some are heard of after that.
-fn bodies(load: u64) -> Result<Vec<String>> {
-    let numbers = || load * 1_000_000..load * 1_000_000 + STREAMS;
-    let begin = numbers().map(begun);
-    let end = numbers().filter(|number| number % 11 > 0).map(ended);
-    let revised = numbers().filter(|number| number % 5 == 1).map(|number| {
-        let report = ended(number);
-        let slower = |ms: Option<f64>| ms.map(|ms| ms * 2.0);
-        StreamReport { rev: 2, ttft_ms: slower(report.ttft_ms), ttfv_ms: slower(report.ttfv_ms), ..report }
-    });
-    let reports: Vec<_> = begin.chain(end).chain(revised).collect();
-    let batches = reports.chunks(10).map(|reports| Batch { reports: reports.to_vec() });
-    Ok(batches.map(|batch| serde_json::to_string(&batch)).collect::<Result<_, _>>()?)
-}
-
-fn begun(number: u64) -> StreamReport {
-    StreamReport {
-        open: true,
-        outcome: Outcome::Abandoned,
-        ttft_ms: Some(300.0 + (number % 97) as f64),
-        ..StreamReport::new(format!("{number:032x}"))
-    }
-    .of_model(number)
-}
-
-fn ended(number: u64) -> StreamReport {
-    let ttft_ms = 50.0 + 1.07_f64.powi((number * 37 % 160) as i32);
-    let server =
-        ServerTiming { source: "vllm".into(), ttft_ms: Some(ttft_ms * 0.75), ..ServerTiming::default() };
-    let outcomes = [Outcome::Complete, Outcome::Truncated, Outcome::Complete, Outcome::ProviderError];
-    let mut gaps = beacon::Histogram::default();
-    gaps.record(20.0 + (number % 13) as f64);
-    StreamReport {
-        rev: 1,
-        outcome: outcomes[(number / 6 % 4) as usize],
-        ttft_ms: Some(ttft_ms),
-        ttfv_ms: Some(ttft_ms * 1.5),
-        e2e_ms: Some(ttft_ms * 4.0 + 100.0),
-        close_ms: Some(ttft_ms * 4.0 + 101.0),
-        gaps: Some(gaps),
-        server: number.is_multiple_of(3).then_some(server),
-        ..report(number)
-    }
-    .of_model(number)
-}
-
-trait OfModel {
-    fn of_model(self, number: u64) -> Self;
-}
-
-impl OfModel for StreamReport {
-    fn of_model(self, number: u64) -> Self {
-        Self {
-            model: Some(format!("m{}", number % MODELS).into()),
-            provider: Some(format!("p{}", number % 2).into()),
-            use_case: Some(if number.is_multiple_of(4) { "coding" } else { "chat" }.into()),
-            ..self
-        }
-    }
-}
-
 /// Moves the windows of each model some days and hours back, and forgets what was summed and published.
 fn age(data: &Path) -> Result<()> {
     let store = Connection::open(data.join("llm-rum.sqlite"))?;
@@ -433,6 +434,4 @@ fn now_ms() -> i64 {
 }
 
 const COLLECTORS: usize = 3;
-const STREAMS: u64 = 300;
-const MODELS: u64 = 6;
 const DAY_MS: i64 = 86_400_000;

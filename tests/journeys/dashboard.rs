@@ -1,7 +1,7 @@
 //! The dashboard in the browser: its states, and the numbers of the API on the page.
 
 use anyhow::{Context, Result, ensure};
-use beacon::Batch;
+use beacon::{Batch, Outcome, StreamReport};
 use serde_json::Value;
 use tests::{Browser, Collector, eventually, report};
 
@@ -31,7 +31,7 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
     ensure!((p50 - 800.0).abs() < 9.0, "{p50}");
     let ttfv = text(&browser, "[data-tile=ttfv]").await?;
     ensure!(ttfv.contains("0.8") || ttfv.contains("80") || ttfv.contains("79"), "{ttfv}");
-    for chart in ["ttft", "histogram", "compare"] {
+    for chart in ["ttft", "histogram", "compare", "leaving"] {
         let found = browser
             .page
             .execute(&format!("return !!document.querySelector('figure[data-chart={chart}]')"), vec![])
@@ -49,11 +49,62 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
         text(&browser, &detail).await.ok().filter(|text| text.contains("800"))
     })
     .await?;
+    left(&browser, &collector).await?;
+    happening(&browser, &collector).await?;
     ensure!(complaints(&browser).await?.is_empty(), "the page stays within its own policy");
 
     collector.kill().await?;
     state(&browser, "error").await?;
+    shown(&browser, "[data-live=away]").await?;
     browser.close().await
+}
+
+/// What is open shows before the page asks for anything anew.
+async fn happening(browser: &Browser, collector: &Collector) -> Result<()> {
+    browser.page.goto(&format!("{}/?site=demo", collector.url)).await?;
+    shown(browser, "[data-live=live]").await?;
+    let begun = StreamReport { open: true, outcome: Outcome::Abandoned, ..report(9_000) };
+    for (reports, open) in [(vec![begun], "1"), (vec![StreamReport { rev: 1, ..report(9_000) }], "0")] {
+        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+        ensure!(status == 204, "{status} {body}");
+        eventually("it to show as it is", || async {
+            (text(browser, "[data-now=open] dd").await.ok()? == open).then_some(())
+        })
+        .await?;
+    }
+    shown(browser, &format!("[data-newest='{:032x}']", 9_000)).await
+}
+
+async fn shown(browser: &Browser, selector: &str) -> Result<()> {
+    eventually(selector, || async { text(browser, selector).await.ok().map(drop) }).await
+}
+
+/// Twenty users who gave up: the tile says what the percentiles are with them, the curve who left when.
+async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
+    let leaver = |number: u64| StreamReport {
+        outcome: Outcome::Aborted,
+        ttft_ms: None,
+        ttfv_ms: None,
+        e2e_ms: None,
+        close_ms: Some(5_000.0 + number as f64),
+        ..report(number)
+    };
+    let reports: Vec<_> = (1_000..1_020).map(leaver).collect();
+    let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("those who left in the store", || async {
+        (collector.get("/v1/abandonment").await.ok()?["left"] == 20).then_some(())
+    })
+    .await?;
+    browser.page.goto(&collector.url).await?;
+    state(browser, "ready").await?;
+    let adjusted = text(browser, "[data-adjusted]").await?;
+    ensure!(adjusted.contains("the 20 who left") && adjusted.contains("p95 unknown"), "{adjusted}");
+    let curve = text(browser, "[data-chart=leaving]").await?;
+    ensure!(curve.contains("20 of 120 left before the first visible token"), "{curve}");
+    let drawn = "return document.querySelectorAll('[data-chart=leaving] path.step').length";
+    ensure!(browser.page.execute(drawn, vec![]).await? == 1, "the curve is drawn");
+    Ok(())
 }
 
 /// The table by model, how streams ended, and the heatmap say what the API says.

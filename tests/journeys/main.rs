@@ -102,7 +102,7 @@ const KEEP_REPORTS: &str = "
     window.llmRum.probe.onStreamEnd(report => window.ended.push(report.id));";
 
 const WAIT_FOR_REPORTS: &str = "
-    const until = performance.now() + 20000;
+    const until = performance.now() + 60000;
     while (window.ended.length < args[0]) {
         if (performance.now() > until) throw new Error(`${window.ended.length} of ${args[0]} streams ended`);
         await new Promise(resolve => setTimeout(resolve, 10));

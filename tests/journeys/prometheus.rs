@@ -1,10 +1,8 @@
 //! A real Prometheus that scrapes the collector: the four queries of the requirement, verbatim, over
 //! classic buckets; quantiles of native histograms, and exemplars that lead to single streams.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
-use beacon::{Batch, Outcome};
+use beacon::{Batch, Defect, Dropped, Outcome, ServerTiming, StreamReport};
 use serde_json::Value;
 use tests::{Collector, Server, eventually, free_port, http, report};
 use tokio::process::Command;
@@ -61,6 +59,92 @@ async fn native_histograms_give_the_truth_within_their_narrower_buckets() -> Res
         println!("TTFT quantile {q}: {answer:.4} s for {exact} s");
     }
     check_exemplar(&prometheus, &collector).await
+}
+
+/// Whatever the dashboard for Grafana asks, a Prometheus that scraped a collector with all kinds of streams answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_question_of_the_dashboard_for_grafana_has_an_answer() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    std::fs::write(&config, "[limits]\nmodels = 3\n")?;
+    let collector = Collector::start_with(data.path(), &["--config", &config.display().to_string()]).await?;
+    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
+    for wave in 0..2 {
+        let reports = (0..80).map(|number| of_every_kind(wave * 1_000 + number)).collect();
+        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+        ensure!(status == 204, "{status} {body}");
+        let refused = collector.post("").await?;
+        ensure!(refused.0 == 400, "{refused:?}");
+        prometheus.scraped("sum(llm_requests_total)", f64::from(80 * (wave as u32 + 1))).await?;
+    }
+    let mut printed = Command::new(tests::binary("llm-rum"));
+    let printed = printed.args(["grafana", "--config"]).arg(&config).output().await?;
+    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let dashboard: Value = serde_json::from_slice(&printed.stdout)?;
+    let asked: Vec<_> =
+        dashboard["panels"].as_array().context("panels")?.iter().flat_map(questions).collect();
+    ensure!(asked.len() > 30, "{} questions", asked.len());
+    for question in &asked {
+        let answer = prometheus.get("query", &[("query", question)]).await?;
+        let series = answer["data"]["result"].as_array().with_context(|| format!("{question}: {answer}"))?;
+        // A collector that is alone has nobody to be behind.
+        if question == "llm_rum_cluster_behind_seconds" {
+            continue;
+        }
+        let is_number = |series: &Value| series["value"][1].as_str().is_some_and(|value| value != "NaN");
+        ensure!(series.iter().any(is_number), "{question}: {answer}");
+    }
+    for label in ["use_case", "provider", "model"] {
+        let values =
+            prometheus.get(&format!("label/{label}/values"), &[("match[]", "llm_requests_total")]).await?;
+        ensure!(values["data"].as_array().is_some_and(|values| !values.is_empty()), "{label}: {values}");
+    }
+    Ok(())
+}
+
+/// With every value chosen, over five minutes.
+fn questions(panel: &Value) -> Vec<String> {
+    let targets = panel["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let asked = targets.iter().filter_map(|target| target["expr"].as_str());
+    let chosen = |expr: &str| {
+        let labels = ["$site", "$use_case", "$provider", "$model"];
+        let all = labels.iter().fold(expr.to_owned(), |expr, label| expr.replace(label, ".*"));
+        all.replace("$__rate_interval", "5m")
+    };
+    asked.map(chosen).collect()
+}
+
+/// Of each use case with targets: whole, cut, with a defect, with the server's time, and left before any text.
+fn of_every_kind(number: u64) -> StreamReport {
+    let use_cases = ["chat", "coding", "batch_rag", "extraction"];
+    let mut gaps = beacon::Histogram::default();
+    gaps.record(30.0);
+    let mut report = StreamReport {
+        use_case: Some(use_cases[(number % 4) as usize].into()),
+        provider: Some("openai".into()),
+        model: Some(format!("model-{}", number % 5).into()),
+        gaps: Some(gaps),
+        dropped: Some(Dropped { send_failed: 1, ..Dropped::default() }),
+        ..report(number)
+    };
+    match number / 4 % 4 {
+        0 => report.outcome = Outcome::Truncated,
+        1 => report.defects.add(Defect::Stall),
+        2 => {
+            let (source, ttft_ms) = ("vllm".into(), Some(600.0));
+            report.server = Some(ServerTiming { source, ttft_ms, ..ServerTiming::default() });
+        }
+        _ => {
+            report = StreamReport {
+                open: false,
+                outcome: Outcome::Aborted,
+                use_case: report.use_case,
+                close_ms: Some(4_000.0),
+                ..StreamReport::new(report.id)
+            }
+        }
+    }
+    report
 }
 
 /// An exemplar names a stream that the collector knows, and the stream has the exemplar's value.
@@ -151,7 +235,9 @@ impl Prometheus {
         })
         .await?;
         // One more, so that a rate has a sample after the change.
-        tokio::time::sleep(Duration::from_millis(1500)).await;
-        Ok(())
+        let of_last = format!("timestamp({counter})");
+        let seen = self.value(&of_last).await?;
+        eventually("another scrape", || async { (self.value(&of_last).await.ok()? > seen).then_some(()) })
+            .await
     }
 }

@@ -21,11 +21,14 @@ async fn a_busy_collector_gets_everything_later() -> Result<()> {
 
 async fn left(engine: Engine) -> Result<()> {
     let stage = Stage::set_in(engine).await?;
-    let _page = open(&stage, "data-consent=wait").await?;
+    let _page = open(&stage, "data-consent=pending").await?;
     stage.browser.run(READ_MANY, vec![short(&stage), WAITING.into()]).await?;
     stage
         .browser
-        .run("llmRum.probe.consent(true); setTimeout(() => { location.href = 'about:blank' })", vec![])
+        .run(
+            "llmRum.probe.setConsent('granted'); setTimeout(() => { location.href = 'about:blank' })",
+            vec![],
+        )
         .await?;
     all_arrived(&stage, WAITING).await?;
     stage.browser.close().await

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use beacon::Outcome;
 use tests::Engine;
 
-use crate::scenarios::{Played, play};
+use crate::scenarios::{Played, ask};
 use crate::{Stage, in_every_engine};
 
 const APIS: [&str; 3] = ["event_source", "xhr", "web_socket"];
@@ -19,13 +19,17 @@ async fn every_way(engine: Engine) -> Result<()> {
     let stage = Stage::set_in(engine).await?;
     stage.open("").await?;
     stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
-    let mut ended = 0;
+    let mut asked = Vec::new();
     for scenario in SCENARIOS {
         for api in APIS {
-            let played = play(&stage, scenario, api, &mut ended).await?;
-            check(engine, scenario, api, &played)
-                .with_context(|| format!("{scenario} by {api}: {:#?}", played.report))?;
+            let answered = ask(&stage, scenario, api, asked.len()).await;
+            asked.push((scenario, api, answered.with_context(|| format!("{scenario} by {api}"))?));
         }
+    }
+    for (scenario, api, asked) in asked {
+        let played = asked.told(&stage).await?;
+        check(engine, scenario, api, &played)
+            .with_context(|| format!("{scenario} by {api}: {:#?}", played.report))?;
     }
     stage.browser.close().await
 }

@@ -86,7 +86,7 @@ async fn closes_the_servers_socket(engine: Engine) -> Result<()> {
             ensure!(entry.end.as_deref() == Some("client_closed"), "{page} {route} {way}: {entry:?}");
             // The server learns it at its next write, some 20 ms later; an answer to the end takes a minute.
             let late = entry.end_ms.context("it ended")? - stopped.as_f64().context("a time")?;
-            ensure!(late < 2000.0, "{page} {route} {way}: the server went on for {late} ms");
+            ensure!(late < 20_000.0, "{page} {route} {way}: the server went on for {late} ms");
         }
     }
     stage.browser.close().await

@@ -32,18 +32,22 @@ async fn read_in_workers(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
-/// Two workers read to the end; one closes itself after eight chunks, which have text in them in every engine.
+/// Two workers read to the end; one closes itself in the middle, once the probe has told of the first token:
+/// before that, its Wasm may not be there yet, and what nobody parsed has no token.
 const READ_IN_WORKERS: &str = "
     const source = useCase => URL.createObjectURL(new Blob([`
         import { start } from '${args[0]}/llm-rum-worker.mjs';
         const probe = start({ collector: '${args[0]}', site: 'demo', useCase: '${useCase}' });
+        let tokens = 0;
+        probe.onFirstToken(() => tokens++);
         self.onmessage = self.onconnect = async ({ ports: [port = self] }) => {
             const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
             const headers = { 'content-type': 'application/json' };
-            const address = '${location.origin}/llm/normal;gap=30/v1/chat/completions';
+            const scenario = '${useCase}' == 'closing' ? 'user_stops' : 'normal;gap=30';
+            const address = '${location.origin}/llm/' + scenario + '/v1/chat/completions';
             const reader = (await fetch(address, { method: 'POST', headers, body })).body.getReader();
-            for (let chunks = 1; !(await reader.read()).done; chunks++)
-                if (chunks == 8 && '${useCase}' == 'closing') {
+            while (!(await reader.read()).done)
+                if (tokens && '${useCase}' == 'closing') {
                     port.postMessage('closing');
                     return self.close();
                 }

@@ -32,8 +32,12 @@ pub struct Compared {
     pub probe: Errors,
     /// Those of a page without the probe, which stamps what it reads: the way through the loopback.
     pub plain: Errors,
-    /// The probe's, against what its own page stamped at the very read, before the probe had it.
+    /// The probe's, against what its own page stamped at the very read, before the probe had it. What the
+    /// machine does between the two stamps is in it.
     pub beside: Errors,
+    /// How far the probe's lie outside of what its page stamped right before and right after the probe did:
+    /// 0 within, whatever the machine does.
+    pub outside: Errors,
 }
 
 /// What a page saw of one stream by its own clock.
@@ -41,9 +45,25 @@ pub struct Compared {
 struct Seen {
     probed: bool,
     chunks: u32,
-    ttft_ms: f64,
+    ttft_ms: Between,
     /// `None` where both texts came in one read.
-    gap_ms: Option<f64>,
+    gap_ms: Option<Between>,
+}
+
+/// A figure that lies between two of the page's own.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Between {
+    /// By the stamps that come as close before those of a probe as they can.
+    seen: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Between {
+    /// How far from the nearest that it may be.
+    fn outside(self, figure: f64) -> f64 {
+        figure - figure.clamp(self.least, self.most)
+    }
 }
 
 /// Lets a page in that engine read `streams` answers with the probe and as many without, in turns.
@@ -85,8 +105,8 @@ pub async fn accuracy(engine: Engine, streams: u64) -> Result<Accuracy> {
 impl Accuracy {
     fn add_plain(&mut self, seen: &Seen, entry: &LogEntry) -> Result<()> {
         let (sent, sent_gap) = sent(entry)?;
-        self.ttft.plain.push(seen.ttft_ms - sent);
-        self.gap.plain.extend(seen.gap_ms.map(|gap| gap - sent_gap));
+        self.ttft.plain.push(seen.ttft_ms.seen - sent);
+        self.gap.plain.extend(seen.gap_ms.map(|gap| gap.seen - sent_gap));
         Ok(())
     }
 
@@ -97,12 +117,10 @@ impl Accuracy {
         ensure!(same && report.bytes == entry.bytes(), "{report:#?} is not {entry:?}");
         ensure!(report.chunks == seen.chunks, "the page read {} chunks: {report:#?}", seen.chunks);
         let ttft = report.ttft_ms.with_context(|| format!("no TTFT in {report:#?}"))?;
-        self.ttft.probe.push(ttft - sent);
-        self.ttft.beside.push(ttft - seen.ttft_ms);
-        // Nothing to compare where both texts came in one read, or the first was split between two.
+        self.ttft.add(ttft, sent, seen.ttft_ms);
+        // Nothing to compare where both texts came in one read.
         if let (Some(probe), Some(page)) = (report.longest_gap_ms, seen.gap_ms) {
-            self.gap.probe.push(probe - sent_gap);
-            self.gap.beside.push(probe - page);
+            self.gap.add(probe, sent_gap, page);
         }
         self.clock_step_ms = f64::max(self.clock_step_ms, report.clock_resolution_ms.unwrap_or(0.0));
         Ok(())
@@ -120,7 +138,7 @@ impl Accuracy {
     /// All figures, for another program.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let figure = |Compared { probe, plain, beside }: &Compared| json!({ "probe_ms": probe.to_json(), "plain_ms": plain.to_json(), "beside_page_ms": beside.to_json() });
+        let figure = |Compared { probe, plain, beside, .. }: &Compared| json!({ "probe_ms": probe.to_json(), "plain_ms": plain.to_json(), "beside_page_ms": beside.to_json() });
         json!({
             "engine": self.engine.to_string(),
             "streams": self.streams,
@@ -129,6 +147,14 @@ impl Accuracy {
             "gap": figure(&self.gap),
             "meets_goal": self.meets_goal(),
         })
+    }
+}
+
+impl Compared {
+    fn add(&mut self, probe: f64, sent: f64, page: Between) {
+        self.probe.push(probe - sent);
+        self.beside.push(probe - page.seen);
+        self.outside.push(page.outside(probe));
     }
 }
 
@@ -180,30 +206,37 @@ const OPEN_BOTH: &str = "
 /// watched fetch and by the frame's; looks itself for the texts.
 const READ_STREAMS: &str = r#"
     const routes = ['v1/chat/completions', 'v1/responses', 'v1/messages', 'api/chat'];
-    const text = /"(content|delta|text)":"[^"]/g;
+    // A text is there with the end of its event.
+    const texts_of = [/"(content|delta|text)":"[^"].*\n\n/g, /"content":"[^"].*\n/g];
     const body = JSON.stringify({ model: 'demo', stream: true, max_tokens: 64, messages: [{ role: 'user', content: 'hi' }], input: 'hi' });
     const seen = [];
     window.ended.length = 0;
     for (let i = 0; i < 2 * args[0]; i++) {
         const probed = i % 2 == 0;
         const page = probed ? window : window.plain.contentWindow;
+        const route = routes[(i >> 1) % 4], text = texts_of[+(route == 'api/chat')];
         const start = performance.now();
-        const response = await page.fetch(`/llm/normal;first=15;gap=15;deltas=2/${routes[(i >> 1) % 4]}`, {
+        const response = page.fetch(`/llm/normal;first=15;gap=15;deltas=2/${route}`, {
             method: 'POST', headers: { 'content-type': 'application/json' }, body,
         });
-        const reader = response.body.getReader();
+        const called = performance.now();
+        const reader = (await response).body.getReader();
         const texts = [];
         let all = '', chunks = 0;
         for (;;) {
             const { done, value } = await reader.read();
+            const after = performance.now();
             if (done) break;
             chunks++;
             // WebKit may split a text between two reads.
             all += new TextDecoder().decode(value);
-            while (texts.length < (all.match(text) ?? []).length) texts.push(window.readAt);
+            while (texts.length < (all.match(text) ?? []).length) texts.push({ at: window.readAt, after, chunks });
         }
-        const gap_ms = texts[1] > texts[0] ? texts[1] - texts[0] : null;
-        seen.push({ probed, chunks, ttft_ms: texts[0] - start, gap_ms });
+        const [first, second] = texts;
+        const ttft_ms = { seen: first.at - start, least: first.at - called, most: first.after - start };
+        const gap_ms = second.chunks == first.chunks ? null
+            : { seen: second.at - first.at, least: second.at - first.after, most: second.after - first.at };
+        seen.push({ probed, chunks, ttft_ms, gap_ms });
         // Callbacks come a moment after the end.
         const until = performance.now() + 5000;
         while (window.ended.length <= i >> 1) {
@@ -213,3 +246,15 @@ const READ_STREAMS: &str = r#"
     }
     await window.llmRum.probe.flush();
     return [seen, window.ended];"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_outside_by_what_it_lacks_to_the_nearest_bound() {
+        let between = Between { seen: 5.1, least: 5.0, most: 7.0 };
+        let outside = [4.5, 5.0, 6.9, 7.25].map(|figure| between.outside(figure));
+        assert_eq!(outside, [-0.5, 0.0, 0.0, 0.25]);
+    }
+}

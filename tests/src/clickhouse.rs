@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use crate::http::http;
-use crate::process::Server;
+use crate::process::{Server, free_port};
 use crate::world::said_address;
 
 /// A running engine over a folder.
@@ -23,7 +23,7 @@ impl ClickHouse {
     /// # Errors
     /// When it does not start.
     pub async fn start(folder: &Path) -> Result<Self> {
-        Self::start_at(folder, "0").await
+        Self::start_at(folder, &free_port()?.to_string()).await
     }
 
     /// Stops it; what comes back starts it again, over the same folder and on the same port.

@@ -1,14 +1,19 @@
 //! A server process: started, asked where it listens, and killed with the value that holds it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+
+/// How long something may take that comes at once on a machine with nothing else to do: what is waited for
+/// comes or it never does, and how fast the machine is proves nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running process, killed when dropped.
 pub struct Server {
@@ -20,7 +25,7 @@ impl Server {
     /// answer from.
     ///
     /// # Errors
-    /// When it cannot start, ends, or stays silent for 30 s.
+    /// When it cannot start, ends, or stays silent.
     pub async fn start(
         mut command: Command,
         address: impl Fn(&str) -> Option<String>,
@@ -31,7 +36,7 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {command:?}"))?;
         let mut lines = BufReader::new(child.stdout.take().context("stdout is piped")?).lines();
-        let said = tokio::time::timeout(Duration::from_secs(30), async {
+        let said = tokio::time::timeout(PATIENCE, async {
             while let Some(line) = lines.next_line().await? {
                 if let Some(address) = address(&line) {
                     return Ok(address);
@@ -48,11 +53,11 @@ impl Server {
     /// Starts `command`, which listens on `port` of the loopback address but does not say so.
     ///
     /// # Errors
-    /// When it cannot start, ends, or does not listen within 30 s.
+    /// When it cannot start, ends, or does not listen.
     pub async fn start_on(mut command: Command, port: u16) -> Result<Self> {
         let mut child =
             command.kill_on_drop(true).spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let listens = tokio::time::timeout(Duration::from_secs(30), async {
+        let listens = tokio::time::timeout(PATIENCE, async {
             while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
                 if let Some(status) = child.try_wait()? {
                     bail!("{command:?} ended with {status}");
@@ -82,13 +87,12 @@ impl Server {
     /// Asks it to stop and gives back its exit code.
     ///
     /// # Errors
-    /// When it does not stop within 20 s.
+    /// When it does not stop.
     pub async fn terminate(mut self) -> Result<Option<i32>> {
         let pid = self.child.id().context("it still runs")?;
         Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
-        let status = tokio::time::timeout(Duration::from_secs(20), self.child.wait())
-            .await
-            .context("it does not stop")??;
+        let status =
+            tokio::time::timeout(PATIENCE, self.child.wait()).await.context("it does not stop")??;
         Ok(status.code())
     }
 }
@@ -145,10 +149,17 @@ fn target() -> PathBuf {
     target.to_owned()
 }
 
-/// A port of the loopback address that nobody listens on just now.
+/// A port of the loopback address that nobody listens on just now, and that is given to nobody who asks for any:
+/// from 32,768 on a browser's next connection may have it before the server that it is for.
 ///
 /// # Errors
 /// When there is none.
 pub fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Other test runs beside this one begin elsewhere.
+    let begin = std::process::id().wrapping_mul(97);
+    let next = || 10_000 + (begin.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed)) % 20_000) as u16;
+    let mut ports = std::iter::repeat_with(next).take(1_000);
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.find(is_free).context("no port is free")
 }

@@ -98,6 +98,7 @@ pub fn values(reports: &[&Value], metric: &str) -> Vec<f64> {
     let mut values: Vec<f64> = match metric {
         "gap" => reports.iter().flat_map(|report| gaps(&report["gaps"])).collect(),
         "server_ttft" => reports.iter().filter_map(|report| report["server"]["ttft_ms"].as_f64()).collect(),
+        "abandoned_wait" => reports.iter().filter_map(|report| abandoned_wait(report)).collect(),
         "overhead" => reports.iter().filter_map(|report| overhead(report)).collect(),
         field => reports.iter().filter_map(|report| report[format!("{field}_ms")].as_f64()).collect(),
     };
@@ -122,6 +123,114 @@ fn gaps(histogram: &Value) -> Vec<f64> {
     }
     values
 }
+
+/// How a user's wait for a token ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitEnd {
+    /// With the token.
+    Shown,
+    /// The user ended it.
+    Left,
+    /// The stream failed.
+    Failed,
+}
+
+fn is_waited_for(metric: &str) -> bool {
+    matches!(metric, "ttfv" | "ttft")
+}
+
+/// How long a user waited who left before the first visible token.
+fn abandoned_wait(report: &Value) -> Option<f64> {
+    let left = matches!(outcome(report), "aborted" | "abandoned") && report["ttfv_ms"].is_null();
+    report["close_ms"].as_f64().filter(|_| left && !is_unread(report))
+}
+
+/// Chunks came, and what was in them is not known.
+fn is_unread(report: &Value) -> bool {
+    report["observed"] == "chunks" && report["chunks"] != 0
+}
+
+/// Every wait for the token of a metric: its bucket, and how it ended.
+#[must_use]
+pub fn waits(reports: &[&Value], metric: &str) -> Vec<(i64, WaitEnd)> {
+    let wait = |report: &&Value| {
+        let shown = report[format!("{metric}_ms")].as_f64();
+        if let Some(shown_ms) = shown {
+            return Some((bucket(shown_ms), WaitEnd::Shown));
+        }
+        let end = match outcome(report) {
+            "aborted" | "abandoned" => WaitEnd::Left,
+            "complete" | "unobserved" => return None,
+            _ => WaitEnd::Failed,
+        };
+        report["close_ms"].as_f64().filter(|_| !is_unread(report)).map(|ms| (bucket(ms), end))
+    };
+    reports.iter().filter_map(wait).collect()
+}
+
+/// The bucket of a wait, 32 to a doubling; all of zero are in one below.
+fn bucket(ms: f64) -> i64 {
+    if ms > 0.0 { (ms.log2() * 32.0).ceil() as i64 - 1 } else { i64::MIN }
+}
+
+/// One wait in the order of the estimate, and what of it is to come.
+struct Step {
+    bucket: i64,
+    /// Streams that waited until then, this one among them.
+    waiting: usize,
+    happened: bool,
+    /// Share to whom it has happened, this one among them.
+    share: f64,
+    /// Greenwood's sum.
+    greenwood: f64,
+}
+
+/// Kaplan and Meier's estimate of when `event` happens, one wait after the other; within a bucket the event
+/// comes first.
+fn estimate(waits: &[(i64, WaitEnd)], event: WaitEnd) -> Vec<Step> {
+    let mut waits: Vec<_> = waits.iter().map(|(bucket, end)| (*bucket, *end != event)).collect();
+    waits.sort_unstable();
+    let (mut without, mut greenwood) = (1.0, 0.0);
+    let of = waits.len();
+    let step = |(at, (bucket, is_other)): (usize, (i64, bool))| {
+        let waiting = of - at;
+        if !is_other {
+            without *= (waiting - 1) as f64 / waiting as f64;
+            greenwood += 1.0 / (waiting as f64 * (waiting - 1) as f64);
+        }
+        Step { bucket, waiting, happened: !is_other, share: 1.0 - without, greenwood }
+    };
+    waits.into_iter().enumerate().map(step).collect()
+}
+
+/// A percentile over all who waited.
+#[must_use]
+pub fn adjusted(waits: &[(i64, WaitEnd)], q: f64) -> Option<f64> {
+    let steps = estimate(waits, WaitEnd::Shown);
+    let reached = steps.into_iter().find(|step| step.happened && step.share >= q - ROUNDING)?;
+    Some(if reached.bucket == i64::MIN { 0.0 } else { 2f64.powf((reached.bucket as f64 + 0.5) / 32.0) })
+}
+
+/// What the curve of leaving is at the upper edge of a bucket: how many waited for longer, the share that left, its interval.
+#[must_use]
+pub fn left_by(waits: &[(i64, WaitEnd)], wait_ms: f64) -> (usize, f64, Option<(f64, f64)>) {
+    let steps = estimate(waits, WaitEnd::Left);
+    // It is the upper edge of a bucket.
+    let until = if wait_ms > 0.0 { (wait_ms.log2() * 32.0).round() as i64 - 1 } else { i64::MIN };
+    let Some(step) = steps.iter().rfind(|step| step.bucket <= until) else {
+        return (waits.len(), 0.0, None);
+    };
+    let without = 1.0 - step.share;
+    let is_between = step.share > ROUNDING && without > ROUNDING;
+    let interval = is_between.then(|| {
+        let factor = (1.959_963_985 * step.greenwood.sqrt() / without.ln().abs()).exp();
+        (1.0 - without.powf(1.0 / factor), 1.0 - without.powf(factor))
+    });
+    (step.waiting - 1, step.share, interval)
+}
+
+/// What the rounding of products of thousands of quotients may amount to.
+const ROUNDING: f64 = 1e-10;
 
 /// What is wrong in an answer, by where it stands.
 #[derive(Debug, Default)]
@@ -174,6 +283,20 @@ impl Wrong {
         self.exact(&format!("{place}.n"), &found["n"], values.len());
         for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
             self.percentile(&format!("{place}.{name}"), &found[name], nearest_rank(values, q));
+        }
+    }
+
+    /// The percentiles with those who saw nothing; absent for a metric that nobody waits for.
+    pub fn waits(&mut self, place: &str, found: &Value, reports: &[&Value], metric: &str) {
+        if !is_waited_for(metric) {
+            return self.exact(&format!("{place}.adjusted"), found, Value::Null);
+        }
+        let waits = waits(reports, metric);
+        let of = |end: WaitEnd| waits.iter().filter(|(_, ended)| *ended == end).count();
+        self.exact(&format!("{place}.left"), &found["left"], of(WaitEnd::Left));
+        self.exact(&format!("{place}.failed"), &found["failed"], of(WaitEnd::Failed));
+        for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
+            self.percentile(&format!("{place}.{name}"), &found[name], adjusted(&waits, q));
         }
     }
 

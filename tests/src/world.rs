@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::http::http;
-use crate::process::{Server, binary, faketime};
+use crate::process::{PATIENCE, Server, binary, faketime};
 
 /// A collector on a free port.
 pub struct Collector {
@@ -168,7 +168,7 @@ impl Collector {
     /// Waits for the final report of one stream.
     ///
     /// # Errors
-    /// When it does not come within 20 s.
+    /// When it does not come.
     pub async fn final_report(&self, id: &str) -> Result<StreamReport> {
         let path = format!("/v1/streams/{id}");
         eventually(&format!("the final report of {id}"), || async {
@@ -302,7 +302,7 @@ impl DemoSite {
     /// Waits until the request after number `after` has ended, and gives back what was logged of it.
     ///
     /// # Errors
-    /// When it does not end within 20 s.
+    /// When it does not end.
     pub async fn ended(&self, after: u64) -> Result<LogEntry> {
         eventually("the end of a request at the demo server", || async {
             let entry = self.log(after).await.ok()?.into_iter().next()?;
@@ -312,12 +312,12 @@ impl DemoSite {
     }
 }
 
-/// Asks again until there is an answer, for at most 20 s.
+/// Asks again until there is an answer, for as long as a busy machine may take.
 ///
 /// # Errors
 /// When there is none by then.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, ask: impl Fn() -> F) -> Result<T> {
-    let answer = tokio::time::timeout(Duration::from_secs(20), async {
+    let answer = tokio::time::timeout(PATIENCE, async {
         loop {
             if let Some(answer) = ask().await {
                 return answer;
@@ -325,7 +325,7 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, ask: impl 
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     });
-    answer.await.with_context(|| format!("{what} did not come within 20 s"))
+    answer.await.with_context(|| format!("{what} did not come within {} s", PATIENCE.as_secs()))
 }
 
 /// A plain complete report for a numbered stream, for journeys that need no browser.

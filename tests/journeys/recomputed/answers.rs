@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tests::Collector;
 use tests::recomputed::{
-    METRICS, Reports, Wrong, by_word, count, is_error, is_good, is_judged, is_whole, label, outcome,
-    overhead, share, values,
+    METRICS, Reports, WaitEnd, Wrong, by_word, count, is_error, is_good, is_judged, is_whole, label, left_by,
+    outcome, overhead, share, values, waits,
 };
 
 pub(super) const MINUTE_MS: i64 = 60_000;
@@ -45,7 +45,14 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
             check.breakdown(asked, dimension).await?;
         }
         check.comparison(asked).await?;
+        for wait in ["ttfv", "ttft"] {
+            check.leaving(asked, wait).await?;
+        }
     }
+    // From the middle of a step on.
+    let half = Asked { filter: &filters[0], from: middle, to };
+    check.comparison(&half).await?;
+    check.over_time(&half, "ttfv").await?;
     for use_case in ["chat", "coding", "extraction", "batch_rag"] {
         check.budgets(use_case).await?;
     }
@@ -102,6 +109,7 @@ impl<'a> Check<'a> {
         wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
         for metric in ["ttfv", "ttft", "e2e", "tpot", "gap"] {
             wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
+            wrong.waits(&at(metric), &answer[metric]["adjusted"], &reports, metric);
         }
         wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_whole), judged);
         let complete = count(&reports, |report| outcome(report) == "complete");
@@ -125,6 +133,7 @@ impl<'a> Check<'a> {
         let (wrong, previous) = (&mut self.wrong, &answer["previous"]);
         wrong.exact(&at("previous.streams"), &previous["streams"], before.len());
         wrong.percentiles(&at("previous.ttfv"), &previous["ttfv"], &values(&before, "ttfv"));
+        wrong.waits(&at("previous.ttfv"), &previous["ttfv"]["adjusted"], &before, "ttfv");
         let judged = count(&before, is_judged);
         wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_whole), judged);
         wrong.ratio(&at("previous.goodput"), &previous["goodput"], count(&before, is_good), judged);
@@ -135,8 +144,10 @@ impl<'a> Check<'a> {
     async fn histogram(&mut self, asked: &Asked<'_>, metric: &str) -> Result<()> {
         let path = format!("/v1/histogram{}", asked.query(&format!("&metric={metric}")));
         let answer = self.collector.get(&path).await?;
-        let values = values(&self.within(asked, asked.from, asked.to), metric);
+        let reports = self.within(asked, asked.from, asked.to);
+        let values = values(&reports, metric);
         self.wrong.percentiles(&path, &answer, &values);
+        self.wrong.waits(&path, &answer["adjusted"], &reports, metric);
         self.buckets(&path, &answer["buckets"], &values);
         self.table(&path, &answer["buckets"], &["lower_ms", "upper_ms", "count"]).await
     }
@@ -174,6 +185,7 @@ impl<'a> Check<'a> {
             seen += reports.len();
             let values = values(&reports, metric);
             self.wrong.percentiles(&place, point, &values);
+            self.wrong.waits(&place, &point["adjusted"], &reports, metric);
             self.wrong.exact(&format!("{place}: streams"), &point["streams"], reports.len());
             self.wrong.exact(&format!("{place}: errors"), &point["errors"], count(&reports, is_error));
             self.wrong.exact(&format!("/v1/heatmap{query} at {t}: n"), &column["n"], values.len());
@@ -193,7 +205,37 @@ impl<'a> Check<'a> {
         let all = self.within(asked, asked.from, asked.to).len();
         self.wrong.unless(seen == all, || format!("/v1/timeseries{query} has {seen} of {all} streams"));
         let columns = ["t", "n", "p50_ms", "p95_ms", "p99_ms", "streams", "errors"];
+        let adjusted = ["p50_ms", "p95_ms", "p99_ms", "left", "failed"];
+        let adjusted = adjusted.map(|name| format!("adjusted.{name}"));
+        let columns: Vec<_> = columns.into_iter().chain(adjusted.iter().map(String::as_str)).collect();
         self.table(&format!("/v1/timeseries{query}"), &series["points"], &columns).await
+    }
+
+    /// The curve of leaving: at each of its waits, and that nobody is missing from it.
+    async fn leaving(&mut self, asked: &Asked<'_>, metric: &str) -> Result<()> {
+        let path = format!("/v1/abandonment{}", asked.query(&format!("&metric={metric}")));
+        let answer = self.collector.get(&path).await?;
+        let waits = waits(&self.within(asked, asked.from, asked.to), metric);
+        let wrong = &mut self.wrong;
+        for (name, end) in [("shown", WaitEnd::Shown), ("left", WaitEnd::Left), ("failed", WaitEnd::Failed)] {
+            let count = waits.iter().filter(|(_, ended)| *ended == end).count();
+            wrong.exact(&format!("{path}: {name}"), &answer[name], count);
+        }
+        wrong.exact(&format!("{path}: waited"), &answer["waited"], waits.len());
+        let points = answer["points"].as_array().context("points")?;
+        for point in points {
+            let wait_ms = point["wait_ms"].as_f64().context("a wait")?;
+            let place = format!("{path} at {wait_ms}");
+            let (waiting, share, interval) = left_by(&waits, wait_ms);
+            wrong.exact(&format!("{place}: waiting"), &point["waiting"], waiting);
+            wrong.near(&format!("{place}: share"), &point["share"], Some(share));
+            let (lower, upper) = interval.unzip();
+            wrong.near(&format!("{place}: lower"), &point["lower"], lower);
+            wrong.near(&format!("{place}: upper"), &point["upper"], upper);
+        }
+        let nobody_waits = points.last().is_none_or(|last| last["waiting"] == 0);
+        wrong.unless(nobody_waits, || format!("{path} ends before all waits have ended"));
+        self.table(&path, &answer["points"], &["wait_ms", "waiting", "share", "lower", "upper"]).await
     }
 
     async fn breakdown(&mut self, asked: &Asked<'_>, dimension: &str) -> Result<()> {
@@ -215,6 +257,7 @@ impl<'a> Check<'a> {
             wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
             wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));
             wrong.percentiles(&place, group, &values(&of_it, "ttfv"));
+            wrong.waits(&place, &group["adjusted"], &of_it, "ttfv");
             wrong.ratio(&format!("{place}: integrity"), &group["integrity"], count(&of_it, is_whole), judged);
             wrong.ratio(&format!("{place}: goodput"), &group["goodput"], count(&of_it, is_good), judged);
             wrong.exact(&format!("{place}: errors"), &group["errors"], count(&of_it, is_error));
@@ -247,9 +290,10 @@ impl<'a> Check<'a> {
     /// The same answer as a table: cell by cell what the JSON has.
     async fn table(&mut self, path: &str, rows: &Value, columns: &[&str]) -> Result<()> {
         let text = self.collector.text(&format!("{path}&format=csv")).await?;
-        let mut expected = vec![columns.join(",")];
+        let named = |column: &&str| column.replace("adjusted.p", "adjusted_p").replace("adjusted.", "");
+        let mut expected = vec![columns.iter().map(named).collect::<Vec<_>>().join(",")];
         for row in rows.as_array().context("rows")? {
-            let cell = |column: &&str| match &row[*column] {
+            let cell = |column: &&str| match column.split('.').fold(row, |row, name| &row[name]) {
                 Value::Null => String::new(),
                 // In JSON a whole number may be written with a decimal.
                 number => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),

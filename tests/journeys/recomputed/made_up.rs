@@ -51,6 +51,11 @@ impl MadeUp {
                 report[field] = json!(at_ms);
             }
         }
+        // Without what was in them.
+        if report["ttft_ms"].is_null() && self.below(4) == 0 {
+            report["observed"] = json!("chunks");
+            report["chunks"] = json!(self.below(2));
+        }
         if report["ttfv_ms"].is_number() && self.below(3) == 0 {
             report["ttfp_ms"] = json!(at_ms + self.duration());
         }

@@ -52,10 +52,11 @@ impl Check<'_> {
 }
 
 const FIRST_EDGES: &str = "0.05 0.1 0.2 0.25 0.5 0.75 1 1.5 2 2.25 3 4 5 7.5 10 20 30 60";
-const HISTOGRAMS: [(&str, &str, &str); 7] = [
+const HISTOGRAMS: [(&str, &str, &str); 8] = [
     ("llm_first_token_duration_seconds", "ttft", FIRST_EDGES),
     ("llm_rum_first_visible_duration_seconds", "ttfv", FIRST_EDGES),
     ("llm_rum_first_paint_duration_seconds", "ttfp", FIRST_EDGES),
+    ("llm_rum_abandoned_wait_seconds", "abandoned_wait", FIRST_EDGES),
     ("llm_rum_server_first_token_duration_seconds", "server_ttft", FIRST_EDGES),
     ("llm_request_duration_seconds", "e2e", "0.5 1 2.5 5 10 15 30 45 60 120 300"),
     ("llm_rum_first_token_overhead_seconds", "overhead", "0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 30"),

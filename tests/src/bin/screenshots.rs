@@ -121,8 +121,8 @@ impl Camera {
 
     /// What is asked beside the screen's own question has come, where it is shown.
     async fn asked_of(&self, name: &str) -> Result<()> {
-        let script = "return document.querySelector('[data-budgets=loading]') === null";
-        eventually(&format!("budgets for {name}"), || async {
+        let script = "return document.querySelector('[data-budgets=loading], [data-live=joining]') === null";
+        eventually(&format!("budgets and the present for {name}"), || async {
             (self.browser.page.execute(script, vec![]).await.ok()? == true).then_some(())
         })
         .await

@@ -105,4 +105,4 @@ impl Log {
 }
 
 /// How long a page waits for what should have come at once.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(20);

@@ -24,6 +24,8 @@ pub(crate) enum Beacons {
 
 /// Connections that send at the same time, each one request after the other.
 pub(crate) const CONNECTIONS: u64 = 32;
+/// The more there are, the more beacons share a write.
+pub(crate) const MANY_CONNECTIONS: u64 = 128;
 /// Models that [`Beacons::ManySeries`] names.
 pub(crate) const SERIES: u64 = 10_000;
 
@@ -41,16 +43,17 @@ impl Beacons {
 pub(crate) async fn send_all(
     address: &str,
     beacons: Beacons,
+    connections: u64,
     first_id: u64,
     for_: Duration,
 ) -> Result<Vec<Duration>> {
     let until = Instant::now() + for_;
-    let mut connections = JoinSet::new();
-    for connection in 0..CONNECTIONS {
-        connections.spawn(send(address.to_owned(), beacons, first_id + (connection << 24), until));
+    let mut sending = JoinSet::new();
+    for connection in 0..connections {
+        sending.spawn(send(address.to_owned(), beacons, first_id + (connection << 24), until));
     }
     let mut latencies = Vec::new();
-    while let Some(sent) = connections.join_next().await {
+    while let Some(sent) = sending.join_next().await {
         latencies.extend(sent??);
     }
     Ok(latencies)

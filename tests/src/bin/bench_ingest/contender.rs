@@ -23,8 +23,8 @@ pub(crate) struct Contender {
 /// When a request is sent.
 #[derive(Clone, Copy)]
 pub(crate) enum Pace {
-    /// When the one before it was answered.
-    AnswerByAnswer,
+    /// When the one before it on its connection was answered; there are so many connections.
+    AnswerByAnswer(u64),
     /// When it is due, whatever became of those before.
     ReportsPerSecond(u32),
 }
@@ -63,7 +63,9 @@ impl Contender {
         let start = Instant::now();
         let (address, first_id) = (&self.address, self.next_id);
         let mut latencies = match pace {
-            Pace::AnswerByAnswer => send_all(address, beacons, first_id, length).await?,
+            Pace::AnswerByAnswer(connections) => {
+                send_all(address, beacons, connections, first_id, length).await?
+            }
             Pace::ReportsPerSecond(rate) => send_at_rate(address, beacons, first_id, rate, length).await?,
         };
         let took = start.elapsed();

@@ -1,10 +1,10 @@
 //! The collector's requests per second beside a bare axum handler that only reads the body: same
-//! client, same bodies, same process layout, turn by turn in one run. Then the same collectors with
-//! batches, as fast as they are answered and at a steady rate (the bare handler too: what is late there is
-//! the client's and the machine's), and with many series for their memory.
+//! client, same bodies, same process layout, turn by turn in one run, over 32 connections and over 128. Then
+//! the same collectors with batches, as fast as they are answered and at a steady rate (the bare handler too:
+//! what is late there is the client's and the machine's), and with many series for their memory.
 //!
-//! `bench-ingest steady --beside OTHER` measures one part (`single`, `batches`, `steady`, `series`), and lets
-//! another build of the collector take its turns too.
+//! `bench-ingest steady --beside OTHER` measures one part (`single`, `many`, `batches`, `steady`, `series`),
+//! and lets another build of the collector take its turns too.
 
 mod client;
 mod contender;
@@ -21,7 +21,7 @@ use axum::routing::post;
 use tests::binary;
 use tokio::net::TcpListener;
 
-use client::Beacons;
+use client::{Beacons, CONNECTIONS, MANY_CONNECTIONS};
 use contender::{Contender, Figures, Pace, bare, collector};
 use table::Results;
 
@@ -47,17 +47,19 @@ async fn main() -> Result<()> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Single,
+    Many,
     Batches,
     Steady,
     Series,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Single, Self::Batches, Self::Steady, Self::Series];
+    const ALL: [Self; 5] = [Self::Single, Self::Many, Self::Batches, Self::Steady, Self::Series];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
+            Self::Many => "many",
             Self::Batches => "batches",
             Self::Steady => "steady",
             Self::Series => "series",
@@ -85,18 +87,22 @@ async fn bench(parts: &[Part], beside: Option<&Path>) -> Result<Results> {
         }
     }
     // A round that warms up.
-    by_turns(&mut contenders, 1, Beacons::Single, Pace::AnswerByAnswer).await?;
+    let one_by_one = Pace::AnswerByAnswer(CONNECTIONS);
+    by_turns(&mut contenders, 1, Beacons::Single, one_by_one).await?;
     let mut results = Results::default();
     for part in parts {
         let all = &mut contenders;
         match part {
             Part::Single => {
-                results.single = by_turns(all, ROUNDS, Beacons::Single, Pace::AnswerByAnswer).await?;
+                results.single = by_turns(all, ROUNDS, Beacons::Single, one_by_one).await?;
+            }
+            Part::Many => {
+                let pace = Pace::AnswerByAnswer(MANY_CONNECTIONS);
+                results.many_connections = by_turns(all, ROUNDS, Beacons::Single, pace).await?;
             }
             Part::Batches => {
                 let collectors = &mut all[1..];
-                results.batches =
-                    by_turns(collectors, BATCH_ROUNDS, Beacons::Batches, Pace::AnswerByAnswer).await?;
+                results.batches = by_turns(collectors, BATCH_ROUNDS, Beacons::Batches, one_by_one).await?;
             }
             Part::Steady => {
                 let pace = Pace::ReportsPerSecond(STEADY);
@@ -134,7 +140,7 @@ async fn by_turns(
 async fn of_many_series(program: &Path, folder: &Path, sync: &'static str) -> Result<Figures> {
     let command = collector(program, folder, &format!("series-{sync}"), sync)?;
     let mut contender = Contender::start(sync, command).await?;
-    contender.turn(Beacons::ManySeries, Pace::AnswerByAnswer, MANY_SERIES_TURN).await?;
+    contender.turn(Beacons::ManySeries, Pace::AnswerByAnswer(CONNECTIONS), MANY_SERIES_TURN).await?;
     contender.figures()
 }
 

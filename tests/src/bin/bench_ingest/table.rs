@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::{CONNECTIONS, SERIES, beacon_bytes};
+use crate::client::{CONNECTIONS, MANY_CONNECTIONS, SERIES, beacon_bytes};
 use crate::contender::Figures;
 
 /// Everything that was measured; what was not asked for is empty.
@@ -10,6 +10,8 @@ use crate::contender::Figures;
 pub(crate) struct Results {
     /// Bare handler first.
     pub(crate) single: Vec<Figures>,
+    /// The same over more connections.
+    pub(crate) many_connections: Vec<Figures>,
     /// As fast as they are answered.
     pub(crate) batches: Vec<Figures>,
     /// At a steady rate, bare handler first; times are from the moment that a request was due.
@@ -25,6 +27,7 @@ impl Results {
         );
         let parts = [
             ("single beacons", &self.single, Some(ratio_of_rates as Ratio)),
+            ("single beacons, many connections", &self.many_connections, Some(ratio_of_rates)),
             ("batches", &self.batches, None),
             ("batches, steady; ratio of p99", &self.steady, Some(ratio_of_p99)),
             ("many series", &self.many_series, None),
@@ -47,6 +50,8 @@ impl Results {
             "connections": CONNECTIONS,
             "beacon_bytes": beacon_bytes().unwrap_or_default(),
             "servers": by_name(&self.single),
+            "many_connections": MANY_CONNECTIONS,
+            "servers_many_connections": by_name(&self.many_connections),
             "batches": by_name(&self.batches),
             "batches_steady": by_name(&self.steady),
             "many_series": by_name(&self.many_series),
