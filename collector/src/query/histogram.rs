@@ -54,16 +54,14 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
     let earlier = params.against()?.map(|against| range.earlier(against));
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &Source<'_>| {
-        let all = |range: Range| {
+        let all = |store: &Source<'_>, range: Range| {
             let mut all = Tally::default();
             let metrics = which.with_in_vain();
             store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
-            Ok::<_, crate::store::StoreError>(all)
+            Ok(all)
         };
-        Ok((
-            all(range)?,
-            earlier.map(|range| Ok::<_, crate::store::StoreError>((range, all(range)?))).transpose()?,
-        ))
+        let before = |store: &Source<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
+        store.both(|store| all(store, range), before)
     };
     let (all, earlier) = state.reader().run(read_all).await?;
     let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();

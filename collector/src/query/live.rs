@@ -129,15 +129,20 @@ async fn snapshot(state: &AppState, filter: &Filter) -> Result<Snapshot, ApiErro
         limit: SHOWN,
     };
     let take = move |store: &Source<'_>| {
-        let mut tally = Tally::default();
-        store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
-        let recent = store.recent(&filter, (ENDED_MS, now_ms))?;
-        let streams = store.newest(&asked)?.streams;
-        let raw = streams.iter().map(|stream| RawValue::from_string(object(stream)));
+        let waits = |store: &Source<'_>| {
+            let mut tally = Tally::default();
+            store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
+            Ok(tally)
+        };
+        let ((tally, recent), (newest, open)) = store.both(
+            |store| store.both(waits, |store| store.recent(&filter, (ENDED_MS, now_ms))),
+            |store| store.both(|store| store.newest(&asked), |store| store.open_streams(&filter)),
+        )?;
+        let raw = newest.streams.iter().map(|stream| RawValue::from_string(object(stream)));
         Ok(Snapshot {
             t: now_ms,
             of: if store.is_cluster() { Of::Cluster } else { Of::Collector },
-            open: store.open_streams(&filter)?,
+            open,
             ended: Ended {
                 seconds: recent.ms as f64 / 1e3,
                 streams: recent.ended.values().sum(),

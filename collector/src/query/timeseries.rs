@@ -49,8 +49,9 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
     let filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
     let read_all = move |store: &Source<'_>| {
-        let points = |range: Range| points(store, &filter, range, step_ms, which);
-        Ok((points(range)?, earlier.map(points).transpose()?))
+        let points = |store: &Source<'_>, range| points(store, &filter, range, step_ms, which);
+        let before = |store: &Source<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
+        store.both(|store| points(store, range), before)
     };
     let (points, earlier) = state.reader().run(read_all).await?;
     let relative_error = relative_error();

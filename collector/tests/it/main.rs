@@ -3,6 +3,7 @@
 
 mod access;
 mod backup;
+mod cluster;
 mod counting;
 mod countries;
 mod crash;
