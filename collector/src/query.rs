@@ -20,6 +20,8 @@ mod streams;
 mod summary;
 mod timeseries;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,8 +45,8 @@ pub(crate) use timeseries::timeseries;
 use crate::error::{ApiError, Reason};
 use crate::slo::Targets;
 use crate::state::AppState;
-use crate::store::Filter;
-use crate::tally::Metric;
+use crate::store::{Dimension, Filter, Source, StoreError};
+use crate::tally::{Metric, Tally};
 
 /// A share, with what it is a share of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -82,6 +84,43 @@ impl TargetsOf {
         let targets = state.config().targets(own, &use_case);
         Self { use_case, targets }
     }
+
+    /// Those that a use case has within what a filter chooses.
+    fn of_use_case(state: &AppState, filter: &Filter, use_case: &str) -> Self {
+        Self::of(state, &Filter { use_case: Some(use_case.to_owned()), ..filter.clone() })
+    }
+}
+
+/// Targets of what is in view.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TargetsInView {
+    /// Of the one use case that has streams here; where none or several have, of the filter's or the site's.
+    targets: TargetsOf,
+    /// How many use cases have streams here: `targets` are not those of all when it is over 1.
+    use_cases: usize,
+}
+
+impl TargetsInView {
+    /// By what each use case has in view.
+    fn of(state: &AppState, filter: &Filter, by_use_case: &BTreeMap<String, Tally>) -> Self {
+        // Where a later revision went elsewhere, the window is still there.
+        let use_cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
+        let use_cases: Vec<_> = use_cases.map(|(use_case, _)| use_case).collect();
+        let targets = match use_cases[..] {
+            [only] => TargetsOf::of_use_case(state, filter, only),
+            _ => TargetsOf::of(state, filter),
+        };
+        Self { targets, use_cases: use_cases.len() }
+    }
+}
+
+/// What each use case has in a range, without its distributions.
+fn by_use_case(
+    store: &Source<'_>,
+    range: Range,
+    filter: &Filter,
+) -> Result<BTreeMap<String, Tally>, StoreError> {
+    store.tallies_by(&range.windows(filter, None, &[]), Dimension::UseCase)
 }
 
 fn share(part: u64, total: u64) -> Option<f64> {

@@ -134,7 +134,7 @@ async function load(chosen: View, access: Access): Promise<void> {
     getCompare(window, step, access),
     chosen.drawing === "heatmap" ? getHeatmap(window, metric, step, access) : null,
   ]);
-  // Each answer names targets by its filters; whose streams they are, the summary knows.
+  // Answers are of moments apart: one of them says for all whose streams are in view.
   const targets = targetsInView(summary);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const newest = isEmpty ? await getNewest(access) : null;

@@ -13,9 +13,9 @@ use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, BY, FORMAT, GROUPS, METRIC};
 use super::params::bad;
 use super::quantiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, Ratio, TargetsOf, metric, share};
+use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
 use crate::state::AppState;
-use crate::store::{Dimension, Filter, Source};
+use crate::store::{Dimension, Source};
 use crate::tally::{Metric, Tally};
 
 /// Streams by the values of a dimension.
@@ -26,7 +26,8 @@ pub(crate) struct Breakdown {
     by: &'static str,
     metric: &'static str,
     relative_error: f64,
-    targets: TargetsOf,
+    #[serde(flatten)]
+    targets: TargetsInView,
     /// Most streams first.
     groups: Vec<Group>,
     /// Values that have streams but no place in `groups`.
@@ -72,7 +73,6 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
     let against = params.against()?;
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
-    let targets = TargetsOf::of(&state, &filter);
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let metrics = which.with_in_vain();
@@ -81,16 +81,19 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
         };
         let earlier =
             |store: &Source<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
-        store.both(|store| groups_of(store, range), earlier)
+        store.both(
+            |store| store.both(|store| groups_of(store, range), earlier),
+            |store| by_use_case(store, range, &filter),
+        )
     };
-    let (now, earlier) = state.reader().run(read_all).await?;
+    let ((now, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut groups = groups(&now, earlier.as_ref(), which);
     let more = groups.len().saturating_sub(limit);
     groups.truncate(limit);
     if dimension == Dimension::UseCase {
         for group in &mut groups {
-            let own = Filter { use_case: Some(group.value.clone()), ..asked.clone() };
-            group.targets = Some(TargetsOf::of(&state, &own));
+            group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
         }
     }
     let relative_error = relative_error();

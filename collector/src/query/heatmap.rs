@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::parameter::{FORMAT, METRIC, STEP};
-use super::{ApiError, Params, Range, TargetsOf, metric};
+use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::Source;
@@ -22,7 +22,8 @@ pub(crate) struct Heatmap {
     range: Range,
     step_ms: i64,
     metric: &'static str,
-    targets: TargetsOf,
+    #[serde(flatten)]
+    targets: TargetsInView,
     /// Those that hold something in any step, from low to high.
     buckets: Vec<BucketOf>,
     points: Vec<Column>,
@@ -43,15 +44,19 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
     let (metric, which) = metric(&params)?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
-    let targets = TargetsOf::of(&state, &filter);
-    let read_steps = move |store: &Source<'_>| {
-        let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-        store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, tally| {
-            steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
-        })?;
-        Ok(steps)
+    let asked = filter.clone();
+    let read_all = move |store: &Source<'_>| {
+        let steps = |store: &Source<'_>| {
+            let mut steps = vec![Histogram::default(); range.steps(step_ms)];
+            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, tally| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
+            })?;
+            Ok(steps)
+        };
+        store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let steps = state.reader().run(read_steps).await?;
+    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let points = range.step_starts(step_ms).zip(columns);
     let points = points.map(|(t, counts)| Column { t, n: counts.iter().sum(), counts }).collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, FORMAT, METRIC};
-use super::{ApiError, Params, Quantiles, Range, TargetsOf, metric};
+use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
 use crate::state::AppState;
 use crate::store::Source;
 use crate::tally::Tally;
@@ -20,7 +20,8 @@ pub(crate) struct Spread {
     metric: &'static str,
     #[serde(flatten)]
     quantiles: Quantiles,
-    targets: TargetsOf,
+    #[serde(flatten)]
+    targets: TargetsInView,
     /// Those that hold something.
     buckets: Vec<BucketOf>,
     /// In the period that is compared with; absent unless asked for.
@@ -52,7 +53,7 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
     let (metric, which) = metric(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
-    let targets = TargetsOf::of(&state, &filter);
+    let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let all = |store: &Source<'_>, range: Range| {
             let mut all = Tally::default();
@@ -61,9 +62,13 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
             Ok(all)
         };
         let before = |store: &Source<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
-        store.both(|store| all(store, range), before)
+        store.both(
+            |store| store.both(|store| all(store, range), before),
+            |store| by_use_case(store, range, &filter),
+        )
     };
-    let (all, earlier) = state.reader().run(read_all).await?;
+    let ((all, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {

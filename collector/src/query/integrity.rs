@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::parameter::{FORMAT, STEP};
-use super::{ApiError, Params, Range, Ratio, TargetsOf};
+use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::Source;
@@ -23,7 +23,8 @@ pub(crate) struct Integrity {
     #[serde(flatten)]
     range: Range,
     step_ms: i64,
-    targets: TargetsOf,
+    #[serde(flatten)]
+    targets: TargetsInView,
     #[serde(flatten)]
     all: Ends,
     points: Vec<Point>,
@@ -54,15 +55,19 @@ pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> 
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
-    let targets = TargetsOf::of(&state, &filter);
+    let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
-        let mut steps = vec![Tally::default(); range.steps(step_ms)];
-        store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
-            steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
-        })?;
-        Ok(steps)
+        let steps = |store: &Source<'_>| {
+            let mut steps = vec![Tally::default(); range.steps(step_ms)];
+            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            })?;
+            Ok(steps)
+        };
+        store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let steps = state.reader().run(read_all).await?;
+    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut all = Tally::default();
     steps.iter().for_each(|step| all.merge(step));
     let points = range.step_starts(step_ms).zip(&steps);

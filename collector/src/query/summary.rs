@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::figures::{Errors, Figures, SHOWN};
 use super::parameter::AGAINST;
 use super::params::Against;
-use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsOf};
+use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf};
 use crate::counts::Kind;
 use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
@@ -28,10 +28,8 @@ pub(crate) struct Summary {
     #[serde(flatten)]
     figures: Figures,
     goodput: Goodput,
-    /// Of the one use case that has streams here; where none or several have, of the filter's or the site's.
-    targets: TargetsOf,
-    /// How many use cases have streams here: `targets` are not those of all when it is over 1.
-    use_cases: usize,
+    #[serde(flatten)]
+    targets: TargetsInView,
     previous: Previous,
     overflow: BTreeMap<String, u64>,
     verdict: Verdict,
@@ -69,18 +67,12 @@ pub(crate) async fn summary(
     let asked = filter.clone();
     let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
     let Read { by_use_case, before, open, overflow } = state.reader().run(read).await?;
-    let targets_of = |use_case: &str| {
-        TargetsOf::of(&state, &Filter { use_case: Some(use_case.to_owned()), ..asked.clone() })
-    };
     let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
-    let use_cases: Vec<_> = cases.clone().map(|(use_case, _)| use_case.as_str()).collect();
-    let cases =
-        cases.map(|(use_case, tally)| Case { use_case, tally, targets: targets_of(use_case).targets });
+    let cases = cases.map(|(use_case, tally)| {
+        let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
+        Case { use_case, tally, targets }
+    });
     let verdict = verdict::of(open, cases);
-    let targets = match use_cases[..] {
-        [only] => targets_of(only),
-        _ => TargetsOf::of(&state, &asked),
-    };
     let mut now = Tally::default();
     by_use_case.values().for_each(|tally| now.merge(tally));
     Ok(Json(Summary {
@@ -95,8 +87,7 @@ pub(crate) async fn summary(
         previous: Previous::of(earlier, &before),
         overflow,
         verdict,
-        targets,
-        use_cases: use_cases.len(),
+        targets: TargetsInView::of(&state, &asked, &by_use_case),
     }))
 }
 

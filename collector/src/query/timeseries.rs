@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, FORMAT, METRIC, STEP};
 use super::quantiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, TargetsOf, metric};
+use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{Filter, Source, StoreError};
@@ -23,7 +23,8 @@ pub(crate) struct Timeseries {
     step_ms: i64,
     metric: &'static str,
     relative_error: f64,
-    targets: TargetsOf,
+    #[serde(flatten)]
+    targets: TargetsInView,
     points: Vec<Point>,
     /// In the period that is compared with, point by point; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,13 +48,17 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
-    let targets = TargetsOf::of(&state, &filter);
+    let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let points = |store: &Source<'_>, range| points(store, &filter, range, step_ms, which);
         let before = |store: &Source<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
-        store.both(|store| points(store, range), before)
+        store.both(
+            |store| store.both(|store| points(store, range), before),
+            |store| by_use_case(store, range, &filter),
+        )
     };
-    let (points, earlier) = state.reader().run(read_all).await?;
+    let ((points, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
     csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })
 }

@@ -55,9 +55,11 @@ async fn what_a_question_needs_is_asked_at_once() {
         ("/v1/live", 4),
         ("/v1/summary", 4),
         ("/v1/slo", 8),
-        ("/v1/timeseries?against=previous", 2),
-        ("/v1/histogram?against=previous", 2),
-        ("/v1/breakdown?against=previous", 2),
+        ("/v1/timeseries?against=previous", 3),
+        ("/v1/histogram?against=previous", 3),
+        ("/v1/breakdown?against=previous", 3),
+        ("/v1/heatmap", 2),
+        ("/v1/integrity", 2),
     ] {
         let collector = TestCollector::with(|config| {
             config.store.clickhouse = Some(ClickHouse {

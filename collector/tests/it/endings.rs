@@ -20,7 +20,7 @@ async fn how_streams_ended_over_time_adds_up_to_the_summary() {
     collector.report(&reports).await;
     let summary = collector.until("/v1/summary?range=15m", |summary| summary["streams"] == 6).await;
     let ends = collector.json("/v1/integrity?range=15m&step=60").await;
-    for name in ["streams", "integrity", "outcomes", "defects", "targets"] {
+    for name in ["streams", "integrity", "outcomes", "defects", "targets", "use_cases"] {
         assert_eq!(ends[name], summary[name], "{name}");
     }
     assert_eq!(ends["integrity"], json!({ "good": 4, "total": 5, "ratio": 0.8 }));

@@ -66,6 +66,30 @@ async fn each_use_case_is_judged_by_its_own_targets() {
 }
 
 #[tokio::test]
+async fn targets_are_of_the_use_case_that_the_streams_are_of() {
+    let collector = TestCollector::new();
+    let coding = StreamReport { use_case: Some("coding".into()), ..stream(1, 100.0) };
+    collector.report(&[coding]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 1).await;
+    let check = async |filter: &str, use_case: &str, use_cases: u64| {
+        for route in ["summary", "timeseries", "histogram", "heatmap", "breakdown", "integrity"] {
+            let path = format!("/v1/{route}?{filter}");
+            let answer = collector.json(&path).await;
+            let told = (&answer["targets"]["use_case"], &answer["use_cases"]);
+            assert_eq!(told, (&json!(use_case), &json!(use_cases)), "{path}");
+        }
+    };
+    check("", "coding", 1).await;
+    check("model=unheard-of", "chat", 0).await;
+    check("use_case=batch_rag", "batch_rag", 0).await;
+
+    collector.report(&[stream(2, 100.0)]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    check("", "chat", 2).await;
+    check("use_case=coding", "coding", 1).await;
+}
+
+#[tokio::test]
 async fn an_empty_collector_answers_every_question() {
     let collector = TestCollector::new();
     let summary = collector.json("/v1/summary?range=24h").await;
