@@ -343,3 +343,49 @@ pub(crate) const FILE: &str = "llm-rum.sqlite";
 
 /// Name of the journal's folder in the data folder.
 pub(crate) const JOURNAL: &str = "journal";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::journal::KeptReport;
+    use crate::rollup::Rollup;
+
+    fn kept(id: u128) -> KeptReport {
+        let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
+        KeptReport { id, country: None, report, at: At { position: 0, len: 1 } }
+    }
+
+    #[test]
+    fn a_flush_waits_for_whoever_writes() {
+        let folder = TempDir::new().unwrap();
+        let mut writer = Writer::open(folder.path(), Sync::Normal, config::Store::default()).unwrap();
+        let mut rollup = Rollup::new(Config::default(), Loaded::default());
+        rollup.apply(&kept(1), MINUTE_MS, &writer).unwrap();
+        writer.apply(rollup.changes()).unwrap();
+        rollup.stored(MINUTE_MS);
+        // Of a series that is known a flush reads before it writes.
+        rollup.apply(&kept(2), MINUTE_MS, &writer).unwrap();
+
+        let (waits, waited) = mpsc::channel();
+        let (writes, ended) = mpsc::channel::<()>();
+        let wait = move |_| {
+            let _told = waits.send(());
+            let _ended = ended.recv();
+            true
+        };
+        writer.connection.busy_handler(Some(wait)).unwrap();
+        let mut other = Connection::open(folder.path().join(FILE)).unwrap();
+        let writing = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        writing.execute("UPDATE journal SET applied = applied", []).unwrap();
+        let flush = thread::spawn(move || writer.apply(rollup.changes()));
+        waited.recv().expect("it waits instead of failing");
+        writing.commit().unwrap();
+        drop(writes);
+        flush.join().unwrap().unwrap();
+    }
+}

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -140,33 +140,6 @@ async fn while_the_store_is_locked_beacons_are_kept_and_counted_later() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     collector.until("/v1/summary", |summary| summary["streams"] == 3).await;
-}
-
-#[tokio::test]
-async fn another_writer_of_the_store_is_waited_for() {
-    let collector = TestCollector::new();
-    collector.report(&[stream(1, 100.0)]).await;
-    collector.until("/v1/summary", |summary| summary["streams"] == 1).await;
-    let mut other = rusqlite::Connection::open(collector.config.data.join("llm-rum.sqlite")).unwrap();
-    let writing = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
-    // What was read before it is old after it.
-    writing.execute("UPDATE journal SET applied = applied", []).unwrap();
-    collector.report(&[stream(2, 100.0)]).await;
-    let since = Instant::now();
-    // Long enough for a flush to begin, and shorter than it waits.
-    while since.elapsed() < Duration::from_millis(1_300) {
-        assert_eq!(collector.get("/readyz").await.status.as_u16(), 200);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    writing.commit().unwrap();
-    let counted = collector.until("/v1/summary", |summary| summary["streams"] == 2);
-    let ready = async {
-        loop {
-            assert_eq!(collector.get("/readyz").await.status.as_u16(), 200);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::select! { _ = counted => {}, () = ready => {} }
 }
 
 /// A container's environment may name a proxy, for what it loads from elsewhere.

@@ -1,7 +1,11 @@
 //! Floods: more names, sites, ids, networks and connections than there can be in good faith.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
 use std::time::Instant;
+use std::{iter, thread};
 
 use beacon::StreamReport;
 use serde_json::json;
@@ -13,17 +17,27 @@ impl Target {
     /// Sends everything over one connection and counts the answers by status.
     fn floods(&self, requests: impl Iterator<Item = Vec<u8>>) -> Vec<(u16, usize)> {
         let mut connection = Connection::open(self.process.address);
-        let mut counts: Vec<(u16, usize)> = Vec::new();
+        let mut counts = BTreeMap::new();
         for request in requests {
-            std::io::Write::write_all(&mut connection.stream, &request).unwrap();
+            connection.stream.write_all(&request).unwrap();
             let (status, _) = connection.answer().expect("the connection is kept");
-            match counts.iter_mut().find(|(known, _)| *known == status) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((status, 1)),
-            }
+            *counts.entry(status).or_default() += 1;
         }
-        counts.sort_unstable();
-        counts
+        counts.into_iter().collect()
+    }
+
+    /// The same over some connections at once: beacons that arrive together share a wait for the disk.
+    fn floods_at_once(&self, requests: impl Iterator<Item = Vec<u8>> + Send) -> Vec<(u16, usize)> {
+        let requests = Mutex::new(requests);
+        let next = || requests.lock().unwrap().next();
+        let mut counts = BTreeMap::new();
+        thread::scope(|scope| {
+            let senders = [(); CONNECTIONS].map(|()| scope.spawn(|| self.floods(iter::from_fn(next))));
+            for (status, count) in senders.into_iter().flat_map(|sender| sender.join().unwrap()) {
+                *counts.entry(status).or_default() += count;
+            }
+        });
+        counts.into_iter().collect()
     }
 
     /// Runs a flood, and gives back by how many KiB the process's memory grew at most and in the end.
@@ -56,7 +70,7 @@ impl Target {
 
 fn batches(reports: impl Iterator<Item = StreamReport>) -> impl Iterator<Item = Vec<u8>> {
     let mut reports = reports.peekable();
-    std::iter::from_fn(move || {
+    iter::from_fn(move || {
         reports.peek()?;
         let batch: Vec<_> = reports.by_ref().take(100).collect();
         Some(beacon("", json!({ "reports": batch }).to_string()))
@@ -94,7 +108,7 @@ fn five_thousand_sites_each_have_their_own_bounds() {
     }
     let target = Target::start(&config);
     let to = |n: u32| request(&format!("POST /v1/beacons?site=key-{n} HTTP/1.1"), "", good(n.into()));
-    let (answers, peak, _) = target.grows_by("5,000 sites", || target.floods((0..5_000).map(to)));
+    let (answers, peak, _) = target.grows_by("5,000 sites", || target.floods_at_once((0..5_000).map(to)));
     assert_eq!(answers, [(204, 5_000)]);
     assert!(peak < 96 * 1024, "{peak} KiB for 5,000 sites");
     let foreign = (0..5_000_u32).map(|n| {
@@ -138,11 +152,14 @@ fn a_network_that_floods_is_held_back_and_others_are_not() {
     assert!((100..=100 + saved_up).contains(&passed), "{answers:?}");
     assert_eq!(answers.iter().map(|(_, count)| count).sum::<usize>(), 2_000);
     let others = |n: u128| from(format!("forged, 10.{}.{}.7", n / 256, n % 256), 10_000 + n);
-    let (answers, _, end) = target.grows_by("10,000 networks", || target.floods((0..10_000).map(others)));
+    let flood = || target.floods_at_once((0..10_000).map(others));
+    let (answers, _, end) = target.grows_by("10,000 networks", flood);
     assert_eq!(answers, [(204, 10_000)]);
     assert!(end < 48 * 1024, "{end} KiB for 10,000 streams of as many networks");
-    let unreadable = target.floods((0..500).map(|n| from("not an address".to_owned(), 50_000 + n)));
+    let unreadable = target.floods_at_once((0..500).map(|n| from("not an address".to_owned(), 50_000 + n)));
     assert_eq!(unreadable, [(204, 500)], "what the proxy cannot say is of no network");
 }
 
 const MOST_FLOODS: u64 = 8;
+
+const CONNECTIONS: usize = 32;
