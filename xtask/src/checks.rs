@@ -24,7 +24,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 pub(crate) fn test(root: &Path) -> Result<()> {
     let mut checks = Checks::default();
     let start = Instant::now();
-    tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD])?;
+    tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME])?;
     tools::browsers(root)?;
     tools::python_packages(root)?;
     checks.took("tools", start.elapsed());
