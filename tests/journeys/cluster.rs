@@ -5,7 +5,7 @@
 mod beacons;
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
@@ -23,20 +23,20 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
     configure(folder.path(), &clickhouse.url)?;
     let mut both = Both::start(folder.path()).await?;
 
-    both.send(0).await?;
+    within_a_minute(both.send(0)).await?;
     both.agree_on_what_arrived().await?;
     both.agree_on_now().await?;
     both.agree_on_the_books().await?;
     both.agree_on_streams().await?;
 
-    both.send_and_kill(1).await?;
+    within_a_minute(both.send_and_kill(1)).await?;
     both.agree_on_what_arrived().await?;
     both.agree_on_streams().await?;
     let books = both.cluster[0].get("/v1/accounting").await?;
     ensure!(books["reports"]["unexplained"] == 0 && books["streams"]["open"] == 0, "{books}");
 
     let start_again = clickhouse.stop().await?;
-    both.send(2).await?;
+    within_a_minute(both.send(2)).await?;
     let refused = both.cluster[0].get("/v1/summary").await.err().context("nobody can answer")?;
     ensure!(refused.to_string().contains("503"), "{refused}");
     // Meanwhile each settles what it has, and cannot know that revisions are elsewhere.
@@ -429,9 +429,25 @@ fn age(data: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What arrives in the last moment of a minute here may arrive in the next one there, and be counted in it: what
+/// both sides are sent is sent early in a minute.
+async fn within_a_minute(send: impl Future<Output = Result<()>>) -> Result<()> {
+    let into_it_ms = now_ms() % MINUTE_MS;
+    if into_it_ms > LATE_MS {
+        tokio::time::sleep(Duration::from_millis((MINUTE_MS - into_it_ms) as u64)).await;
+    }
+    let minute = now_ms() / MINUTE_MS;
+    send.await?;
+    ensure!(now_ms() / MINUTE_MS == minute, "to send one load took {} s", (MINUTE_MS - LATE_MS) / 1_000);
+    Ok(())
+}
+
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 const COLLECTORS: usize = 3;
+const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
+/// So far into a minute the rest of it is too short for a load on a slow machine.
+const LATE_MS: i64 = 30_000;
