@@ -1,5 +1,6 @@
 //! Share of the main thread that the probe takes while a model streams, from the network to the app: alone,
-//! as the first snippet of the README installs it, and with every extension.
+//! as the first snippet of the README installs it, and with every extension; beside them, what a watcher takes
+//! that does nothing but note the time of each read.
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ pub(crate) struct Share {
     unit: &'static str,
     reads_per_second: u32,
     without: Spread,
+    noted: Spread,
     alone: Spread,
     every_extension: Spread,
     /// The median of the probe alone over what it may take.
@@ -41,27 +43,28 @@ pub(crate) async fn run(browser: &Browser) -> Result<Share> {
     for fetch in FETCHES.into_iter().cycle().take(WARM_ROUNDS * FETCHES.len()) {
         share(browser, fetch).await?;
     }
-    let mut shares = [Vec::new(), Vec::new(), Vec::new()];
+    let mut shares = [const { Vec::new() }; FETCHES.len()];
     for round in 0..ROUNDS {
-        let mut turns = [0, 1, 2];
-        // Each comes after each of the others.
-        turns.rotate_left(round % 3);
-        if round / 3 % 2 == 1 {
+        let mut turns = std::array::from_fn::<_, { FETCHES.len() }, _>(|turn| turn);
+        // Each comes first, and after others.
+        turns.rotate_left(round % FETCHES.len());
+        if round / FETCHES.len() % 2 == 1 {
             turns.reverse();
         }
         for fetch in turns {
             shares[fetch].push(share(browser, FETCHES[fetch]).await?);
         }
     }
-    let [without, alone, every_extension] = shares;
+    let [without, noted, alone, every_extension] = shares;
     // What the machine does else changes slowly: neighbours differ by the probe more than by that.
     let more = |with: Vec<f64>| Spread::of(with.iter().zip(&without).map(|(with, without)| with - without));
-    let (alone, every_extension) = (more(alone), more(every_extension));
+    let [noted, alone, every_extension] = [noted, alone, every_extension].map(more);
     Ok(Share {
         unit: "%",
         reads_per_second: 1000,
         ratio: alone.median / BUDGET,
         without: Spread::of(without.iter().copied()),
+        noted,
         alone,
         every_extension,
     })
@@ -89,9 +92,10 @@ impl Spread {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { without, alone, every_extension, ratio, .. } = self;
+        let Self { without, noted, alone, every_extension, ratio, .. } = self;
         writeln!(f, "main thread at 1,000 reads per second, {ROUNDS} rounds in turns")?;
         writeln!(f, "  without the probe              {without}")?;
+        writeln!(f, "  more with a note of each time  {noted}")?;
         writeln!(f, "  more with the probe alone      {alone}, {ratio:.2} of {BUDGET} %")?;
         write!(f, "  more with every extension      {every_extension}")
     }
@@ -108,12 +112,13 @@ impl fmt::Display for Spread {
 const BUDGET: f64 = 1.0;
 
 /// Of the page, as [`INSTALL`] makes them; the first is its own.
-const FETCHES: [&str; 3] = ["without", "alone", "extended"];
-const ROUNDS: usize = 18;
+const FETCHES: [&str; 4] = ["without", "noted", "alone", "extended"];
+const ROUNDS: usize = 24;
 const WARM_ROUNDS: usize = 2;
 const TEXTS: u32 = 800;
 
-/// Two probes that watch nothing but what is read through them: one alone, one with every extension.
+/// Two probes that watch nothing but what is read through them: one alone, one with every extension. And what
+/// the smallest watcher of reads cannot do without.
 const INSTALL: &str = "
     const { fetch } = window;
     const load = async (name) => {
@@ -130,8 +135,23 @@ const INSTALL: &str = "
     await load('llm-rum-more');
     const extended = start();
     for (const extend of Object.values(window.llmRumMore)) extended.use(extend({ isStream: () => true }));
+    const times = [];
+    const noted = async (...call) => {
+        const response = await fetch(...call);
+        const { body } = response;
+        body.getReader = () => {
+            const reader = ReadableStream.prototype.getReader.call(body);
+            reader.read = () => {
+                const read = ReadableStreamDefaultReader.prototype.read.call(reader);
+                read.then(() => times.push(performance.now()));
+                return read;
+            };
+            return reader;
+        };
+        return response;
+    };
     window.probes = { alone, extended };
-    window.fetches = { without: fetch, alone: alone.wrapFetch(fetch), extended: extended.wrapFetch(fetch) };";
+    window.fetches = { without: fetch, noted, alone: alone.wrapFetch(fetch), extended: extended.wrapFetch(fetch) };";
 
 /// Reads an answer of so many texts, a millisecond apart, and lets it be reported; gives back how many reads
 /// that took.
