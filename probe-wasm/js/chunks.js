@@ -42,8 +42,8 @@ export function createChunkWatcher(wake) {
       report.close_ms = time - report.request;
       // Content is what tells a whole answer from a cut one, or from one that the app had read to
       // its end marker.
-      const unread = how || report.bytes ? "unobserved" : "empty";
-      report.outcome = report.status >= 400 ? "http_error" : (ENDED[how] ?? unread);
+      report.outcome =
+        report.status >= 400 ? "http_error" : (ENDED[how] ?? (how || report.bytes ? "unobserved" : "empty"));
     },
 
     report(key) {

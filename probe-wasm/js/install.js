@@ -12,8 +12,7 @@ function tapFetchOf(page) {
   const held = [];
   const native = page.fetch;
   const tap = createTap(holdIn(held));
-  page.fetch = tap.wrap(native);
-  return Object.assign(tap, { held, native, ours: page.fetch });
+  return Object.assign(tap, { held, native, ours: (page.fetch = tap.wrap(native)) });
 }
 
 /** Watches no more, and gives the page its fetch back, unless somebody has wrapped ours since. */

@@ -96,7 +96,7 @@ export function createOutbox() {
     else if (busy || failures < MAX_RETRIES) {
       const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
       notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
-      wait(taken.concat(waiting), now);
+      wait([...taken, ...waiting], now);
     } else {
       failures = 0;
       drop("send_failed", taken.length);
@@ -106,7 +106,7 @@ export function createOutbox() {
   function refused(taken, now) {
     if (taken.length > 1) {
       alone = taken.length;
-      wait(taken.concat(waiting), now);
+      wait([...taken, ...waiting], now);
     } else {
       alone = Math.max(alone - 1, 0);
       drop("refused", taken.length);

@@ -2,9 +2,7 @@
 
 import { ASKS, STREAMS } from "./tap.js";
 
-/** A stream was asked for; JSON in its place is a server that does not stream. */
-const ASKED = 1;
-/** The app says so: whatever the answer is, it is watched. */
+/** More than that a stream was asked for: the app says so, and whatever the answer is, it is watched. */
 const CHOSEN = 2;
 
 // As the others of its kind, it matches a key of the request, never its text.
@@ -21,6 +19,6 @@ export function requestExaminer(isStream) {
     if (isStream?.(input, init)) return CHOSEN;
     // Without iterating it: what may be read only once is the app's.
     const accepted = headers?.get?.("accept") ?? JSON.stringify(headers);
-    return ASKS.test(text) || STREAMS.test(accepted) ? ASKED : 0;
+    return ASKS.test(text) || STREAMS.test(accepted);
   };
 }

@@ -3,7 +3,7 @@
 
 import * as ends from "./ends.js";
 import { kindOf } from "./kinds.js";
-import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
 import { BEYOND, END_MARKER, FIRST_TOKEN } from "./seen.js";
 
@@ -52,10 +52,11 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
-    if (moment == OPEN) return open(stream);
     const { signal } = stream;
-    if (!streams.has(stream)) return;
+    if (moment != OPEN && !streams.has(stream)) return;
     switch (moment) {
+      case OPEN:
+        return open(stream);
       case HEADERS:
         // It lies there unread, until the app asks for it.
         stream.answered = time;
@@ -73,10 +74,12 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       case FAILED:
         return end(stream, time, stream.left + CUT_MS > (stream.read | 0) ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
-        return takeWhole(stream, time, value);
-      case FORGET:
-        forget(stream);
+        const bytes = typeof value == "string" ? new TextEncoder().encode(value) : bytesOf(value);
+        if (bytes) chunk(stream, time, bytes);
+        return end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
     }
+    // It is no stream: `FORGET` says so as well.
+    forget(stream);
   }
 
   /** Too many at once: the oldest is reported as it is. */
@@ -126,9 +129,9 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       if (told && streams.has(stream)) {
         stream.watcher.forget(stream.key);
         stream.watcher = made;
-        for (const [call, time, value, type] of told)
-          if (call == "chunk") chunk(stream, time, value);
-          else tell(stream, call, time, value, type);
+        for (const [call, ...rest] of told)
+          if (call == "chunk") chunk(stream, ...rest);
+          else tell(stream, call, ...rest);
       }
     }
     if (ended) end(stream, ended);
@@ -142,12 +145,6 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     const json = JSON.stringify({ ...facts, ...watcher.report(key) });
     facts.rev++;
     return json;
-  }
-
-  function takeWhole(stream, time, whole) {
-    const bytes = typeof whole == "string" ? new TextEncoder().encode(whole) : bytesOf(whole);
-    if (bytes) chunk(stream, time, bytes);
-    end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
   }
 
   /** The first end counts. What waits to be read by the larger probe waits no longer where it is the `last` chance. */
@@ -220,7 +217,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 }
 
 function whyFailed(signal, error) {
-  const { name } = (signal?.aborted ? signal.reason : error) ?? {};
+  const name = (signal?.aborted ? signal.reason : error)?.name;
   if (name == "TimeoutError") return ends.TIMED_OUT;
   return signal?.aborted || name == "AbortError" ? ends.ABORTED : ends.FAILED;
 }

@@ -19,6 +19,8 @@ export function createTap(sink) {
   const tap = {
     sink,
     broken: 0,
+    // Until then the end of the body has to do, where apps put what differs from call to call.
+    examine: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
     // A proxy keeps the name, the length and the source text of the function behind it.
     wrap: (fetch) => new Proxy(fetch, { apply: watchCall }),
   };
@@ -50,8 +52,7 @@ export function createTap(sink) {
 
     function ask([input, init]) {
       stream.signal = init?.signal ?? input?.signal;
-      // Until then the end of the body has to do, where apps put what differs from call to call.
-      asked = tap.examine ? tap.examine(stream, input, init) : ASKS.test(init?.body?.slice?.(-9000));
+      asked = tap.examine(stream, input, init);
       if (asked) tell(OPEN);
     }
 
@@ -103,23 +104,24 @@ export function createTap(sink) {
     }
 
     /**
-     * Replaces a method on this one object by a proxy, which keeps its name and length. `before` may give
-     * another way to call it; `kept` and `broken` see what it returns, or what its promise comes to.
+     * Replaces those methods that this one object has by proxies, which keep their names and lengths. `before`
+     * may give another way to call them; `kept` and `broken` see what they return, or what their promises come to.
      */
-    function watch(target, name, kept, before, broken = fail) {
-      if (target?.[name])
-        Object.defineProperty(target, name, {
-          writable: true,
-          configurable: true,
-          value: new Proxy(target[name], {
-            apply(...call) {
-              // What is locked refuses to be read, which says nothing of the stream.
-              return call[1] != target || (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
-                ? Reflect.apply(...call)
-                : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
-            },
-          }),
-        });
+    function watch(target, names, kept, before, broken = fail) {
+      for (const name of names)
+        if (target?.[name])
+          Object.defineProperty(target, name, {
+            writable: true,
+            configurable: true,
+            value: new Proxy(target[name], {
+              apply(...call) {
+                // What is locked refuses to be read, which says nothing of the stream.
+                return call[1] != target || (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
+                  ? Reflect.apply(...call)
+                  : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
+              },
+            }),
+          });
     }
 
     function watchResponse(response) {
@@ -136,37 +138,39 @@ export function createTap(sink) {
 
       awaitLook();
       // Cloning gives a new body to both.
-      watch(response, "clone", (copy) => {
+      watch(response, ["clone"], (copy) => {
         stream.bodies = 2;
         awaitLook();
         watchResponse(copy);
       });
-      for (const name of ["text", "json", "arrayBuffer", "blob", "bytes"])
-        watch(response, name, (whole) => bytes || tell(WHOLE, whole), read);
+      watch(
+        response,
+        ["text", "json", "arrayBuffer", "blob", "bytes"],
+        (whole) => bytes || tell(WHOLE, whole),
+        read,
+      );
     }
 
     function watchBody(body, at = 0) {
       let cancelled;
 
-      stream.bodies = -~stream.bodies;
+      watchReader(body);
+      watch(body, ["getReader", "values", Symbol.asyncIterator], watchReader);
+      watch(body, ["tee"], (branches) => {
+        stream.bodies = 2;
+        branches.map((branch) => watchBody(branch, at));
+      });
+      // Native pipes read behind the back of a replaced reader, so they start from a stream that is
+      // read through it and buffers nothing.
+      watch(body, ["pipeTo", "pipeThrough"], null, () => pipe, null);
 
-      // The promise is kept when nobody can read the source any more: of two branches, the one that
-      // is cancelled first waits for the other.
-      const watchCancel = (target, name) =>
-        watch(
-          target,
-          name,
-          () => tell(CANCELLED),
-          () => void (cancelled = true),
-          () => (cancelled = false),
-        );
-
-      const watchReads = (target, name) => {
+      /** A reader has the first of each two methods, an iterator the second, a body can be cancelled as well. */
+      function watchReader(target) {
         // Releasing the lock gives the reader another promise.
-        const { closed } = target;
+        const closed = target?.closed;
         watch(
           target,
-          name,
+          ["read", "next"],
           ({ done, value }) => {
             if (value) at += value.length;
             // Branches of one body carry the same bytes: each counts when the first of them is there.
@@ -179,24 +183,18 @@ export function createTap(sink) {
           },
           read,
           // A released lock or a bad view rejects a read, but not the stream.
-          (error) => (closed ? closed.catch((reason) => reason == error && fail(error)) : fail(error)),
+          (error) => closed?.catch((reason) => reason == error && fail(error)) ?? fail(error),
         );
-      };
-
-      watchCancel(body, "cancel");
-      // A reader has the first of each two methods, an iterator the second.
-      for (const name of ["getReader", "values", Symbol.asyncIterator])
-        watch(body, name, (reader) => {
-          watchReads(reader, "read");
-          watchReads(reader, "next");
-          watchCancel(reader, "cancel");
-          watchCancel(reader, "return");
-        });
-      watch(body, "tee", (branches) => branches.map((branch) => watchBody(branch, at)));
-      // Native pipes read behind the back of a replaced reader, so they start from a stream that is
-      // read through it and buffers nothing.
-      for (const name of ["pipeTo", "pipeThrough"])
-        watch(body, name, null, () => pipe, null);
+        // The promise is kept when nobody can read the source any more: of two branches, the one that
+        // is cancelled first waits for the other.
+        watch(
+          target,
+          ["cancel", "return"],
+          () => tell(CANCELLED),
+          () => void (cancelled = true),
+          () => (cancelled = false),
+        );
+      }
 
       function pipe(native, self, args) {
         let reader;

@@ -19,6 +19,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, UnwrapThrowExt};
 use web_sys::Performance;
 
+use crate::clock::Clock;
 use crate::session::Session;
 
 #[cfg(target_arch = "wasm32")]
@@ -32,9 +33,9 @@ thread_local! {
 
 /// Begins the page's session, with its clock.
 #[wasm_bindgen]
-#[allow(clippy::needless_pass_by_value, reason = "what crosses is handed over, not lent")]
 pub fn begin(performance: Performance) {
-    SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock::resolution(&performance));
+    let clock = Clock(performance);
+    SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock.resolution());
 }
 
 /// A request was made at `request`; `submit` is the gesture that led to it, NaN without one.

@@ -81,7 +81,7 @@ test("a request asks for a stream by its body or by what it accepts, and names i
 
 test("before the probe has loaded, a request asks for a stream by its body", async () => {
   const { tap, fetch, seen } = watched();
-  tap.examine = undefined;
+  tap.examine = createTap().examine;
   await (await fetch("/429", ASK)).text();
   await (await fetch("/429", { headers: { accept: "text/event-stream" } })).text();
   await (await fetch("/429", { method: "POST", body: new Blob(["{}"]) })).text();
