@@ -75,7 +75,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         return end(stream, time, stream.left + CUT_MS > (stream.read | 0) ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
         const bytes = typeof value == "string" ? new TextEncoder().encode(value) : bytesOf(value);
-        if (bytes) chunk(stream, time, bytes);
+        // Of a body with branches another one may have been read in part.
+        if (bytes) chunk(stream, time, bytes.subarray(stream.watcher.report(stream.key).bytes));
         return end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
     }
     // It is no stream: `FORGET` says so as well.

@@ -44,6 +44,8 @@ export function createTap(sink) {
     let asked;
     /** How many bytes were told. */
     let bytes = 0;
+    /** Whether the app has asked for the whole, which ends the stream: of a branch it may have cancelled another. */
+    let whole;
 
     const called = Reflect.apply(fetch, self, args);
     // The request is on its way: what is read of it now costs the user no time.
@@ -146,8 +148,11 @@ export function createTap(sink) {
       watch(
         response,
         ["text", "json", "arrayBuffer", "blob", "bytes"],
-        (whole) => bytes || tell(WHOLE, whole),
-        read,
+        (value) => tell(WHOLE, value),
+        () => {
+          whole = true;
+          read();
+        },
       );
     }
 
@@ -190,7 +195,7 @@ export function createTap(sink) {
         watch(
           target,
           ["cancel", "return"],
-          () => tell(CANCELLED),
+          () => whole || tell(CANCELLED),
           () => void (cancelled = true),
           () => (cancelled = false),
         );

@@ -219,6 +219,15 @@ test("what is no stream, or has ended, is told no more", () => {
   assert.equal(session.next(), Infinity);
 });
 
+test("of a body that was read in part before the whole came, each byte counts once", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.take(stream, CHUNK, new TextEncoder().encode("né"), 150);
+  session.take(stream, WHOLE, "né plus ultra", 200);
+  session.take(open(session), WHOLE, "né plus ultra", 200);
+  assert.deepEqual(ends.map(({ bytes, chunks, close_ms }) => [bytes, chunks, close_ms]), [[14, 2, 100], [14, 1, 100]]);
+});
+
 test("what is known only after the end goes into the report that is sent", () => {
   let phases;
   const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));

@@ -42,6 +42,37 @@ test("a body that has branches is known as one", async () => {
   }
 });
 
+/** What may become of a copy that was read in part, before the original is read whole. */
+const LEFT_OFF = {
+  "left as it is": () => {},
+  cancelled: (reader) => void reader.cancel(),
+  "let go and cancelled": (reader, { body }) => {
+    reader.releaseLock();
+    void body.cancel();
+  },
+};
+
+for (const [way, leave] of Object.entries(LEFT_OFF))
+  test(`read whole beside a copy that was read in part and ${way}, the whole is told`, async () => {
+    const { fetch, seen } = watched();
+    const response = await fetch("/sse", ASK);
+    const copy = response.clone();
+    const reader = copy.body.getReader();
+    await reader.read();
+    leave(reader, copy);
+    assert.equal(await response.text(), TEXT);
+    assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK WHOLE");
+    assert.equal(seen.values.at(-1), TEXT);
+  });
+
+test("read whole beside a copy that was cancelled unread, the whole is told", async () => {
+  const { fetch, seen } = watched();
+  const response = await fetch("/sse", ASK);
+  void response.clone().body.cancel();
+  assert.equal(await response.text(), TEXT);
+  assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
+});
+
 test("one cancelled branch of two ends nothing", async () => {
   const { fetch, seen } = watched();
   const [one, two] = (await fetch("/sse", ASK)).body.tee();

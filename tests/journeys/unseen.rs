@@ -1,4 +1,5 @@
-//! Bodies that are read where the probe cannot see it: said to be unobserved, and nothing made up.
+//! Bodies that are read where the probe cannot see it: said to be unobserved, and nothing made up. Those that
+//! it sees in part, and then whole: told as the app got them.
 
 use anyhow::{Result, ensure};
 use beacon::{Observed, Outcome, StreamReport};
@@ -50,6 +51,38 @@ async fn read_ahead(engine: Engine) -> Result<()> {
     );
     stage.browser.close().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_read_in_part_and_then_whole_is_told_whole_in_every_engine() -> Result<()> {
+    in_every_engine(read_in_part_and_then_whole).await
+}
+
+async fn read_in_part_and_then_whole(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    for (count, way) in ["copy", "cancelled_copy"].into_iter().enumerate() {
+        let before = stage.demo.latest().await?;
+        stage.browser.run(READ_IN_PART, vec![way.into()]).await?;
+        let entry = stage.demo.ended(before).await?;
+        let ids = stage.ended_ids(count + 1).await?;
+        let report = stage.collector.final_report(&ids[count]).await?;
+        ensure!(report.outcome == Outcome::Complete && report.bytes == entry.bytes(), "{way}: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// Reads an answer in one of the ways, to its end.
+const READ_IN_PART: &str = "
+    const [way] = args;
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch('/llm/normal;first=20;gap=5;deltas=8/v1/chat/completions', { method: 'POST', headers, body });
+    const begin = async ({ body }) => { const reader = body.getReader(); await reader.read(); return reader; };
+    const reader = await begin(response.clone());
+    const cancelled = way == 'cancelled_copy' && reader.cancel();
+    const text = await response.text();
+    await cancelled;
+    if (!text.includes('[DONE]')) throw new Error(text);";
 
 /// Another script reads a copy to its end before the app begins; gives back when that is.
 const READ_LATE: &str = "
