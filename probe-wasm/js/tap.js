@@ -117,8 +117,10 @@ export function createTap(sink) {
             configurable: true,
             value: new Proxy(target[name], {
               apply(...call) {
-                // What is locked refuses to be read, which says nothing of the stream.
-                return call[1] != target || (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
+                // What is used up or locked refuses to be read, which says nothing of the stream.
+                return call[1] != target ||
+                  target.bodyUsed ||
+                  (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
                   ? Reflect.apply(...call)
                   : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
               },

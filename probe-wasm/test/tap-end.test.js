@@ -102,6 +102,28 @@ test("locks and used bodies refuse as they do natively, and that ends nothing", 
   assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
 });
 
+test("a body that was read in part refuses to be read whole, and goes on to its end", async () => {
+  const { fetch, seen } = watched();
+  const response = await fetch("/sse", ASK);
+  const reader = response.body.getReader();
+  const { value } = await reader.read();
+  reader.releaseLock();
+  for (const method of ["text", "json", "arrayBuffer", "blob"]) await assert.rejects(response[method](), TypeError);
+  assert.throws(() => response.clone(), TypeError);
+  assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK");
+  assert.equal(new TextDecoder().decode(value) + (await readAll(response.body.getReader())), TEXT);
+  assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
+});
+
+test("a body that is being read whole refuses the second who asks, and the first gets it", async () => {
+  const { fetch, seen } = watched();
+  const response = await fetch("/sse", ASK);
+  const text = response.text();
+  await assert.rejects(response.json(), TypeError);
+  assert.equal(await text, TEXT);
+  assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
+});
+
 test("a rejection that the app does not handle stays unhandled, once", async () => {
   // In a process of its own: this one's runner takes unhandled rejections for failed tests.
   const script = `

@@ -60,9 +60,11 @@ async fn a_body_that_is_read_in_part_and_then_whole_is_told_whole_in_every_engin
 async fn read_in_part_and_then_whole(engine: Engine) -> Result<()> {
     let stage = Stage::set_in(engine).await?;
     stage.open("").await?;
-    for (count, way) in ["copy", "cancelled_copy"].into_iter().enumerate() {
+    for (count, way) in ["copy", "cancelled_copy", "let_go", "asked_twice"].into_iter().enumerate() {
         let before = stage.demo.latest().await?;
-        stage.browser.run(READ_IN_PART, vec![way.into()]).await?;
+        let refused = stage.browser.run(READ_IN_PART, vec![way.into()]).await?;
+        let expected = if count < 2 { serde_json::Value::Null } else { "TypeError".into() };
+        ensure!(refused == expected, "{way}: {refused}");
         let entry = stage.demo.ended(before).await?;
         let ids = stage.ended_ids(count + 1).await?;
         let report = stage.collector.final_report(&ids[count]).await?;
@@ -71,18 +73,27 @@ async fn read_in_part_and_then_whole(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
-/// Reads an answer in one of the ways, to its end.
+/// Reads an answer in one of the ways, to its end; gives back by what error it was refused to be read whole.
 const READ_IN_PART: &str = "
     const [way] = args;
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
     const headers = { 'content-type': 'application/json' };
     const response = await fetch('/llm/normal;first=20;gap=5;deltas=8/v1/chat/completions', { method: 'POST', headers, body });
     const begin = async ({ body }) => { const reader = body.getReader(); await reader.read(); return reader; };
-    const reader = await begin(response.clone());
-    const cancelled = way == 'cancelled_copy' && reader.cancel();
-    const text = await response.text();
-    await cancelled;
-    if (!text.includes('[DONE]')) throw new Error(text);";
+    if (way.endsWith('copy')) {
+        const reader = await begin(response.clone());
+        const cancelled = way == 'cancelled_copy' && reader.cancel();
+        const text = await response.text();
+        await cancelled;
+        if (!text.includes('[DONE]')) throw new Error(text);
+    } else {
+        const whole = way == 'asked_twice' && response.text();
+        if (!whole) (await begin(response)).releaseLock();
+        const refused = await response.text().catch(({ name }) => name);
+        if (whole) await whole;
+        else for (const reader = response.body.getReader(); !(await reader.read()).done; );
+        return refused;
+    }";
 
 /// Another script reads a copy to its end before the app begins; gives back when that is.
 const READ_LATE: &str = "
