@@ -58,6 +58,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       case OPEN:
         return open(stream);
       case HEADERS:
+        // Such an answer has no body, whatever its type says: there is nothing to see.
+        if (/head|20[45]|304/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
         return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));

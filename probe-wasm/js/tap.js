@@ -54,6 +54,7 @@ export function createTap(sink) {
 
     function ask([input, init]) {
       stream.signal = init?.signal ?? input?.signal;
+      stream.method = init?.method ?? input?.method;
       asked = tap.examine(stream, input, init);
       if (asked) tell(OPEN);
     }

@@ -228,6 +228,19 @@ test("of a body that was read in part before the whole came, each byte counts on
   assert.deepEqual(ends.map(({ bytes, chunks, close_ms }) => [bytes, chunks, close_ms]), [[14, 2, 100], [14, 1, 100]]);
 });
 
+test("an answer that has no body by its method or status is told of no more, read or unread", () => {
+  const { session, ends } = watched();
+  const bodiless = [{ method: "HEAD" }, { method: "head" }, { status: 204 }, { status: 205 }, { status: 304 }];
+  for (const answer of bodiless) {
+    session.take(open(session, answer), WHOLE, "", 200);
+    open(session, { read: false, ...answer });
+  }
+  session.hurry(60_141, PAGE_GONE);
+  assert.deepEqual([ends, session.next()], [[], Infinity]);
+  session.take(open(session, { method: "POST", status: 404 }), WHOLE, "", 200);
+  assert.equal(ends.length, 1);
+});
+
 test("what is known only after the end goes into the report that is sent", () => {
   let phases;
   const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ } from "../js/moments.js";
 import { requestExaminer } from "../js/request.js";
 import { createTap } from "../js/tap.js";
-import { ASK, readAll, watched } from "./watched.js";
+import { ASK, origin, readAll, watched } from "./watched.js";
 
 test("arguments go through untouched", async () => {
   const calls = [];
@@ -86,6 +86,16 @@ test("before the probe has loaded, a request asks for a stream by its body", asy
   await (await fetch("/429", { headers: { accept: "text/event-stream" } })).text();
   await (await fetch("/429", { method: "POST", body: new Blob(["{}"]) })).text();
   assert.deepEqual(seen.told, [OPEN, HEADERS, CLOSED]);
+});
+
+test("the method of a request is known, however it is written", async () => {
+  const url = `${origin}/sse`;
+  const head = new Request(url, { method: "HEAD" });
+  for (const call of [[url, { method: "HEAD" }], [head], [new Request(url), { method: "HEAD" }]]) {
+    const { tap, seen } = watched();
+    await tap.wrap(globalThis.fetch)(...call);
+    assert.deepEqual([...seen.streams].map(({ method }) => method), ["HEAD"]);
+  }
 });
 
 test("what the app takes for a stream is watched, whatever it is", async () => {
