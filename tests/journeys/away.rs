@@ -18,9 +18,9 @@ async fn hidden(engine: Engine) -> Result<()> {
     stage.open("").await?;
     let page = &stage.browser.page;
     let before = stage.demo.latest().await?;
-    start(&stage).await?;
+    start(&stage, LONG).await?;
     page.minimize_window().await?;
-    chunks(&stage, 10).await?;
+    chunks(&stage, 3).await?;
     page.set_window_rect(0, 0, 1000, 700).await?;
     let (report, around) = ended(&stage, 1).await?;
     let entry = stage.demo.ended(before).await?;
@@ -31,7 +31,7 @@ async fn hidden(engine: Engine) -> Result<()> {
     ensure!(bytes > 0 && bytes < report.bytes, "{bytes} bytes while hidden: {report:#?}");
 
     page.minimize_window().await?;
-    start(&stage).await?;
+    start(&stage, SLOW).await?;
     let (report, around) = ended(&stage, 2).await?;
     ensure!(visibility(&report) == Some("hidden") && report.ttfp_ms.is_none(), "{report:#?}");
     ensure!(around.hidden_bytes == Some(report.bytes), "{report:#?}");
@@ -47,7 +47,7 @@ async fn a_stream_of_a_page_that_is_left_and_comes_back_is_told_once_in_every_en
 async fn kept(engine: Engine) -> Result<()> {
     let stage = Stage::set_in(engine).await?;
     stage.open("").await?;
-    start(&stage).await?;
+    start(&stage, SLOW).await?;
     stage.browser.page.goto(&format!("{}/demo/log", stage.demo.url)).await?;
     stage.browser.page.back().await?;
     if engine == Engine::Chromium {
@@ -90,8 +90,8 @@ async fn a_page_made_in_advance_tells_that_it_asked_before_it_was_shown() -> Res
 }
 
 /// Begins to read an answer of some seconds; it has text when this returns.
-async fn start(stage: &Stage) -> Result<()> {
-    let api = format!("/llm/{SLOW}/v1/chat/completions");
+async fn start(stage: &Stage, pace: &str) -> Result<()> {
+    let api = format!("/llm/{pace}/v1/chat/completions");
     stage.browser.run(START_READING, vec![api.into()]).await.map(drop)
 }
 
@@ -125,6 +125,8 @@ fn visibility(report: &StreamReport) -> Option<&str> {
 
 /// Three seconds.
 const SLOW: &str = "normal;first=100;gap=50;deltas=60";
+/// Eight: time to hide and to show a window on a slow machine.
+const LONG: &str = "normal;first=100;gap=50;deltas=160";
 
 const START_READING: &str = "
     while (!window.llmRum.probe.userStopped) await new Promise(resolve => setTimeout(resolve, 10));
@@ -132,17 +134,22 @@ const START_READING: &str = "
     const response = await fetch(args[0], { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     const reader = response.body.getReader();
     window.chunks = 0;
+    window.readToTheEnd = false;
     for (; window.chunks < 5; window.chunks++) await reader.read();
-    (async () => { for (; !(await reader.read()).done; window.chunks++); })().catch(() => {});";
+    (async () => { for (; !(await reader.read()).done; window.chunks++); })()
+        .catch(() => {}).then(() => { window.readToTheEnd = true; });";
 
 /// By messages: a hidden page's timers are slow.
 const WAIT_FOR_CHUNKS: &str = "
     const until = window.chunks + args[0];
     const { port1, port2 } = new MessageChannel();
-    while (window.chunks < until) await new Promise(resolve => {
-        port1.onmessage = resolve;
-        port2.postMessage(0);
-    });";
+    while (window.chunks < until) {
+        if (window.readToTheEnd) throw new Error('the answer ended before it had so many chunks');
+        await new Promise(resolve => {
+            port1.onmessage = resolve;
+            port2.postMessage(0);
+        });
+    }";
 
 /// The page has itself made once more, and that one asks the API that its address names.
 const IN_ADVANCE: &str = "
