@@ -20,7 +20,8 @@ use exemplars::Exemplars;
 
 use crate::clock;
 use crate::counts::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT, TIMED_CHUNKS,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
+    TIMED_CHUNKS,
 };
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
@@ -186,48 +187,29 @@ impl Scrape {
 
     fn own_counts(&self) -> [MetricFamily; 10] {
         let counts = &self.snapshot.counts;
-        let of = |kind, label: &'static str| {
-            counts.iter(kind).map(move |(key, count)| {
-                let mut pairs = vec![pair(label, &key.word)];
-                if !key.site.is_empty() {
-                    pairs.push(pair("site", &key.site));
-                }
-                counted(pairs, count)
-            })
-        };
-        let seen = |word: &str| counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
-        let results =
-            Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT, SAMPLED_OUT]);
-        // A counter that starts at its first increment hides that increment from `rate()`.
-        let unseen = results.filter(|word| !seen(word)).map(|word| counted(vec![pair("result", word)], 0));
-        let beacons = of(Kind::Beacon, "result").chain(unseen).collect();
-        let country_files = COUNTRY_FILES
-            .map(|word| counted(vec![pair("result", word)], counts.get(Kind::CountryFile, word)));
-        let repairs = REPAIRS.map(|word| counted(vec![pair("kind", word)], counts.get(Kind::Repair, word)));
-        let ignored = counts.iter(Kind::Ignored);
-        let ignored = ignored.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect();
+        let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
         [
-            counter(names::BEACONS, "Requests to the front door, by result.", beacons),
+            counter(names::BEACONS, "Requests to the front door, by result.", self.beacons()),
             counter(
                 names::REPORTS,
                 "Accepted reports, by what became of them.",
-                of(Kind::Report, "result").collect(),
+                self.seen(Kind::Report, "result"),
             ),
             counter(
                 names::OVERFLOW,
                 "Streams counted as `other` because a site ran into a bound, by label.",
-                of(Kind::Overflow, "label").collect(),
+                self.seen(Kind::Overflow, "label"),
             ),
             counter(
                 names::DROPPED,
                 "What probes say they had to drop, by reason.",
-                of(Kind::Dropped, "reason").collect(),
+                self.seen(Kind::Dropped, "reason"),
             ),
             counter(
                 names::TIMED_CHUNKS,
                 "Chunks in which probes with the extension `cost` timed themselves.",
-                vec![counted(Vec::new(), counts.get(Kind::Cost, TIMED_CHUNKS))],
+                one(counts.get(Kind::Cost, TIMED_CHUNKS)),
             ),
             counter(
                 names::CHUNK_SECONDS,
@@ -237,20 +219,57 @@ impl Scrape {
             counter(
                 names::REPAIRS,
                 "Ends and stretches of the journal that were not whole at a start, by kind.",
-                repairs.into(),
+                self.each(Kind::Repair, "kind", REPAIRS),
             ),
-            counter(names::IGNORED_FIELDS, "Fields of reports that this version does not know.", ignored),
+            counter(
+                names::IGNORED_FIELDS,
+                "Fields of reports that this version does not know.",
+                self.ignored_fields(),
+            ),
             counter(
                 names::COUNTRY_FILES,
                 "Files of countries that took the place of the one before, by result.",
-                country_files.into(),
+                self.each(Kind::CountryFile, "result", COUNTRY_FILES),
             ),
             counter(
                 names::LIVE_REFUSED,
                 "Who wanted to listen to what happens now while as many listened as may.",
-                vec![counted(Vec::new(), counts.get(Kind::Listener, REFUSED))],
+                one(counts.get(Kind::Listener, REFUSED)),
             ),
         ]
+    }
+
+    /// By result; those that were never seen, too: a counter that starts at its first increment hides that
+    /// increment from `rate()`.
+    fn beacons(&self) -> Vec<Metric> {
+        let is_seen = |word: &str| self.snapshot.counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
+        let results =
+            Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT, SAMPLED_OUT]);
+        let unseen = results.filter(|word| !is_seen(word)).map(|word| counted(vec![pair("result", word)], 0));
+        self.seen(Kind::Beacon, "result").into_iter().chain(unseen).collect()
+    }
+
+    fn ignored_fields(&self) -> Vec<Metric> {
+        let by_site = self.snapshot.counts.iter(Kind::Ignored);
+        by_site.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect()
+    }
+
+    /// A kind by its words that were seen, and by site where there is one.
+    fn seen(&self, kind: Kind, label: &str) -> Vec<Metric> {
+        let metric = |(key, count): (&CountKey, u64)| {
+            let mut pairs = vec![pair(label, &key.word)];
+            if !key.site.is_empty() {
+                pairs.push(pair("site", &key.site));
+            }
+            counted(pairs, count)
+        };
+        self.snapshot.counts.iter(kind).map(metric).collect()
+    }
+
+    /// A kind by each of its words, seen or not.
+    fn each<const N: usize>(&self, kind: Kind, label: &str, words: [&str; N]) -> Vec<Metric> {
+        let counts = &self.snapshot.counts;
+        words.map(|word| counted(vec![pair(label, word)], counts.get(kind, word))).into()
     }
 
     fn store_writable(&self) -> MetricFamily {
