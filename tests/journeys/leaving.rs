@@ -114,10 +114,13 @@ const LEAVE_UNREAD: &str = "
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
     window.unread = await fetch('/llm/user_stops/v1/chat/completions', { method: 'POST', headers: { 'content-type': 'application/json' }, body });";
 
-/// Reads the first chunks of a long answer, and goes on reading after this script has returned.
+/// Reads the first chunks of a long answer, and goes on reading after this script has returned. The probe has told
+/// of the first token by then: until its Wasm is there, what is left has no token.
 const START_READING: &str = "
+    const told = new Promise(resolve => window.llmRum.probe.onFirstToken(resolve));
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
     const response = await fetch('/llm/user_stops/v1/chat/completions', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     const reader = response.body.getReader();
     for (let i = 0; i < 5; i++) await reader.read();
-    (async () => { while (!(await reader.read()).done); })();";
+    (async () => { while (!(await reader.read()).done); })();
+    await told;";
