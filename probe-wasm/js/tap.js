@@ -37,7 +37,7 @@ export function createTap(sink) {
   }
 
   function watchCall(fetch, self, args) {
-    const stream = { time: performance.now() };
+    const stream = { time: performance.now(), bodies: 1 };
     /** The latest moment told; nothing follows one that ends a stream. */
     let last;
     /** Whether a stream was asked for; over 1: by an app that told us to take any answer for one. */
