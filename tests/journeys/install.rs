@@ -119,12 +119,13 @@ async fn rarer(engine: Engine) -> Result<()> {
     ensure!(violations.is_empty(), "{violations:?}");
     ensure!(report.dialect.as_deref() == Some("cohere"), "{report:#?}");
     ensure!(report.outcome == Outcome::Complete && report.observed == Observed::Events, "{report:#?}");
-    ensure!(report.ttft_ms >= report.first_byte_ms && report.gaps.is_some(), "{report:#?}");
+    // A busy machine may read all of it at once: then there is no gap.
+    ensure!(report.ttft_ms >= report.first_byte_ms && report.deltas > 1, "{report:#?}");
 
     let other = snippet.text("/tag").replace(snippet.text("/wasm_all/integrity"), OTHER_HASH);
     let (report, _) = read_once(&stage, &other, &policy, RARER.into()).await?;
     ensure!(report.observed == Observed::Chunks && report.outcome == Outcome::Unobserved, "{report:#?}");
-    ensure!(report.chunks > 1 && report.ttft_ms.is_none() && report.dialect.is_none(), "{report:#?}");
+    ensure!(report.chunks > 0 && report.ttft_ms.is_none() && report.dialect.is_none(), "{report:#?}");
     stage.browser.close().await
 }
 
