@@ -3,9 +3,9 @@
 //! has been away.
 
 mod beacons;
+mod clock;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
@@ -15,6 +15,7 @@ use tests::{ClickHouse, Collector, eventually, http};
 use tokio::task::JoinSet;
 
 use beacons::{MODELS, bodies, ended};
+use clock::{DAY_MS, now_ms, within_a_minute};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
@@ -429,25 +430,4 @@ fn age(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What arrives in the last moment of a minute here may arrive in the next one there, and be counted in it: what
-/// both sides are sent is sent early in a minute.
-async fn within_a_minute(send: impl Future<Output = Result<()>>) -> Result<()> {
-    let into_it_ms = now_ms() % MINUTE_MS;
-    if into_it_ms > LATE_MS {
-        tokio::time::sleep(Duration::from_millis((MINUTE_MS - into_it_ms) as u64)).await;
-    }
-    let minute = now_ms() / MINUTE_MS;
-    send.await?;
-    ensure!(now_ms() / MINUTE_MS == minute, "to send one load took {} s", (MINUTE_MS - LATE_MS) / 1_000);
-    Ok(())
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-}
-
 const COLLECTORS: usize = 3;
-const MINUTE_MS: i64 = 60_000;
-const DAY_MS: i64 = 86_400_000;
-/// So far into a minute the rest of it is too short for a load on a slow machine.
-const LATE_MS: i64 = 30_000;
