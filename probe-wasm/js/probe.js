@@ -86,11 +86,12 @@ function createProbe(options) {
     early(...moment);
     load();
   };
-  listen(window, "beforeunload", ({ timeStamp }) => session?.setOut(timeStamp));
-  listen(window, "pagehide", ({ persisted }) => leave(!persisted));
+  // Firefox ends the scripts of a process that it needs no more, in the middle of `pagehide`.
+  listen(window, "beforeunload", leave);
+  listen(window, "pagehide", leave);
   listen(document, "visibilitychange", () => {
     guard(() => session?.look(document.hidden));
-    if (document.hidden) leave(false);
+    if (document.hidden) leave({});
   });
   for (const gesture of GESTURES)
     listen(window, gesture, ({ timeStamp, key = "Enter" }) => {
@@ -237,12 +238,14 @@ function createProbe(options) {
     guard(() => session && setTimer());
   }
 
-  function leave(gone) {
+  /** Once for all when it is known not to come back; `timeStamp`: since when it may be on its way out. */
+  function leave({ timeStamp, persisted }) {
     guard(() => {
+      const gone = persisted === false;
       // Nothing will be loaded any more: what is held is told without being parsed.
       if (gone && !session) takeOver(createChunkWatcher(wake));
       const now = performance.now();
-      session?.hurry(now, gone && PAGE_GONE);
+      session?.hurry(now, gone && PAGE_GONE, timeStamp);
       for (let body; (body = nextBody(true)); ) sender.lastPost(body);
     });
   }

@@ -42,7 +42,6 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     take,
     look,
     hurry,
-    setOut,
     next,
     body,
     standing: () => Array.from(streams, standing),
@@ -176,19 +175,17 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     for (const stream of streams) stream.shown |= shown;
   }
 
-  /** The page may be on its way out: Firefox and WebKit cut its streams then, seconds before `pagehide`. */
-  function setOut(time) {
-    for (const stream of streams) stream.left = time;
-  }
-
   /**
    * Makes everything due: the page may be on its way out. `how` says why nothing more will be seen; of an
-   * answer that nobody read nothing ever was.
+   * answer that nobody read nothing ever was. `left`: since when it sets out for another; Firefox and WebKit cut
+   * its streams then, seconds before `pagehide`.
    */
-  function hurry(time, how) {
-    for (const stream of streams)
+  function hurry(time, how, left) {
+    for (const stream of streams) {
+      stream.left = left ?? stream.left;
       if (how) end(stream, time, stream.answered ? ends.UNSEEN : how, true);
       else stream.due = time;
+    }
     outbox.hurry(time);
   }
 

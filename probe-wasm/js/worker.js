@@ -18,7 +18,7 @@ export function start(options) {
 function leaveBeforeClosing() {
   const { close } = window;
   window.close = () => {
-    window.dispatchEvent(new Event("pagehide"));
+    window.dispatchEvent(Object.assign(new Event("pagehide"), { persisted: false }));
     close.call(window);
   };
 }

@@ -155,17 +155,27 @@ test("a page that is gone has abandoned what it read, and never saw what it did 
 test("a stream that fails once the page has set out was left, a later one was not", () => {
   const { session, ends } = watched();
   const stream = open(session);
-  session.setOut(190);
+  session.hurry(190, false, 190);
   session.take(stream, FAILED, new TypeError("Load failed"), 200);
   session.take(open(session), FAILED, new TypeError("Load failed"), 210);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
+});
+
+test("a page that sets out has its open streams sent, and says so of what fails after that, hidden or not", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.hurry(190, false, 190);
+  assert.deepEqual(reports(session.body(190, true)).map(({ open }) => open), [true]);
+  session.hurry(191);
+  session.take(stream, FAILED, new TypeError("Load failed"), 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned"]);
 });
 
 test("a stream that outlives the page's setting out fails by itself, and one that brings no more does not", () => {
   const { session, ends } = watched();
   const [outlives, silent, unread] = [open(session), open(session), open(session, { read: false })];
   session.take(silent, CHUNK, BYTES, 180);
-  session.setOut(190);
+  session.hurry(190, false, 190);
   session.take(outlives, CHUNK, BYTES, 1200);
   for (const stream of [outlives, silent, unread]) session.take(stream, FAILED, new TypeError("Load failed"), 5000);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["network_error", "abandoned", "abandoned"]);

@@ -48,6 +48,26 @@ async fn left(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_sets_out_tells_before_it_is_gone() -> Result<()> {
+    in_every_engine(told_at_once).await
+}
+
+async fn told_at_once(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(START_DEAF, vec![stage.collector.url.as_str().into()]).await?;
+    stage.browser.run(START_READING, vec![]).await?;
+    stage.browser.page.goto("about:blank").await?;
+    let report =
+        eventually("what was seen", || async { stage.collector.streams().await.ok()?.pop() }).await?;
+    ensure!(
+        report.outcome == Outcome::Abandoned && report.ttft_ms.is_some() && report.chunks > 4,
+        "{report:#?}"
+    );
+    stage.browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_browser_has_told_what_it_had_seen() -> Result<()> {
     in_every_engine(killed).await
 }
@@ -108,6 +128,14 @@ const WAIT_FOR_ANSWER: &str = "
     fetch('/llm/slow_first_token/v1/chat/completions', { method: 'POST', headers, body })
         .then(response => response.text());
     await left;";
+
+/// A probe that no later event of the page reaches: Firefox ends the scripts of a process that it needs no more,
+/// in the middle of `pagehide`.
+const START_DEAF: &str = "
+    window.llmRum.probe.stop();
+    for (const later of ['pagehide', 'visibilitychange'])
+        window.addEventListener(later, event => event.stopImmediatePropagation(), true);
+    window.llmRum.probe = window.llmRum.start({ collector: args[0], site: 'demo' });";
 
 /// An answer that lies there.
 const LEAVE_UNREAD: &str = "
