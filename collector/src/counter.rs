@@ -1,5 +1,8 @@
 //! The thread that counts: kept batches come in, in the order of the journal; about once a second
 //! windows, totals, counts and the position up to which the journal is in them go into the store.
+//!
+//! Nobody waits for it. Where there are no more processors than busy threads, it would keep one for as long as
+//! it is its turn, a few milliseconds; so it gives the processor away between pieces of what it does.
 
 use std::mem;
 use std::sync::Arc;
@@ -147,7 +150,6 @@ impl Counter {
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
                 self.release(mem::take(&mut counted_bytes));
-                // Where there are no more processors than busy threads, whoever answers goes first.
                 thread::yield_now();
             }
         }
@@ -175,7 +177,9 @@ impl Counter {
         self.health.store_answered(&written);
         if written.is_ok() {
             self.rollup.stored(now_ms);
-            self.rollup.forget(now_ms, &self.store)?;
+            while self.rollup.forget_some(now_ms, &self.store)? {
+                thread::yield_now();
+            }
             self.trim(now_ms, needs_journal_from);
         }
         Ok(())

@@ -226,7 +226,7 @@ impl Replay {
         write_report(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
         self.rollup.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
-        self.rollup.forget(self.now_ms, &self.earlier)?;
+        while self.rollup.forget_some(self.now_ms, &self.earlier)? {}
         let streams = self.rollup.streams();
         let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
         self.earlier.drop_before(needs_from);

@@ -179,13 +179,15 @@ impl Rollup {
         }
     }
 
-    /// Forgets what is too old or too many; what is open among it is counted first.
-    pub(crate) fn forget(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<(), StoreError> {
-        loop {
+    /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
+    /// all of it.
+    pub(crate) fn forget_some(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+        for _ in 0..FORGET_AT_ONCE {
             let crowded_out = self.write_streams().crowded_out(now_ms);
-            let Some(place) = crowded_out else { return Ok(()) };
+            let Some(place) = crowded_out else { return Ok(false) };
             self.settle_one(place, earlier)?;
         }
+        Ok(true)
     }
 
     /// Revisions that the store does not have yet.
@@ -337,6 +339,9 @@ pub(crate) const fn minute_of(ms: i64) -> i64 {
 pub(crate) const MINUTE_MS: i64 = 60_000;
 
 const MOST_TARGETS: usize = 1_000;
+
+/// A tenth of a millisecond.
+const FORGET_AT_ONCE: usize = 512;
 
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,7 @@ fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
     rollup.settle(now_ms, past).unwrap();
     past.windows.extend(rollup.changes().windows.iter().map(|(key, tally)| (*key, tally.encode())));
     rollup.stored(now_ms);
-    rollup.forget(now_ms, past).unwrap();
+    while rollup.forget_some(now_ms, past).unwrap() {}
 }
 
 /// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.

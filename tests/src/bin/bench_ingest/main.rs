@@ -148,7 +148,7 @@ async fn of_many_series(program: &Path, folder: &Path, sync: &'static str) -> Re
 const SYNCS: [&str; 2] = ["normal", "full"];
 const ROUNDS: usize = 5;
 const TURN: Duration = Duration::from_secs(3);
-const BATCH_ROUNDS: usize = 3;
+const BATCH_ROUNDS: usize = 9;
 /// Reports a second, in batches: what a collector is to take, whatever the machine could take.
 const STEADY: u32 = 150_000;
 const MANY_SERIES_TURN: Duration = Duration::from_secs(10);
