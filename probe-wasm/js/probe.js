@@ -241,11 +241,10 @@ function createProbe(options) {
   /** Once for all when it is known not to come back; `timeStamp`: since when it may be on its way out. */
   function leave({ timeStamp, persisted }) {
     guard(() => {
-      const gone = persisted === false;
+      const how = persisted == false && PAGE_GONE;
       // Nothing will be loaded any more: what is held is told without being parsed.
-      if (gone && !session) takeOver(createChunkWatcher(wake));
-      const now = performance.now();
-      session?.hurry(now, gone && PAGE_GONE, timeStamp);
+      if (how && !session) takeOver(createChunkWatcher(wake));
+      session?.hurry(performance.now(), how, timeStamp);
       for (let body; (body = nextBody(true)); ) sender.lastPost(body);
     });
   }

@@ -224,6 +224,7 @@ function whyFailed(signal, error) {
 
 /** A reader that brings its own buffer may get other views than bytes. */
 function bytesOf(value) {
+  if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
