@@ -317,6 +317,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
         let Some(newest) = some.iter().map(|(place, _): &(Place, Stream)| *place).max() else { break };
         insert.execute(params![newest.cast_signed(), remembered::encode(&some)])?;
         some.clear();
+        // Whoever answers beacons goes first.
         thread::yield_now();
     }
     transaction
