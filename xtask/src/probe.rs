@@ -249,7 +249,7 @@ fn tool(package: &Path, name: &str) -> Command {
 /// by itself. So extensions, which are in a file of their own and see what the probe keeps with a stream,
 /// have no members called so but for the [`SHARED_NAMES`].
 const INNER_NAMES: &str = "^(answered|bodies|broken|drop|due|early|ended|examine|facts|first|held|hurry|\
-     lastPost|left|look|lost|native|onAbort|ours|post|retryAfterMs|room|setOut|shown|sink|submit|take|told|\
+     lastPost|left|look|lost|native|onAbort|ours|post|retryAfterMs|room|shown|sink|submit|take|told|\
      watcher|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page, the probe that it waits for and its extensions know each other. A stub
