@@ -1,6 +1,8 @@
 //! Bytes come in, characters go out. The library's own check is made for speed, and 300 bytes of what
 //! a page loads; most of what streams bring is ASCII, which is told first.
 
+use crate::IN_PAGE;
+
 /// What bytes begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
@@ -13,7 +15,7 @@ pub(crate) enum First {
 
 /// Whether all of it is characters.
 pub(crate) fn is_utf8(bytes: &[u8]) -> bool {
-    if bytes.is_ascii() {
+    if !IN_PAGE && bytes.is_ascii() {
         return true;
     }
     let mut rest = bytes;

@@ -56,7 +56,8 @@ for (const [open, most] of [
   [100, 3000],
 ])
   test(`memory is the same after many rounds of ${open} streams, with reads up to ${most} bytes`, () => {
-    const bytes = measured(Math.ceil(300 / open) + 4, open, most);
-    assert.deepEqual(bytes.slice(2), Array(bytes.length - 2).fill(bytes[1]));
+    // Reads are of other sizes in each round: the first few have not met the largest of them at once.
+    const bytes = measured(Math.ceil(300 / open) + 8, open, most).slice(4);
+    assert.deepEqual(bytes, Array(bytes.length).fill(bytes[0]));
     assert.ok(bytes[1] <= 131_072 + 65_536 + open * 8192, `${bytes[1]} bytes with ${open} open`);
   });

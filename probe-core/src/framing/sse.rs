@@ -85,7 +85,8 @@ impl Sse {
             self.skip(input);
         }
         loop {
-            if self.held.is_empty()
+            if !IN_PAGE
+                && self.held.is_empty()
                 && let Some((name, data)) = usual_event(input)
             {
                 return Some(Frame::Event(Event {
@@ -273,7 +274,7 @@ impl Block {
 
 /// Name and data of the event that `input` begins with, if it is of the usual kind: perhaps an
 /// `event` line, one `data` line and the blank one, all ended by LF. Nearly all are, and without
-/// bookkeeping they take two thirds of the time.
+/// bookkeeping they take two thirds of the time. A page does without: it would load 230 bytes for 0.06 µs.
 fn usual_event<'b>(input: &mut &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
     let (mut rest, mut name) = (*input, &b""[..]);
     if let Some(value) = value_of(rest, b"event:") {
