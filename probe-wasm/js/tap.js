@@ -117,13 +117,13 @@ export function createTap(sink) {
             writable: true,
             configurable: true,
             value: new Proxy(target[name], {
-              apply(...call) {
+              apply(native, self, args) {
                 // What is used up or locked refuses to be read, which says nothing of the stream.
-                return call[1] != target ||
+                return self != target ||
                   target.bodyUsed ||
                   (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
-                  ? Reflect.apply(...call)
-                  : follow((guard(before) ?? Reflect.apply)(...call), kept, broken);
+                  ? Reflect.apply(native, self, args)
+                  : follow((guard(before) ?? Reflect.apply)(native, self, args), kept, broken);
               },
             }),
           });
@@ -183,7 +183,7 @@ export function createTap(sink) {
             if (value) at += value.length;
             // Branches of one body carry the same bytes: each counts when the first of them is there.
             if (at > bytes) {
-              tell(CHUNK, value.subarray(bytes - at));
+              tell(CHUNK, at - bytes < value.length ? value.subarray(bytes - at) : value);
               bytes = at;
             }
             // A read that was pending when the app cancelled ends with `done` as well.
