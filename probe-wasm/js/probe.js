@@ -141,9 +141,13 @@ function createProbe(options) {
     try {
       return job();
     } catch {
-      tap.broken++;
-      silence();
+      giveUp();
     }
+  }
+
+  function giveUp() {
+    tap.broken++;
+    silence();
   }
 
   /** A fault of the app's own function is its own. */
@@ -188,14 +192,16 @@ function createProbe(options) {
   }
 
   function take(stream, moment, value, time) {
-    guard(() => {
+    try {
       if (moment == OPEN) {
         const sinceGesture = stream.time - submitted;
         stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
       }
       session.take(stream, moment, value, time) || setTimer();
       for (const { saw } of extensions) saw?.(stream, moment, value, time, stream.watcher);
-    });
+    } catch {
+      giveUp();
+    }
   }
 
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
@@ -224,8 +230,9 @@ function createProbe(options) {
 
   function nextBody(blindly) {
     return guard(() => {
-      const body = consented && session?.body(performance.now(), blindly);
-      for (const { sent } of extensions) sent?.(body);
+      const now = performance.now();
+      const body = consented && session?.body(now, blindly);
+      for (const { sent } of extensions) sent?.(body, now);
       return body;
     });
   }
@@ -278,8 +285,10 @@ function createChannel() {
       callbacks.add(callback);
       return () => callbacks.delete(callback);
     },
-    // Two microtasks later the app's own reaction to the read has run.
-    (json) => {
+    // A report is made only for somebody.
+    (make) => {
+      const json = callbacks.size && make();
+      // Two microtasks later the app's own reaction to the read has run.
       for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
     },
   ];

@@ -5,7 +5,7 @@ import * as ends from "./ends.js";
 import { kindOf } from "./kinds.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
-import { BEYOND, END_MARKER, FIRST_TOKEN } from "./seen.js";
+import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "./seen.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
@@ -17,6 +17,9 @@ const LINGER_MS = 5000;
 /** A stream that brings something later than this has outlived the page's setting out. */
 const CUT_MS = 1000;
 
+/** How many bytes of chunks may wait to be read together. One by one, each finds cold what reads it. */
+const PILE_BYTES = 4096;
+
 /** How many bytes of a stream are held until it is known that it does not take the larger probe to read it. */
 const HELD_BYTES = 262_144;
 
@@ -25,16 +28,22 @@ const VISIBILITY = [, "visible", "hidden", "mixed"];
 
 /**
  * `describe` says what a report has of the page and of the model that a request names. `guard` runs what
- * others call, `onFirst` and `onEnd` get the JSON of reports. `enrich` gives back what a stream's JSON is to
- * be, as late as it can, since some things are known only after the end; and where it `goes` to the collector,
- * what that gets: an empty text is nothing. `enlarge` calls back with the watcher that reads every stream, or
- * with one that does not where the page cannot have it.
+ * others call, `onFirst` and `onEnd` get what makes the JSON of a report. `enrich` gives back what a stream's JSON
+ * is to be, as late as it can, since some things are known only after the end; and where it `goes` to the
+ * collector, what that gets: an empty text is nothing. `enlarge` calls back with the watcher that reads every
+ * stream, or with one that does not where the page cannot have it.
  */
 export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, enlarge) {
   /** The open streams of the tap, the oldest first. */
   const streams = new Set();
   const outbox = createOutbox();
   let heldBytes = enlarge ? HELD_BYTES : 0;
+  /** What reads the chunks that wait, and their bytes. */
+  const pile = [];
+  const piled = new Uint8Array(PILE_BYTES);
+  let piledBytes = 0;
+  /** When they are read at the latest. */
+  let readAt = Infinity;
   let keys = 0;
   let shown = 0;
 
@@ -67,7 +76,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         return;
       case CHUNK:
         stream.read = time;
-        return chunk(stream, time, bytesOf(value));
+        // Nearly always; `instanceof` takes longer.
+        return chunk(stream, time, value.BYTES_PER_ELEMENT == 1 ? value : bytesOf(value));
       case CLOSED:
         return end(stream, time, ends.CLOSED);
       case CANCELLED:
@@ -75,6 +85,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       case FAILED:
         return end(stream, time, stream.left + CUT_MS > (stream.read | 0) ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
+        readPile();
         const bytes = typeof value == "string" ? new TextEncoder().encode(value) : bytesOf(value);
         // Of a body with branches another one may have been read in part.
         if (bytes) chunk(stream, time, bytes.subarray(stream.watcher.report(stream.key).bytes));
@@ -104,21 +115,42 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** Until it is known that the watcher can read a stream, what it was told is held for another one. */
   function tell(stream, call, time, value, type) {
-    stream.told?.push([call, time, value, type]);
+    stream.told?.push(() => tell(stream, call, time, value, type));
     return stream.watcher[call](stream.key, time, value, type);
   }
 
-  function chunk(stream, time, bytes) {
+  /** Reads a chunk, at once if `now`. Others may wait once text was seen: all that is awaited then is the end. */
+  function chunk(stream, time, bytes, now) {
     const before = stream.seen;
+    if (!now) {
+      const from = piledBytes;
+      const to = from + bytes.length;
+      // Extensions look at each chunk of their own streams as it comes.
+      if (before & FIRST_VISIBLE && stream.bodies && to <= PILE_BYTES) {
+        // The page may transfer the buffer.
+        piled.set(bytes, from);
+        piledBytes = to;
+        pile.push(() => chunk(stream, time, piled.subarray(from, to), true));
+        return readAt < Infinity || !(readAt = time + DELAY_MS);
+      }
+      readPile();
+    }
     if (before & FIRST_TOKEN || (stream.room -= bytes.length) < 0) stream.told = undefined;
-    // The page may transfer the buffer.
-    stream.seen = tell(stream, "chunk", time, stream.told ? bytes.slice() : bytes);
+    const copy = stream.told && bytes.slice();
+    stream.told?.push(() => chunk(stream, time, copy, true));
+    stream.seen = stream.watcher.chunk(stream.key, time, bytes);
     const news = stream.seen & ~before;
     if (news & BEYOND && stream.told) enlarge((made) => enlarged(stream, made));
     if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
     // What follows an end marker follows soon.
     stream.due = time + (news & END_MARKER ? LINGER_MS + DELAY_MS : DELAY_MS);
-    if (news & FIRST_TOKEN) onFirst(report(stream));
+    if (news & FIRST_TOKEN) onFirst(() => report(stream));
+  }
+
+  /** Before anything is asked of a watcher, or told to it. */
+  function readPile() {
+    piledBytes = 0;
+    for (const read of pile.splice(0)) read();
   }
 
   /** The larger watcher is there, or cannot be: what waited for it goes on. */
@@ -131,9 +163,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       if (told && streams.has(stream)) {
         stream.watcher.forget(stream.key);
         stream.watcher = made;
-        for (const [call, ...rest] of told)
-          if (call == "chunk") chunk(stream, ...rest);
-          else tell(stream, call, ...rest);
+        for (const again of told) again();
       }
     }
     if (ended) end(stream, ended);
@@ -152,6 +182,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   /** The first end counts. What waits to be read by the larger probe waits no longer where it is the `last` chance. */
   function end(stream, time, how, last) {
     if (!streams.has(stream)) return;
+    readPile();
     tell(stream, "end", time, how);
     stream.ended = time;
     if (stream.told && stream.seen & BEYOND && !last) return;
@@ -160,7 +191,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     const toString = () => enrich(stream, json, true);
     forget(stream);
     outbox.push({ toString }, time);
-    onEnd(enrich(stream, json));
+    onEnd(() => enrich(stream, json));
   }
 
   function forget(stream) {
@@ -191,12 +222,13 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** What the collector is to get of an open stream: nothing while an answer lies there unread. */
   function standing(stream) {
+    readPile();
     return stream.answered ? "" : enrich(stream, report(stream), true);
   }
 
   /** When something is due to be sent; `Infinity`: not before something happens. */
   function next() {
-    return outbox.next(Math.min(...Array.from(streams, ({ due }) => due)));
+    return outbox.next(Math.min(readAt, ...Array.from(streams, ({ due }) => due)));
   }
 
   /**
@@ -204,6 +236,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
    * as the page is left: then call until there is none.
    */
   function body(now, blindly) {
+    readPile();
+    readAt = Infinity;
     for (const stream of streams)
       // A body that went elsewhere, to another `Response` or a worker, is never seen to end.
       if (now - stream.answered > UNREAD_MS) end(stream, now, ends.UNSEEN);

@@ -114,15 +114,14 @@ const KINDS = { [CLOSED]: moments.CLOSED, [FAILED]: moments.FAILED, [CANCELLED]:
 function session() {
   const ends = [];
   const asked = [];
-  const tell = (json) => ends.push(JSON.parse(json));
+  const tell = (make) => ends.push(JSON.parse(make()));
   const describe = () => ({ page: {} });
   const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, (stream, json) => json, (use) => asked.push(use));
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
 
 /** Plays the rows; before the one with that number `before` is called. */
-function play(session, rows, at, before) {
-  const stream = { time: 0, submit: NaN };
+function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
   let time = 0;
   let how = CLOSED;
   session.take(stream, moments.OPEN);
@@ -140,6 +139,21 @@ function play(session, rows, at, before) {
   session.take(stream, KINDS[how], undefined, time);
   return stream;
 }
+
+test("a stream whose chunks wait to be read together is what it is without that", () => {
+  for (const name of names) {
+    const rows = recording(name);
+    const told = rows.every(({ end }) => !end || ENDS[end] in KINDS);
+    if (!told || RARE.test(name) || RARE_FRAMES.test(name)) continue;
+    const [waiting, ...others] = [1, 2, undefined].map((bodies) => {
+      const { one, ends } = session();
+      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies });
+      const [{ id, observed, clock_resolution_ms, ...report }] = ends;
+      return report;
+    });
+    for (const other of others) assert.deepEqual(waiting, other, name);
+  }
+});
 
 test("a rare stream is measured from its first byte on, whenever the larger Wasm comes", () => {
   const timed = (name) => recording(name).every(({ t_ms }) => t_ms > 0);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { createChunkWatcher } from "../js/chunks.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../js/moments.js";
-import { END_MARKER } from "../js/seen.js";
+import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../js/seen.js";
 import { createSession } from "../js/session.js";
 import { CANCELLED as CANCELLED_END, PAGE_GONE, UNSEEN } from "../js/ends.js";
 
@@ -17,7 +17,7 @@ const END = new Uint8Array(6);
 function watched(enrich = (stream, json) => json, watcher = createChunkWatcher()) {
   const ends = [];
   const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
-  const session = createSession(watcher, describe, (job) => job(), () => {}, (json) => ends.push(JSON.parse(json)), enrich);
+  const session = createSession(watcher, describe, (job) => job(), () => {}, (make) => ends.push(JSON.parse(make())), enrich);
   return { session, ends };
 }
 
@@ -294,4 +294,65 @@ test("a client that stops at the end marker, without a cancel, has read its stre
   assert.equal(ends.length, 0, "it waits for more");
   session.body(6160);
   assert.deepEqual(told, [[1, 160, CANCELLED_END]], "at the time of what it read last");
+});
+
+/** A session whose watcher sees an answer in each chunk, and what it was told: time and bytes of each. */
+function answering() {
+  const read = [];
+  const watcher = {
+    ...createChunkWatcher(),
+    chunk(key, time, bytes) {
+      read.push([time, ...bytes]);
+      return FIRST_TOKEN | FIRST_VISIBLE | (bytes.length == END.length && END_MARKER);
+    },
+  };
+  return { ...watched(undefined, watcher), read };
+}
+
+test("once an answer is seen, its chunks are read together, each as it was when it came", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  session.take(stream, CHUNK, Uint8Array.of(1), 150);
+  assert.deepEqual(read.splice(0), [[150, 1]], "the first is waited for");
+  const lent = Uint8Array.of(2, 3);
+  session.take(stream, CHUNK, lent.subarray(1), 160);
+  // The page may do with it what it likes.
+  lent.fill(0);
+  session.take(stream, CHUNK, Uint8Array.of(4), 170);
+  assert.deepEqual(read, []);
+  session.take(stream, CLOSED, undefined, 180);
+  assert.deepEqual(read, [[160, 3], [170, 4]]);
+});
+
+test("chunks wait for a second at most", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  session.take(stream, CHUNK, BYTES, 150);
+  session.body(1150);
+  session.answered(204, 0, 1160, 0.5);
+  assert.equal(session.take(stream, CHUNK, BYTES, 2000), false, "something is due earlier than before");
+  assert.equal(session.take(stream, CHUNK, END, 2500), true);
+  assert.equal(session.next(), 3000);
+  assert.equal(session.body(3000), undefined);
+  assert.equal(read.length, 3);
+  assert.equal(session.next(), 8500, "who stops at the end marker is told of as late as without that");
+});
+
+test("of more chunks than there is room for, some are read at once, in their order", () => {
+  const { session, read } = answering();
+  const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  const sizes = [1, 1, 4000, 96, 1, 5000, 1];
+  sizes.forEach((size, number) => session.take(number % 2 ? one : other, CHUNK, new Uint8Array(size), 150 + number));
+  session.look(true);
+  const seen = read.map(([time, ...bytes]) => [time - 150, bytes.length]);
+  assert.deepEqual(seen, sizes.slice(0, 6).map((size, number) => [number, size]));
+  assert.equal(session.standing().length, 2);
+  assert.equal(read.length, 7, "what stands is all that came");
+});
+
+test("chunks that an extension has brought are read at once", () => {
+  const { session, read } = answering();
+  const stream = open(session);
+  for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
+  assert.equal(read.length, 2);
 });
