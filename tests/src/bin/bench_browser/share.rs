@@ -20,6 +20,9 @@ pub(crate) struct Share {
     noted: Spread,
     alone: Spread,
     every_extension: Spread,
+    /// Of what the probe alone takes more: what it takes for the shortest stream, which is the opening, the report
+    /// and the sending of that.
+    once_per_stream: Spread,
     /// The median of the probe alone over what it may take.
     ratio: f64,
 }
@@ -55,6 +58,14 @@ pub(crate) async fn run(browser: &Browser) -> Result<Share> {
             shares[fetch].push(share(browser, FETCHES[fetch]).await?);
         }
     }
+    let mut once = Vec::new();
+    for round in 0..ROUNDS {
+        let mut busy = [0.0; 2];
+        for turn in [round % 2, 1 - round % 2] {
+            busy[turn] = stream(browser, [FETCHES[0], ALONE][turn], FEW).await?.busy_ms;
+        }
+        once.push((busy[1] - busy[0]) / f64::from(TEXTS) * 100.0);
+    }
     let [without, noted, alone, every_extension] = shares;
     // What the machine does else changes slowly: neighbours differ by the probe more than by that.
     let more = |with: Vec<f64>| Spread::of(with.iter().zip(&without).map(|(with, without)| with - without));
@@ -67,18 +78,29 @@ pub(crate) async fn run(browser: &Browser) -> Result<Share> {
         noted,
         alone,
         every_extension,
+        once_per_stream: Spread::of(once.into_iter()),
     })
 }
 
 /// In percent of the main thread's time, at 1,000 reads per second, with the stream's report.
 async fn share(browser: &Browser, fetch: &str) -> Result<f64> {
-    let before = busy_ms(browser).await?;
-    let arguments = vec![json!(fetch), json!(TEXTS)];
-    let reads = browser.run(READ, arguments).await?.as_f64().context("a number")?;
-    let busy = busy_ms(browser).await? - before;
+    let Taken { busy_ms, reads } = stream(browser, fetch, TEXTS).await?;
     // A busy machine joins writes: per read, and times 1,000, it is the same share.
     ensure!(reads > f64::from(TEXTS) * 0.3, "{reads} reads of {TEXTS} texts");
-    Ok(busy / reads * 100.0)
+    Ok(busy_ms / reads * 100.0)
+}
+
+/// What a stream took of the main thread.
+struct Taken {
+    busy_ms: f64,
+    reads: f64,
+}
+
+async fn stream(browser: &Browser, fetch: &str, texts: u32) -> Result<Taken> {
+    let before = busy_ms(browser).await?;
+    let arguments = vec![json!(fetch), json!(texts)];
+    let reads = browser.run(READ, arguments).await?.as_f64().context("a number")?;
+    Ok(Taken { busy_ms: busy_ms(browser).await? - before, reads })
 }
 
 impl Spread {
@@ -92,11 +114,12 @@ impl Spread {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { without, noted, alone, every_extension, ratio, .. } = self;
+        let Self { without, noted, alone, every_extension, once_per_stream, ratio, .. } = self;
         writeln!(f, "main thread at 1,000 reads per second, {ROUNDS} rounds in turns")?;
         writeln!(f, "  without the probe              {without}")?;
         writeln!(f, "  more with a note of each time  {noted}")?;
         writeln!(f, "  more with the probe alone      {alone}, {ratio:.2} of {BUDGET} %")?;
+        writeln!(f, "  of which once per stream       {once_per_stream}, with {TEXTS} reads")?;
         write!(f, "  more with every extension      {every_extension}")
     }
 }
@@ -112,10 +135,13 @@ impl fmt::Display for Spread {
 const BUDGET: f64 = 1.0;
 
 /// Of the page, as [`INSTALL`] makes them; the first is its own.
-const FETCHES: [&str; 4] = ["without", "noted", "alone", "extended"];
+const FETCHES: [&str; 4] = ["without", "noted", ALONE, "extended"];
+const ALONE: &str = "alone";
 const ROUNDS: usize = 24;
 const WARM_ROUNDS: usize = 2;
 const TEXTS: u32 = 800;
+/// As few as a stream can have and be one.
+const FEW: u32 = 2;
 
 /// Two probes that watch nothing but what is read through them: one alone, one with every extension. And what
 /// the smallest watcher of reads cannot do without.
