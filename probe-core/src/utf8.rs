@@ -1,5 +1,5 @@
 //! Bytes come in, characters go out. The library's own check is made for speed, and 300 bytes of what
-//! a page loads; most of what streams bring is ASCII, which is told first.
+//! a page loads; most of what streams bring is ASCII, which is stepped over eight bytes at a time.
 
 use crate::IN_PAGE;
 

@@ -230,9 +230,8 @@ function createProbe(options) {
 
   function nextBody(blindly) {
     return guard(() => {
-      const now = performance.now();
-      const body = consented && session?.body(now, blindly);
-      for (const { sent } of extensions) sent?.(body, now);
+      const body = consented && session?.body(performance.now(), blindly);
+      for (const { sent } of extensions) sent?.(body);
       return body;
     });
   }

@@ -42,6 +42,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   const pile = [];
   const piled = new Uint8Array(PILE_BYTES);
   let piledBytes = 0;
+  /** The stream that brought the last of them. */
+  let newest;
   /** When they are read at the latest. */
   let readAt = Infinity;
   let keys = 0;
@@ -85,7 +87,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       case FAILED:
         return end(stream, time, stream.left + CUT_MS > (stream.read | 0) ? ends.PAGE_GONE : whyFailed(signal, value));
       case WHOLE:
-        readPile();
+        readLate();
         const bytes = typeof value == "string" ? new TextEncoder().encode(value) : bytesOf(value);
         // Of a body with branches another one may have been read in part.
         if (bytes) chunk(stream, time, bytes.subarray(stream.watcher.report(stream.key).bytes));
@@ -130,6 +132,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         // The page may transfer the buffer.
         piled.set(bytes, from);
         piledBytes = to;
+        newest = stream;
         pile.push(() => chunk(stream, time, piled.subarray(from, to), true));
         return readAt < Infinity || !(readAt = time + DELAY_MS);
       }
@@ -147,10 +150,17 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     if (news & FIRST_TOKEN) onFirst(() => report(stream));
   }
 
-  /** Before anything is asked of a watcher, or told to it. */
   function readPile() {
     piledBytes = 0;
     for (const read of pile.splice(0)) read();
+  }
+
+  /** The same where no chunk comes, before anything else is asked of a watcher or told to it; `late` is how long it took. */
+  function readLate() {
+    if (!piledBytes) return;
+    const begun = performance.now();
+    readPile();
+    newest.late = (newest.late ?? 0) + performance.now() - begun;
   }
 
   /** The larger watcher is there, or cannot be: what waited for it goes on. */
@@ -182,7 +192,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   /** The first end counts. What waits to be read by the larger probe waits no longer where it is the `last` chance. */
   function end(stream, time, how, last) {
     if (!streams.has(stream)) return;
-    readPile();
+    readLate();
     tell(stream, "end", time, how);
     stream.ended = time;
     if (stream.told && stream.seen & BEYOND && !last) return;
@@ -222,7 +232,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** What the collector is to get of an open stream: nothing while an answer lies there unread. */
   function standing(stream) {
-    readPile();
+    readLate();
     return stream.answered ? "" : enrich(stream, report(stream), true);
   }
 
@@ -236,7 +246,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
    * as the page is left: then call until there is none.
    */
   function body(now, blindly) {
-    readPile();
+    readLate();
     readAt = Infinity;
     for (const stream of streams)
       // A body that went elsewhere, to another `Response` or a worker, is never seen to end.

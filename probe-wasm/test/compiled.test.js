@@ -141,10 +141,11 @@ function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
 }
 
 test("a stream whose chunks wait to be read together is what it is without that", () => {
-  for (const name of names) {
+  const isTold = (name) => recording(name).every(({ end }) => !end || ENDS[end] in KINDS);
+  const usual = names.filter((name) => isTold(name) && !RARE.test(name) && !RARE_FRAMES.test(name));
+  assert.ok(usual.length > 40, `${usual.length} recordings`);
+  for (const name of usual) {
     const rows = recording(name);
-    const told = rows.every(({ end }) => !end || ENDS[end] in KINDS);
-    if (!told || RARE.test(name) || RARE_FRAMES.test(name)) continue;
     const [waiting, ...others] = [1, 2, undefined].map((bodies) => {
       const { one, ends } = session();
       play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies });

@@ -350,6 +350,22 @@ test("of more chunks than there is room for, some are read at once, in their ord
   assert.equal(read.length, 7, "what stands is all that came");
 });
 
+test("what it takes to read chunks is told of where no other chunk has it in its time", (context) => {
+  const { session } = answering();
+  const stream = open(session, { bodies: 1 });
+  let now = 0;
+  context.mock.method(performance, "now", () => now++);
+  for (const size of [1, 2, 5000]) session.take(stream, CHUNK, new Uint8Array(size), 150);
+  assert.equal(stream.late, undefined, "the third had the second read");
+  session.take(stream, CHUNK, BYTES, 160);
+  session.body(1160);
+  assert.equal(stream.late, 1);
+  session.body(1170);
+  session.take(stream, CHUNK, BYTES, 1180);
+  session.take(stream, CLOSED, undefined, 1190);
+  assert.equal(stream.late, 2);
+});
+
 test("chunks that an extension has brought are read at once", () => {
   const { session, read } = answering();
   const stream = open(session);

@@ -5,7 +5,7 @@ import { thousandths } from "./thousandths.js";
 
 /** Adds `cost` to reports. Of several extensions the last: what those behind it do is not in its times. */
 export const cost = () => () => {
-  let loaded, sentBytes, memory, latest;
+  let loaded, sentBytes, memory;
 
   return {
     saw(stream, moment, value, time, watcher) {
@@ -17,17 +17,14 @@ export const cost = () => () => {
       if (moment != CHUNK || !stream.bodies || time <= loaded) return;
       stream.timed = -~stream.timed;
       stream.took = (stream.took ?? 0) + now - time;
-      latest = stream;
     },
-    sent(body, begun) {
+    sent(body) {
       if (body) sentBytes = (sentBytes ?? 0) + new TextEncoder().encode(body).length;
-      // What chunks had waited was read, and nothing else was done.
-      else if (latest) latest.took += performance.now() - begun;
     },
-    add(report, { timed, took }) {
+    add(report, { timed, took, late = 0 }) {
       report.cost = {
         timed_chunks: timed,
-        chunks_ms: timed && thousandths(took),
+        chunks_ms: timed && thousandths(took + late),
         memory_bytes: memory?.buffer.byteLength,
         sent_bytes: sentBytes,
       };
