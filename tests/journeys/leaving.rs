@@ -68,6 +68,42 @@ async fn told_at_once(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_is_closed_has_told_what_it_had_seen() -> Result<()> {
+    in_every_engine(closed).await
+}
+
+async fn closed(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let page = &stage.browser.page;
+    let last = page.window().await?;
+    for (told, start) in [START_READING, START_WAITING].into_iter().cycle().take(CLOSED_TABS).enumerate() {
+        let tab = page.new_window(true).await?.handle;
+        page.switch_to_window(tab).await?;
+        close_in_an_answer(&stage, engine, told, start).await?;
+        page.switch_to_window(last.clone()).await?;
+    }
+    // With this one the browser ends.
+    close_in_an_answer(&stage, engine, CLOSED_TABS, START_READING).await
+}
+
+/// Closes the tab once `start` has run, and looks at what the collector has then, beside those that were `told`.
+async fn close_in_an_answer(stage: &Stage, engine: Engine, told: usize, start: &str) -> Result<()> {
+    stage.open("").await?;
+    stage.browser.run(start, vec![]).await?;
+    stage.browser.page.close_window().await?;
+    let report = eventually(&format!("what tab {told} had seen"), || async {
+        let mut reports = stage.collector.streams().await.ok()?;
+        (reports.len() > told).then(|| reports.remove(0))
+    })
+    .await?;
+    ensure!(report.outcome == Outcome::Abandoned, "{report:#?}");
+    ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
+    // Firefox may end the page's scripts before they can tell that nothing more will be seen.
+    ensure!(!report.open || engine == Engine::Firefox, "{report:#?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_browser_has_told_what_it_had_seen() -> Result<()> {
     in_every_engine(killed).await
 }
@@ -129,6 +165,9 @@ const WAIT_FOR_ANSWER: &str = "
         .then(response => response.text());
     await left;";
 
+/// What a browser does first as it ends a page differs from time to time.
+const CLOSED_TABS: usize = 6;
+
 /// A probe that no later event of the page reaches: Firefox ends the scripts of a process that it needs no more,
 /// in the middle of `pagehide`.
 const START_DEAF: &str = "
@@ -152,3 +191,10 @@ const START_READING: &str = "
     for (let i = 0; i < 5; i++) await reader.read();
     (async () => { while (!(await reader.read()).done); })();
     await told;";
+
+/// Asks, and waits for an answer that takes its time.
+const START_WAITING: &str = "
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    fetch('/llm/slow_first_token/v1/chat/completions', { method: 'POST', headers, body })
+        .then(response => response.text());";
