@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use beacon::Outcome;
+use serde_json::json;
 use tests::Engine;
 
 use crate::scenarios::{Played, ask};
@@ -84,6 +85,37 @@ async fn many_answers(engine: Engine) -> Result<()> {
     }
     stage.browser.close().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_for_the_head_alone_gets_no_stream_in_every_engine() -> Result<()> {
+    in_every_engine(heads_alone).await
+}
+
+async fn heads_alone(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
+    let types = stage.browser.run(ASK_FOR_HEADS, vec![]).await?;
+    ensure!(types == json!([EVENTS, EVENTS]), "{types}");
+    stage.browser.run(ASK_THREE_TIMES, vec![]).await?;
+    stage.ended_ids(3).await?;
+    let told = stage.browser.run("return window.ended.length;", vec![]).await?;
+    ensure!(told == 3, "{told} streams were told of");
+    stage.browser.close().await
+}
+
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+
+const ASK_FOR_HEADS: &str = "
+    const url = '/llm/normal/events?model=demo';
+    const request = new XMLHttpRequest();
+    request.open('head', url);
+    request.setRequestHeader('accept', 'text/event-stream');
+    const loaded = new Promise((resolve, reject) => [request.onload, request.onerror] = [resolve, reject]);
+    request.send();
+    await loaded;
+    const { headers } = await fetch(url, { method: 'HEAD', headers: { accept: 'text/event-stream' } });
+    return [request.getResponseHeader('content-type'), headers.get('content-type')];";
 
 /// The next question follows at once, or after what may follow an answer is over.
 const ASK_THREE_TIMES: &str = "

@@ -17,7 +17,7 @@ export const xhr = ({ isStream = () => false } = {}) => (core) => {
 };
 
 function watchRequest({ tell, guard }, examine, request) {
-  let url, later, accept, stream, asked, told, length;
+  let method, url, later, accept, stream, asked, told, length;
 
   const endsBy = (moment, name) => () => end(moment, { name });
   for (const [type, listener] of [
@@ -29,8 +29,8 @@ function watchRequest({ tell, guard }, examine, request) {
     ["abort", endsBy(FAILED, "AbortError")],
   ])
     request.addEventListener(type, () => guard(() => stream && listener()));
-  watchMethod(request, "open", ([, address, isLater = true]) => {
-    [url, later, accept] = [address, isLater, ""];
+  watchMethod(request, "open", ([verb, address, isLater = true]) => {
+    [method, url, later, accept] = [verb, address, isLater, ""];
   });
   watchMethod(request, "setRequestHeader", ([name, value]) => {
     if (/^accept$/i.test(name)) accept = value;
@@ -40,7 +40,7 @@ function watchRequest({ tell, guard }, examine, request) {
   function send(body) {
     // What is sent already or is no text shows nothing before it is whole.
     if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !/^(text)?$/.test(request.responseType)) return;
-    stream = { time: performance.now() };
+    stream = { time: performance.now(), method };
     told = length = 0;
     asked = examine(stream, url, { body, headers: { accept } });
     if (asked) open();
