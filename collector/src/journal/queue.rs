@@ -7,7 +7,6 @@
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Written;
@@ -122,28 +121,14 @@ impl Queue {
     /// Everything that waits, as soon as something does and may be written. `None` when nothing will come
     /// any more.
     pub(super) fn group(&self) -> Option<Group> {
-        while self.wait_for_group() {
-            // Where processors are short, whoever is about to bring something goes first: the disk takes a
-            // large group in the time of a small one, and each beacon a fifth less of the processor.
-            thread::yield_now();
-            let mut state = self.state();
-            if self.has_group(&state) {
-                return Some(state.take_group());
-            }
-        }
-        None
-    }
-
-    /// `false` when nothing will come any more.
-    fn wait_for_group(&self) -> bool {
         let mut state = self.state();
         while !self.has_group(&state) {
             if state.closed && state.waiting.is_empty() {
-                return false;
+                return None;
             }
             state = self.to_write.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        true
+        Some(state.take_group())
     }
 
     /// The group stands from `position` on, or nowhere. Gives back what waits, if the same writer
