@@ -141,7 +141,9 @@ async fn a_tab_that_crashes_has_told_of_an_answer_that_had_not_begun() -> Result
     // The others have no `fetchLater`.
     let stage = Stage::set().await?;
     stage.open("").await?;
-    stage.browser.run(WAIT_FOR_ANSWER, vec![]).await?;
+    stage.browser.run(NOTE_LAST_WORD, vec![]).await?;
+    stage.browser.run(START_WAITING, vec![]).await?;
+    stage.browser.run("await window.leftWord;", vec![]).await?;
     let crashed = stage.browser.devtools("Page.crash", json!({})).await;
     ensure!(crashed.is_err(), "the tab lives: {crashed:?}");
     let report =
@@ -150,20 +152,15 @@ async fn a_tab_that_crashes_has_told_of_an_answer_that_had_not_begun() -> Result
     Ok(())
 }
 
-/// Asks, and returns once word of it is left with the browser.
-const WAIT_FOR_ANSWER: &str = "
+/// Notes when word of a stream is left with the browser.
+const NOTE_LAST_WORD: &str = "
     while (!window.llmRum.probe.userStopped) await new Promise(resolve => setTimeout(resolve, 10));
     const native = window.fetchLater;
-    const left = new Promise(resolve => window.fetchLater = (...call) => {
+    window.leftWord = new Promise(resolve => window.fetchLater = (...call) => {
         const held = native(...call);
         resolve();
         return held;
-    });
-    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
-    const headers = { 'content-type': 'application/json' };
-    fetch('/llm/slow_first_token/v1/chat/completions', { method: 'POST', headers, body })
-        .then(response => response.text());
-    await left;";
+    });";
 
 /// What a browser does first as it ends a page differs from time to time.
 const CLOSED_TABS: usize = 6;
