@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use beacon::Outcome;
+use beacon::{Outcome, StreamReport};
 use serde_json::json;
 use tests::{Engine, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -79,28 +79,34 @@ async fn closed(engine: Engine) -> Result<()> {
     for (told, start) in [START_READING, START_WAITING].into_iter().cycle().take(CLOSED_TABS).enumerate() {
         let tab = page.new_window(true).await?.handle;
         page.switch_to_window(tab).await?;
-        close_in_an_answer(&stage, engine, told, start).await?;
+        stage.open("").await?;
+        stage.browser.run(start, vec![]).await?;
+        page.close_window().await?;
+        // Firefox may end the page's scripts before they can tell that nothing more will be seen.
+        let report = newest(&stage, told, engine == Engine::Firefox).await?;
+        ensure!(report.outcome == Outcome::Abandoned, "{report:#?}");
+        ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
         page.switch_to_window(last.clone()).await?;
     }
-    // With this one the browser ends.
-    close_in_an_answer(&stage, engine, CLOSED_TABS, START_READING).await
+    stage.open("").await?;
+    stage.browser.run(START_READING, vec![]).await?;
+    if engine == Engine::WebKit {
+        // It may end before it has sent what its last page told: then this stands.
+        newest(&stage, CLOSED_TABS, true).await?;
+    }
+    page.close_window().await?;
+    let report = newest(&stage, CLOSED_TABS, engine != Engine::Chromium).await?;
+    ensure!(report.outcome == Outcome::Abandoned && report.ttft_ms.is_some(), "{report:#?}");
+    Ok(())
 }
 
-/// Closes the tab once `start` has run, and looks at what the collector has then, beside those that were `told`.
-async fn close_in_an_answer(stage: &Stage, engine: Engine, told: usize, start: &str) -> Result<()> {
-    stage.open("").await?;
-    stage.browser.run(start, vec![]).await?;
-    stage.browser.page.close_window().await?;
-    let report = eventually(&format!("what tab {told} had seen"), || async {
+/// The newest report beside those that were `told` before: the last of its stream, or any where it `may_be_open`.
+async fn newest(stage: &Stage, told: usize, may_be_open: bool) -> Result<StreamReport> {
+    eventually(&format!("what tab {told} had seen"), || async {
         let mut reports = stage.collector.streams().await.ok()?;
-        (reports.len() > told).then(|| reports.remove(0))
+        (reports.len() > told && (may_be_open || !reports[0].open)).then(|| reports.remove(0))
     })
-    .await?;
-    ensure!(report.outcome == Outcome::Abandoned, "{report:#?}");
-    ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
-    // Firefox may end the page's scripts before they can tell that nothing more will be seen.
-    ensure!(!report.open || engine == Engine::Firefox, "{report:#?}");
-    Ok(())
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
