@@ -12,11 +12,13 @@ use axum::extract;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use futures_util::stream;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+use crate::process::built;
 
 /// The page, at an origin of its own; it goes with this value.
 pub struct AppPage {
@@ -32,7 +34,7 @@ impl AppPage {
     /// answer that was recorded.
     ///
     /// # Errors
-    /// When no port is free.
+    /// When no port is free, or the probe has not been built.
     pub async fn serve(head: &str, policy: &str) -> Result<Self> {
         let html = format!(
             "<!doctype html><html><head><script src=\"/first.js\"></script>{head}</head><body></body></html>"
@@ -46,28 +48,26 @@ impl AppPage {
                 ([(CONTENT_SECURITY_POLICY, policy)], html).into_response()
             }
         };
-        Self::listen(Self::routes().route("/", get(page))).await
+        Self::listen(Self::routes()?.route("/", get(page))).await
     }
 
     /// Serves an app that a bundler has built into `folder`.
     ///
     /// # Errors
-    /// When no port is free.
+    /// When no port is free, or the probe has not been built.
     pub async fn serve_built(folder: &Path) -> Result<Self> {
-        let folder = folder.to_owned();
         let index = folder.join("index.html");
         let page = async move || std::fs::read_to_string(index).map(Html).map_err(|_| StatusCode::NOT_FOUND);
-        let asset =
-            async move |extract::Path(file): extract::Path<String>| answer(&folder.join("assets").join(file));
-        Self::listen(Self::routes().route("/", get(page)).route("/assets/{file}", get(asset))).await
+        let assets = files(folder.join("assets"));
+        Self::listen(Self::routes()?.route("/", get(page)).route("/assets/{file}", assets)).await
     }
 
-    fn routes() -> Router {
-        Router::new()
+    fn routes() -> Result<Router> {
+        Ok(Router::new()
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
-            .route("/own/{file}", get(async |file| built("probe-wasm/dist", file)))
-            .route("/recipes/{file}", get(async |file| built("docs/recipes/dist", file)))
-            .route("/recorded/{name}/api/chat", post(recorded))
+            .route("/own/{file}", files(built("probe-wasm/dist")?))
+            .route("/recipes/{file}", files(built("docs/recipes/dist")?))
+            .route("/recorded/{name}/api/chat", post(recorded)))
     }
 
     async fn listen(router: Router) -> Result<Self> {
@@ -92,7 +92,8 @@ impl Drop for AppPage {
 /// # Errors
 /// When there is no such recording.
 pub fn recording(name: &str) -> Result<Vec<String>> {
-    let path = root().join("tests/fixtures/streams").join(name).with_extension("jsonl");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/streams").join(name).with_extension("jsonl");
     let rows = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut reads = Vec::new();
     for row in rows.lines() {
@@ -114,8 +115,9 @@ async fn recorded(extract::Path(name): extract::Path<String>) -> Response {
     (kind, Body::from_stream(body)).into_response()
 }
 
-fn built(folder: &str, extract::Path(file): extract::Path<String>) -> Response {
-    answer(&root().join(folder).join(file))
+/// The files of a folder.
+fn files(folder: PathBuf) -> MethodRouter {
+    get(async move |extract::Path(file): extract::Path<String>| answer(&folder.join(file)))
 }
 
 fn answer(file: &Path) -> Response {
@@ -125,10 +127,6 @@ fn answer(file: &Path) -> Response {
         Ok(content) => ([(CONTENT_TYPE, kind)], content).into_response(),
         Err(_) => StatusCode::NOT_FOUND.into_response(),
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// What the AI SDK's server helper adds.

@@ -1,12 +1,12 @@
 //! A server process: started, asked where it listens, and killed with the value that holds it.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -121,6 +121,16 @@ pub fn binary(name: &str) -> PathBuf {
     let binary = target().join("release").join(name);
     assert!(binary.exists(), "{} is missing: run `cargo xtask build` first", binary.display());
     binary
+}
+
+/// Path of a folder of the project that `cargo xtask build` fills.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn built(folder: &str) -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    ensure!(folder.is_dir(), "{} is missing: run `cargo xtask build` first", folder.display());
+    Ok(folder)
 }
 
 /// The library of Debian's `faketime` for programs with threads.

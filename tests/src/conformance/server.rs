@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::log::{End, Flood, Log};
 use super::script::{Script, Step};
 use super::socket::speak;
+use crate::process::built;
 
 /// The server on two ports, so that pages have another origin to ask. Ends with this value.
 pub struct Server {
@@ -30,10 +31,8 @@ impl Server {
     /// # Errors
     /// When no port is free, or the probe has not been built.
     pub async fn start() -> Result<Self> {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let suite = tests.join("conformance");
-        let probe = tests.parent().context("the crate lies in the workspace")?.join("probe-wasm/dist");
-        ensure!(probe.is_dir(), "{} is missing: run `cargo xtask build` first", probe.display());
+        let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
+        let probe = built("probe-wasm/dist")?;
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", main.local_addr()?);
