@@ -28,7 +28,7 @@ pub use engine::Engine;
 pub use errors::Errors;
 pub use http::http;
 pub use paint::{Paint, paint};
-pub use process::{Server, binary, free_port};
+pub use process::{Server, binary, free_port, until_told};
 pub use usage::Usage;
 pub use wire::Wire;
 pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long something may take that comes at once on a machine with nothing else to do: what is waited for
 /// comes or it never does, and how fast the machine is proves nothing.
@@ -112,6 +114,19 @@ pub(crate) fn kill_offspring(pid: u32) {
     }
 }
 
+/// What `job` comes to. It ends as soon as this process is told to, and its servers and browsers with it.
+///
+/// # Errors
+/// When it fails, or was told to end.
+pub async fn until_told(job: impl Future<Output = Result<()>>) -> Result<()> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        done = job => done,
+        told = ctrl_c() => told.map_err(Into::into).and_then(|()| bail!("interrupted")),
+        _ = terminated.recv() => bail!("told to end"),
+    }
+}
+
 /// Path of a release binary that `cargo xtask build` made.
 ///
 /// # Panics
@@ -172,4 +187,30 @@ pub fn free_port() -> Result<u16> {
     let mut ports = std::iter::repeat_with(next).take(1_000);
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     ports.find(is_free).context("no port is free")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_told_to_end_takes_its_processes_along() -> Result<()> {
+        let (told, was_told) = std::sync::mpsc::channel();
+        let job = async move {
+            let mut asleep = Command::new("sleep").arg("600").kill_on_drop(true).spawn()?;
+            told.send(asleep.id().context("it runs")?)?;
+            std::process::Command::new("kill").arg(std::process::id().to_string()).status()?;
+            asleep.wait().await?;
+            Ok(())
+        };
+        assert!(until_told(job).await.is_err());
+        let asleep = PathBuf::from(format!("/proc/{}/comm", was_told.recv()?));
+        tokio::time::timeout(PATIENCE, async {
+            while asleep.exists() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await?;
+        Ok(())
+    }
 }

@@ -6,6 +6,10 @@ use tests::{Engine, accuracy, paint};
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let as_json = std::env::args().any(|argument| argument == "--json");
     let (mut engines, mut paints) = (Vec::new(), Vec::new());
     for engine in Engine::ALL {

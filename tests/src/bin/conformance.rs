@@ -7,6 +7,10 @@ use tests::{ConformanceServer, Engine, Table, conformance, walk};
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let mut sdks: Vec<String> = std::env::args().skip(1).collect();
     match sdks.first().map(String::as_str) {
         Some("serve") => return serve().await,
@@ -40,7 +44,7 @@ async fn in_every_engine(sdk: &str) -> Result<Table> {
 async fn serve() -> Result<()> {
     let server = ConformanceServer::start().await?;
     println!("the suite is on {}/?sdk=llm-rum", server.url);
-    Ok(tokio::signal::ctrl_c().await?)
+    std::future::pending().await
 }
 
 async fn take_walk(arguments: &[String]) -> Result<()> {

@@ -11,6 +11,10 @@ use tokio::time::timeout;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let folder: PathBuf = std::env::args().nth(1).context("the folder for the pictures is missing")?.into();
     let data = tempfile::tempdir()?;
     let camera = Camera { browser: Browser::start().await?, folder };

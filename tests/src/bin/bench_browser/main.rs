@@ -12,6 +12,10 @@ use tests::{Browser, ConformanceServer};
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let as_json = std::env::args().any(|argument| argument == "--json");
     let server = ConformanceServer::start().await?;
     let browser = Browser::start().await?;

@@ -21,6 +21,10 @@ use table::Results;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let pool = Arc::new(Prepared::all(&streams::streams(POOL))?);
     let mut costs = Vec::new();

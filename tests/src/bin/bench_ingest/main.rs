@@ -27,6 +27,10 @@ use table::Results;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let has = |argument| arguments.iter().any(|given| given == argument);
     if has("--bare") {

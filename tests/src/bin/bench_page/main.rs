@@ -20,6 +20,10 @@ use tests::Browser;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let wasm = PathBuf::from(arguments.next().context("the compiled example in_page")?);
     let parser = PathBuf::from(arguments.next().context("the folder of eventsource-parser")?);

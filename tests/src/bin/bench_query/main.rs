@@ -18,6 +18,10 @@ use history::{DAYS, SERIES};
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tests::until_told(run()).await
+}
+
+async fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let is_asked = |name: &str| arguments.iter().any(|argument| argument == name);
