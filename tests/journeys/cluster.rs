@@ -6,6 +6,7 @@ mod beacons;
 mod clock;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
@@ -13,6 +14,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tests::{ClickHouse, Collector, eventually, http};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 use beacons::{MODELS, bodies, ended};
 use clock::{DAY_MS, now_ms, within_a_minute};
@@ -37,6 +39,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
     ensure!(books["reports"]["unexplained"] == 0 && books["streams"]["open"] == 0, "{books}");
 
     let start_again = clickhouse.stop().await?;
+    let comes_back = Instant::now() + AWAY;
     within_a_minute(both.send(2)).await?;
     let refused = both.cluster[0].get("/v1/summary").await.err().context("nobody can answer")?;
     ensure!(refused.to_string().contains("503"), "{refused}");
@@ -45,6 +48,9 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
         (both.alone.get("/v1/summary").await.ok()?["open"] == 0).then_some(())
     })
     .await?;
+    sleep_until(comes_back).await;
+    // The windows of another minute wait with the others.
+    within_a_minute(both.send(3)).await?;
     let clickhouse = start_again().await?;
     both.agree_on_what_arrived().await?;
     both.agree_on_streams().await?;
@@ -431,3 +437,6 @@ fn age(data: &Path) -> Result<()> {
 }
 
 const COLLECTORS: usize = 3;
+
+/// How long nothing can be published.
+const AWAY: Duration = Duration::from_secs(60);
