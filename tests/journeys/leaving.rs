@@ -88,10 +88,11 @@ async fn closed(engine: Engine) -> Result<()> {
         ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
         page.switch_to_window(last.clone()).await?;
     }
+    // With this one the browser ends; WebKit may before it has sent what the page told last.
     stage.open("").await?;
     stage.browser.run(START_READING, vec![]).await?;
     if engine == Engine::WebKit {
-        // It may end before it has sent what its last page told: then this stands.
+        // Then this stands.
         newest(&stage, CLOSED_TABS, true).await?;
     }
     page.close_window().await?;
