@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use beacon::{Outcome, StreamReport};
+use beacon::Outcome;
 use serde_json::json;
 use tests::{Engine, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -79,35 +79,29 @@ async fn closed(engine: Engine) -> Result<()> {
     for (told, start) in [START_READING, START_WAITING].into_iter().cycle().take(CLOSED_TABS).enumerate() {
         let tab = page.new_window(true).await?.handle;
         page.switch_to_window(tab).await?;
-        stage.open("").await?;
-        stage.browser.run(start, vec![]).await?;
-        page.close_window().await?;
-        // Firefox may end the page's scripts before they can tell that nothing more will be seen.
-        let report = newest(&stage, told, engine == Engine::Firefox).await?;
-        ensure!(report.outcome == Outcome::Abandoned, "{report:#?}");
-        ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
+        close_in_an_answer(&stage, engine, told, start).await?;
         page.switch_to_window(last.clone()).await?;
     }
-    // With this one the browser ends; WebKit may before it has sent what the page told last.
-    stage.open("").await?;
-    stage.browser.run(START_READING, vec![]).await?;
-    if engine == Engine::WebKit {
-        // Then this stands.
-        newest(&stage, CLOSED_TABS, true).await?;
-    }
-    page.close_window().await?;
-    let report = newest(&stage, CLOSED_TABS, engine != Engine::Chromium).await?;
-    ensure!(report.outcome == Outcome::Abandoned && report.ttft_ms.is_some(), "{report:#?}");
-    Ok(())
+    // With this one the browser ends.
+    close_in_an_answer(&stage, engine, CLOSED_TABS, START_READING).await
 }
 
-/// The newest report beside those that were `told` before: the last of its stream, or any where it `may_be_open`.
-async fn newest(stage: &Stage, told: usize, may_be_open: bool) -> Result<StreamReport> {
-    eventually(&format!("what tab {told} had seen"), || async {
+/// Closes the tab once `start` has run, and looks at the last report that the collector gets of it, beside those
+/// that were `told`.
+async fn close_in_an_answer(stage: &Stage, engine: Engine, told: usize, start: &str) -> Result<()> {
+    stage.open("").await?;
+    stage.browser.run(start, vec![]).await?;
+    stage.browser.page.close_window().await?;
+    // Firefox may end the page's scripts before they can tell that nothing more will be seen.
+    let may_be_open = engine == Engine::Firefox;
+    let report = eventually(&format!("what tab {told} had seen"), || async {
         let mut reports = stage.collector.streams().await.ok()?;
         (reports.len() > told && (may_be_open || !reports[0].open)).then(|| reports.remove(0))
     })
-    .await
+    .await?;
+    ensure!(report.outcome == Outcome::Abandoned, "{report:#?}");
+    ensure!(report.ttft_ms.is_some() == (start == START_READING), "{report:#?}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
