@@ -122,7 +122,10 @@ pub async fn until_told(job: impl Future<Output = Result<()>>) -> Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         done = job => done,
-        told = ctrl_c() => told.map_err(Into::into).and_then(|()| bail!("interrupted")),
+        told = ctrl_c() => {
+            told?;
+            bail!("interrupted")
+        }
         _ = terminated.recv() => bail!("told to end"),
     }
 }
