@@ -70,8 +70,9 @@ async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, b
                     return whole;
                 }
             },
-            // Nothing is asked while an answer is under way: what comes is the end.
-            _ = socket.recv() => return false,
+            // Nothing is asked while an answer is under way: what comes is the end. After its last event
+            // it may be the next question, before the answer is known to be over here.
+            _ = socket.recv(), if !whole => return false,
         }
     }
 }

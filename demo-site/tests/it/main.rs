@@ -4,5 +4,6 @@ mod harness;
 mod log;
 mod refusals;
 mod relay;
+mod sockets;
 mod traffic;
 mod truth;
