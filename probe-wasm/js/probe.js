@@ -184,10 +184,10 @@ function createProbe(options) {
     watcher = made;
     session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich, made.memory && enlarge);
     session.look(document.hidden);
+    tap.sink = take;
     for (const [stream, moment, ...told] of tap.held.splice(0))
       if (!stream.early) take(stream, moment, ...told);
       else if (moment == OPEN) session.lost(1);
-    tap.sink = take;
     setTimer();
   }
 

@@ -87,6 +87,25 @@ async fn many_answers(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn answers_that_came_before_the_probe_could_read_are_told_apart_in_every_engine() -> Result<()> {
+    in_every_engine(many_early_answers).await
+}
+
+async fn many_early_answers(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
+    stage.browser.run(START_WITHOUT_WASM, vec![stage.collector.url.as_str().into()]).await?;
+    stage.browser.run(ASK_THREE_TIMES, vec![]).await?;
+    stage.browser.run("window.letWasmCome();", vec![]).await?;
+    for id in stage.ended_ids(3).await? {
+        let report = stage.collector.final_report(&id).await?;
+        ensure!(report.outcome == Outcome::Complete && report.deltas == 6, "{report:#?}");
+    }
+    stage.browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_asks_for_the_head_alone_gets_no_stream_in_every_engine() -> Result<()> {
     in_every_engine(heads_alone).await
 }
@@ -117,12 +136,28 @@ const ASK_FOR_HEADS: &str = "
     const { headers } = await fetch(url, { method: 'HEAD', headers: { accept: 'text/event-stream' } });
     return [request.getResponseHeader('content-type'), headers.get('content-type')];";
 
+/// A probe whose Wasm does not come before it is let.
+const START_WITHOUT_WASM: &str = "
+    window.llmRum.probe.stop();
+    const { fetch } = window;
+    const until = new Promise(resolve => window.letWasmCome = resolve);
+    window.fetch = async (url, init) => {
+        if (String(url).endsWith('.wasm')) await until;
+        return fetch(url, init);
+    };
+    const probe = window.llmRum.start({ collector: args[0], site: 'demo' });
+    probe.use(window.llmRumMore.webSocket({ isStream: url => url.endsWith('/socket') }));
+    probe.onStreamEnd(report => window.ended.push(report.id));";
+
 /// The next question follows at once, or after what may follow an answer is over.
 const ASK_THREE_TIMES: &str = "
     const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/llm/normal;first=50;gap=10;deltas=6/socket`);
     await new Promise((resolve, reject) => [socket.onopen, socket.onerror] = [resolve, reject]);
     for (const pause of [0, 700, 0]) {
-        const answered = new Promise(resolve => socket.onmessage = ({ data }) => data == '[DONE]' && resolve());
+        const answered = new Promise((resolve, reject) => {
+            socket.onmessage = ({ data }) => data == '[DONE]' && resolve();
+            socket.onclose = () => reject(new Error('the server has closed the socket'));
+        });
         socket.send(JSON.stringify({ model: 'demo' }));
         await answered;
         if (pause) await new Promise(resolve => setTimeout(resolve, pause));

@@ -61,9 +61,10 @@ impl Browser {
         let script = format!(
             "const done = arguments[arguments.length - 1], args = [...arguments].slice(0, -1);
              (async () => {{ {body} }})()
-                .then(value => done({{ value }}), error => done({{ error: String(error?.stack ?? error) }}));"
+                .then(value => done({{ value }}), error => done({{ error: `${{error}}\n${{error?.stack}}` }}));"
         );
-        let answer = self.page.execute_async(&script, arguments).await?;
+        let answer = self.page.execute_async(&script, arguments).await;
+        let answer = answer.with_context(|| format!("the page did not get through {body}"))?;
         match answer.get("error") {
             Some(error) => anyhow::bail!("the page threw {error}"),
             None => Ok(answer.get("value").cloned().unwrap_or(Value::Null)),

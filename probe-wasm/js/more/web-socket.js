@@ -10,66 +10,105 @@ import { watchConstructor, watchMethod } from "./constructor.js";
 /** What follows an end marker, such as a count of tokens, belongs to the answer for this long. */
 const AFTER_END_MS = 500;
 
+/** What sockets may hold together until the probe can read, where each thing that happens counts as 512. */
+const HELD_LENGTH = 500_000;
+
 /**
  * Watches the sockets whose address `isStream` takes. `asks` takes the sent texts that ask for an answer
  * (default: each), and `ends` the texts that end one.
  */
 export const webSocket = ({ isStream, asks = () => true, ends = () => false }) => (core) => {
   const watching = new WeakMap();
+  const app = { asks, ends, space: HELD_LENGTH };
   return {
     stop: watchConstructor("WebSocket", (socket) =>
-      core.guard(() => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, { asks, ends }, watching)),
+      core.guard(() => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching)),
     ),
-    saw: (stream, moment) => moment == CHUNK && stream.seen & END_MARKER && watching.get(stream)?.(),
+    saw: (stream, moment) => watching.get(stream)?.(moment),
   };
 };
 
-function watchSocket({ tell, guard, attempt }, socket, { asks, ends }, watching) {
+function watchSocket({ tell, guard, attempt }, socket, app, watching) {
   let stream, timer, heard;
+  /** What happens while nobody can read: to which answer it belongs, the content of the earlier ones shows. */
+  let held;
 
-  const burst = createBurst((text, time) => {
-    heard = time;
-    if (stream) tell(stream, CHUNK, new TextEncoder().encode(text), time);
-  });
+  const burst = createBurst((text, time) => happen(() => chunk(text, time), text.length));
   for (const [type, listener] of [
     ["message", ({ data }) => typeof data == "string" && stream && received(data)],
-    ["error", () => end(FAILED)],
-    ["close", ({ wasClean }) => end(wasClean ? CLOSED : FAILED)],
+    ["error", () => ends(FAILED)],
+    ["close", ({ wasClean }) => ends(wasClean ? CLOSED : FAILED)],
   ])
     socket.addEventListener(type, (event) => guard(() => listener(event)));
   watchMethod(socket, "send", ([data]) => guard(() => socket.readyState == socket.OPEN && sent(data)));
-  watchMethod(socket, "close", () => guard(() => end(CANCELLED)));
+  watchMethod(socket, "close", () => guard(() => ends(CANCELLED)));
 
   function sent(data) {
-    if (typeof data != "string" || !attempt(() => asks(data))) return;
-    // An answer that has ended by now waits for what may follow it no longer.
+    if (typeof data != "string" || !attempt(() => app.asks(data))) return;
+    const time = performance.now();
     burst.flush();
-    if (timer) ended();
-    if (stream) return;
-    stream = { time: performance.now(), url: socket.url };
-    watching.set(stream, soon);
-    for (const moment of [OPEN, READ]) tell(stream, moment, undefined, stream.time);
+    happen(() => ask(time));
   }
 
   function received(data) {
     burst.put(`data: ${data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`, stream.seen & FIRST_TOKEN);
-    if (attempt(() => ends(data))) {
+    if (attempt(() => app.ends(data))) {
       burst.flush();
-      ended();
+      happen(ended);
     }
   }
 
-  function soon() {
-    clearTimeout(timer);
-    timer = setTimeout(() => guard(ended), AFTER_END_MS);
+  function ends(moment) {
+    const time = performance.now();
+    burst.flush();
+    happen(() => end(moment, time));
+  }
+
+  /** At once, or in its turn when the first answer can be read; what does not fit gives it up as a whole. */
+  function happen(job, length = 0) {
+    if (!held) return job();
+    stream.early ||= (app.space -= 512 + length) < 0;
+    if (stream.early) held.length = 0;
+    else held.push(job);
+  }
+
+  function ask(time) {
+    // An answer that has ended by now waits for what may follow it no longer.
+    if (timer) ended();
+    if (stream) return;
+    stream = { time, url: socket.url };
+    watching.set(stream, saw);
+    held = [];
+    for (const moment of [OPEN, READ]) tell(stream, moment, undefined, time);
+  }
+
+  function chunk(text, time) {
+    if (timer && time - heard > AFTER_END_MS) ended();
+    heard = time;
+    if (stream) tell(stream, CHUNK, new TextEncoder().encode(text), time);
+  }
+
+  function saw(moment) {
+    if (moment == OPEN) {
+      const jobs = held;
+      held = undefined;
+      for (const job of jobs) job();
+    } else if (moment == CHUNK && stream.seen & END_MARKER) {
+      clearTimeout(timer);
+      timer = setTimeout(() => guard(over), AFTER_END_MS);
+    }
+  }
+
+  function over() {
+    burst.flush();
+    ended();
   }
 
   function ended() {
     end(CLOSED, heard);
   }
 
-  function end(moment, time = performance.now()) {
-    burst.flush();
+  function end(moment, time) {
     clearTimeout(timer);
     if (stream) tell(stream, moment, undefined, time);
     stream = timer = undefined;
