@@ -111,6 +111,8 @@ struct Checks {
     passed: u64,
     failed: u64,
     failures: Vec<String>,
+    /// What failing tests said, to be said again where it is found.
+    said: Vec<String>,
     /// How long each stage took.
     stages: Vec<(String, Duration)>,
     /// How long each test took that ran alone.
@@ -139,7 +141,7 @@ impl Checks {
     /// Runs a cargo test command and adds up what its runners say.
     fn tests(&mut self, name: &str, command: &mut Command) {
         let start = Instant::now();
-        let counted = counted(command, &mut self.tests);
+        let counted = counted(command, &mut self.tests, &mut self.said);
         let seconds = self.took(name, start.elapsed());
         match counted {
             Ok((passed, failed, success)) => {
@@ -171,6 +173,9 @@ impl Checks {
     fn close(self) -> Result<()> {
         print_longest("stage", self.stages);
         print_longest("test", self.tests);
+        for line in self.said.iter().take(MOST_LINES) {
+            println!("{line}");
+        }
         for failure in &self.failures {
             println!("FAILED {failure}");
         }
@@ -195,12 +200,17 @@ fn print_longest(what: &str, mut times: Vec<(String, Duration)>) {
 }
 
 /// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
-/// time and name each, adds how long it took.
-fn counted(command: &mut Command, tests: &mut Vec<(String, Duration)>) -> Result<(u64, u64, bool)> {
+/// time and name each, adds how long it took; and what those that fail have `said`.
+fn counted(
+    command: &mut Command,
+    tests: &mut Vec<(String, Duration)>,
+    said: &mut Vec<String>,
+) -> Result<(u64, u64, bool)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("stdout is piped")?;
     let (mut passed, mut failed) = (0, 0);
     let mut begun = Instant::now();
+    let mut in_failures = false;
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
@@ -209,6 +219,12 @@ fn counted(command: &mut Command, tests: &mut Vec<(String, Duration)>) -> Result
         } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
             tests.push((name.to_owned(), begun.elapsed()));
             begun = Instant::now();
+        }
+        // Once above what they said, and once above their names.
+        if line == "failures:" {
+            in_failures = !in_failures;
+        } else if in_failures {
+            said.push(line.clone());
         }
         if let Some(result) = line.strip_prefix("test result: ") {
             passed += number_before(result, " passed");
@@ -236,8 +252,27 @@ const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 const JOURNEYS: &str = "journeys";
 /// Lines of a table of times.
 const MOST_TIMES: usize = 30;
+/// Lines of what failing tests said.
+const MOST_LINES: usize = 200;
 /// What the parser of server-sent events is tested against.
 const ORACLE: &str = "probe-core/tests/oracle";
 const PAGES: [&str; 3] = ["probe-wasm", "www", "demo-site/web"];
 /// The demo page is tested by the journeys through it.
 const TESTED_PAGES: [&str; 2] = ["probe-wasm", "www"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failing_tests_said_is_kept_and_what_the_others_said_is_not() -> Result<()> {
+        let runner = "running 2 tests\ntest good ... ok\ntest bad ... FAILED\n\nsuccesses:\n\n---- good stdout ----\nfine\n\n\
+            failures:\n\n---- bad stdout ----\nError: one of three\n\nfailures:\n    bad\n\n\
+            test result: FAILED. 1 passed; 1 failed; 0 ignored\n";
+        let (mut tests, mut said) = (Vec::new(), Vec::new());
+        let (passed, failed, _) = counted(Command::new("printf").arg(runner), &mut tests, &mut said)?;
+        assert_eq!((passed, failed, tests.len()), (1, 1, 2));
+        assert_eq!(said, ["", "---- bad stdout ----", "Error: one of three", ""]);
+        Ok(())
+    }
+}
