@@ -20,10 +20,14 @@ const HELD_LENGTH = 500_000;
 export const webSocket = ({ isStream, asks = () => true, ends = () => false }) => (core) => {
   const watching = new WeakMap();
   const app = { asks, ends, space: HELD_LENGTH };
+  const giveBack = watchConstructor("WebSocket", (socket) =>
+    core.guard(() => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching)),
+  );
   return {
-    stop: watchConstructor("WebSocket", (socket) =>
-      core.guard(() => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching)),
-    ),
+    stop() {
+      app.space = 0;
+      giveBack();
+    },
     saw: (stream, moment) => watching.get(stream)?.(moment),
   };
 };

@@ -1,0 +1,130 @@
+// Answers over one socket, before the probe can read and after: each is a stream of its own.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { CHUNK, CLOSED, OPEN } from "../js/moments.js";
+import { holdIn } from "../js/queue.js";
+import { END_MARKER } from "../js/seen.js";
+import { webSocket } from "../js/more/web-socket.js";
+
+class Socket extends EventTarget {
+  static OPEN = 1;
+  OPEN = 1;
+  readyState = 1;
+  url = "wss://chat.example/socket";
+  send() {}
+  close() {}
+}
+
+const { MessageChannel } = globalThis;
+
+/** The real one keeps Node running. */
+class Channel {
+  port1 = {};
+  port2 = { postMessage: () => queueMicrotask(() => this.port1.onmessage()) };
+}
+
+/** A page with one socket, a clock to be set, and a probe that comes when it is `loaded`. */
+function page(t) {
+  const self = { WebSocket: Socket };
+  Object.assign(globalThis, { self, MessageChannel: Channel });
+  t.after(() => Object.assign(globalThis, { self: undefined, MessageChannel }));
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = t.mock.method(performance, "now", () => 0);
+  const held = [];
+  const told = [];
+  let tell = holdIn(held);
+  const call = (job) => job();
+  const extension = webSocket({ isStream: () => true })({ tell: (...moment) => tell(...moment), guard: call, attempt: call });
+  const socket = new self.WebSocket();
+  const streams = [];
+
+  /** As the probe does: what it has read stands in the stream. */
+  function take(stream, moment, value, time) {
+    const text = value && new TextDecoder().decode(value);
+    if (text?.includes("[DONE]")) stream.seen |= END_MARKER;
+    if (moment == OPEN) streams.push(stream);
+    told.push([streams.indexOf(stream), moment, text?.trim(), time]);
+    extension.saw(stream, moment);
+  }
+
+  return {
+    told,
+    stop: extension.stop,
+    lost: () => held.some(([stream]) => stream.early),
+    at: (time) => clock.mock.mockImplementation(() => time),
+    ask: () => socket.send("a question"),
+    say: (data) => socket.dispatchEvent(Object.assign(new Event("message"), { data })),
+    load() {
+      tell = take;
+      for (const [stream, ...moment] of held.splice(0)) if (!stream.early) take(stream, ...moment);
+    },
+    toldOf: (moment) => told.filter(([, what]) => what == moment),
+  };
+}
+
+/** Two answers, the second asked for as soon as the first had ended. */
+function twoAnswers({ at, ask, say }) {
+  at(10);
+  ask();
+  at(20);
+  say("one");
+  at(30);
+  say("[DONE]");
+  ask();
+  at(40);
+  say("two");
+  at(50);
+  say("[DONE]");
+}
+
+const CHUNKS = [
+  [0, CHUNK, "data: one", 20],
+  [0, CHUNK, "data: [DONE]", 30],
+  [1, CHUNK, "data: two", 40],
+  [1, CHUNK, "data: [DONE]", 50],
+];
+
+for (const when of ["before", "after"])
+  test(`answers that come ${when} the probe has loaded are told apart, at their own times`, (t) => {
+    const chat = page(t);
+    if (when == "after") chat.load();
+    twoAnswers(chat);
+    if (when == "before") chat.load();
+    assert.deepEqual(chat.toldOf(CHUNK), CHUNKS);
+    assert.deepEqual(chat.toldOf(OPEN), [
+      [0, OPEN, undefined, 10],
+      [1, OPEN, undefined, 30],
+    ]);
+    assert.deepEqual(chat.toldOf(CLOSED), [[0, CLOSED, undefined, 30]]);
+  });
+
+test("what follows an end marker by more than half a second is no part of the answer, however late the timer", (t) => {
+  const chat = page(t);
+  twoAnswers(chat);
+  chat.at(400);
+  chat.say("usage");
+  chat.at(901);
+  chat.say("news");
+  chat.load();
+  assert.deepEqual(chat.toldOf(CHUNK), [...CHUNKS, [1, CHUNK, "data: usage", 400]]);
+  assert.deepEqual(chat.toldOf(CLOSED).at(-1), [1, CLOSED, undefined, 400]);
+});
+
+test("what does not fit gives the answer up as a whole", (t) => {
+  const chat = page(t);
+  chat.ask();
+  for (let said = 0; said < 500; said++) chat.say("x".repeat(1000));
+  assert.ok(chat.lost());
+  chat.load();
+  assert.deepEqual(chat.told, []);
+});
+
+test("a socket that outlives the watching holds nothing", (t) => {
+  const chat = page(t);
+  chat.stop();
+  chat.ask();
+  chat.say("one");
+  assert.ok(chat.lost());
+});
