@@ -289,7 +289,7 @@ const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js
 pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("eventSource", "event-source.js", 850),
     ("xhr", "xhr.js", 1_050),
-    ("webSocket", "web-socket.js", 1_000),
+    ("webSocket", "web-socket.js", 950),
     ("paint", "paint.js", 1_100),
     ("phases", "phases.js", 1_250),
     ("lastWord", "last-word.js", 400),
