@@ -20,8 +20,12 @@ pub use text::Text;
 pub use texts::Texts;
 
 /// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
-/// skipped, so that a stream without line ends cannot grow the page's memory.
-pub const MAX_EVENT_BYTES: usize = 64 * 1024;
+/// skipped, so that a stream without line ends cannot grow the page's memory. Ends are among the longest: that of
+/// OpenAI's responses says the whole answer again, with all instructions and tools.
+pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
+
+/// Longest first line that is waited for to see whether a body is JSON in lines.
+const MAX_FIRST_LINE_BYTES: usize = 64 * 1024;
 
 /// One thing that a stream said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +177,7 @@ impl Framing {
 fn by_lines(text: &[u8]) -> Option<Framing> {
     match find(text, *b"\n\n") {
         Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Texts(Texts::by_lines())),
-        None if text.len() <= MAX_EVENT_BYTES => None,
+        None if text.len() <= MAX_FIRST_LINE_BYTES => None,
         _ => Some(Framing::Beyond),
     }
 }

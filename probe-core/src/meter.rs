@@ -32,6 +32,8 @@ pub struct Meter {
     start: Vec<u8>,
     /// The array that held all events was not closed when the stream ended.
     unclosed: bool,
+    /// The latest event was too long to be read: it may have been the end.
+    unread: bool,
     /// Holds the tally, where all other moments and counts are kept.
     facts: Facts,
     long_gaps: LongGaps,
@@ -87,6 +89,7 @@ impl Meter {
         framing: None,
         start: Vec::new(),
         unclosed: false,
+        unread: false,
         facts: Facts::NONE,
         long_gaps: LongGaps::NONE,
         flow: Flow::NEW,
@@ -148,7 +151,10 @@ impl Meter {
         let now_ms = self.advance(now);
         self.read_pending(end);
         if self.end_marker_ms.is_nan() {
-            self.end_silence();
+            // Of what nobody watched it is not known whether bytes came.
+            if end != End::Unseen {
+                self.end_silence();
+            }
         } else if now_ms - self.end_marker_ms > LATE_CLOSE_MS {
             self.facts.tally.defects.add(Defect::LateClose);
         }
@@ -214,6 +220,7 @@ impl Meter {
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
                 Frame::Event(event) => {
+                    self.unread = false;
                     events += 1.0;
                     let brought = facts.read(event);
                     // Another answer has begun, and may end in the same read.
@@ -231,7 +238,10 @@ impl Meter {
                 }
                 Frame::Text { .. } => {}
                 Frame::Comment(comment) => facts.read_comment(comment),
-                Frame::Oversize => facts.tally.defects.add(Defect::Oversize),
+                Frame::Oversize => {
+                    self.unread = true;
+                    facts.tally.defects.add(Defect::Oversize);
+                }
                 // One page has many such lines.
                 Frame::Html => facts.tally.defects.set(Defect::HtmlInStream, 1),
             }
@@ -319,7 +329,7 @@ impl Meter {
             Some(End::Cancelled) => Outcome::Aborted,
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
-            Some(End::Closed) if self.is_beyond() => Outcome::Unobserved,
+            Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match (self.facts.dialect, self.dialect()) {
                 (_, None) => Outcome::Empty,
                 (dialect, _) if !self.unclosed && dialect.is_none_or(Known::closes) => Outcome::Complete,

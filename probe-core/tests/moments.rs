@@ -1,7 +1,7 @@
 //! Times and counts of made-up streams, worked out a second time from the definitions in `docs/metrics.md`:
 //! when each event was whole, and what it brought, is known here from how the stream was made.
 
-use beacon::{RELATIVE_ERROR, StreamReport};
+use beacon::{Defect, Outcome, RELATIVE_ERROR, StreamReport};
 use probe_core::{End, Meter, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
@@ -355,5 +355,61 @@ fn tokens_that_were_thought_in_silence_are_not_among_those_that_were_timed() {
         let report = meter.report();
         assert_eq!((report.output_tokens, report.reasoning_tokens), (Some(1_005), Some(1_000)));
         assert_eq!(report.tpot_ms, expected, "read at {times:?}");
+    }
+}
+
+/// OpenAI's `response.completed` says the whole answer again, with all instructions and tools of the request.
+#[test]
+fn an_end_that_says_everything_again_is_read_up_to_a_megabyte() {
+    let begun = json!({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "status": "in_progress"}});
+    let delta = json!({"type": "response.output_text.delta", "sequence_number": 1, "delta": "Hello"});
+    for (length, outcome, oversize) in [(70_000, Outcome::Complete, 0), (1_100_000, Outcome::Unobserved, 1)] {
+        let ended = json!({"type": "response.completed", "sequence_number": 2, "response": {"id": "r",
+            "instructions": "x".repeat(length), "status": "completed", "usage": {"output_tokens": 7}}});
+        let body: String = [&begun, &delta, &ended].map(|event| format!("data: {event}\n\n")).concat();
+        for bytes in [usize::MAX, 16_384] {
+            let mut meter = Meter::new("long", Timestamp::from_ms(0.0));
+            meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");
+            for (at, chunk) in body.as_bytes().chunks(bytes).enumerate() {
+                meter.on_chunk(Timestamp::from_ms(at as f64 + 2.0), chunk);
+            }
+            meter.on_end(Timestamp::from_ms(5_000.0), End::Closed);
+            let report = meter.report();
+            assert_eq!(
+                (report.outcome, report.defects.get(Defect::Oversize)),
+                (outcome, oversize),
+                "{length}"
+            );
+            assert_eq!(report.output_tokens, (oversize == 0).then_some(7));
+        }
+    }
+}
+
+/// An event that was too long was the last one seen, or was not.
+#[test]
+fn what_came_behind_an_event_that_was_too_long_says_how_the_stream_ended() {
+    let long = format!("data: {{\"a\":\"{}\"}}\n\n", "x".repeat(1_100_000));
+    let delta = written(Format::OpenAiChat, Said::Answer);
+    for (body, end, outcome) in [
+        (format!("{delta}{long}"), End::Closed, Outcome::Unobserved),
+        (format!("{delta}{long}{delta}"), End::Closed, Outcome::Truncated),
+        (format!("{delta}{long}data: [DONE]\n\n"), End::Closed, Outcome::Complete),
+        (format!("{delta}{long}"), End::Failed, Outcome::NetworkError),
+    ] {
+        let mut meter = Meter::new("long", Timestamp::from_ms(0.0));
+        meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");
+        meter.on_chunk(Timestamp::from_ms(2.0), body.as_bytes());
+        meter.on_end(Timestamp::from_ms(3.0), end);
+        assert_eq!(meter.report().outcome, outcome, "{end:?} behind {}", &body[body.len() - 20..]);
+    }
+}
+
+#[test]
+fn a_silence_that_nobody_listened_to_is_none() {
+    for (end, silences) in [(End::Unseen, 0), (End::Closed, 1), (End::Cancelled, 1)] {
+        let mut meter = Meter::new("unread", Timestamp::from_ms(0.0));
+        meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");
+        meter.on_end(Timestamp::from_ms(70_000.0), end);
+        assert_eq!(meter.report().defects.get(Defect::DeadAir), silences, "{end:?}");
     }
 }
