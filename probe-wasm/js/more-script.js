@@ -32,13 +32,23 @@ function look() {
 
 function handOver() {
   const { probe } = window.llmRum;
-  if (tell == silent) return;
-  probe?.use(...extensions.map((extension) => () => extension), (found) => {
-    Object.assign(probe, core.probe);
-    ({ tell, url: core.url, standing: core.standing } = found);
-    for (const [stream, ...moment] of held.splice(0)) if (!stream.early) tell(stream, ...moment);
+  if (tell == silent || !probe) return;
+  let found;
+  probe.use(...extensions.map((extension) => () => extension), (core) => {
+    found = core;
     return {};
   });
+  // Whoever does not want to be watched has a probe that takes nobody in.
+  if (!found) return stop();
+  Object.assign(probe, core.probe);
+  ({ tell, url: core.url, standing: core.standing } = found);
+  for (const [stream, ...moment] of held.splice(0)) if (!stream.early) tell(stream, ...moment);
+}
+
+function stop() {
+  for (const { stop } of extensions) stop?.();
+  tell = silent;
+  held.length = 0;
 }
 
 function caught(job, failed) {

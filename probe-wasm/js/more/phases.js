@@ -102,7 +102,7 @@ export const phases = () => (core) => {
       Object.assign(around, { long_frames: about.slow, long_frames_ms: thousandths(about.slowMs) });
     if (entry) timed(report, around, about, entry);
     // Firefox tells the page of headers no earlier than of the first byte.
-    if (report.page?.browser == "firefox" && !entry?.responseStart) delete report.headers_ms;
+    if (/Firefox\//.test(navigator.userAgent) && !entry?.responseStart) delete report.headers_ms;
     report.around = around;
   }
 

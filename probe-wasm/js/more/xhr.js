@@ -1,11 +1,12 @@
 // Answers over XMLHttpRequest, whose `responseText` grows while they arrive, as LibreChat's sse.js reads
 // them. What is new of the text is encoded again for the probe.
 
-import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ } from "../moments.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../moments.js";
 import { requestExaminer } from "../request.js";
 import { watchConstructor, watchMethod } from "./constructor.js";
 
-const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/;
+const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
+const TEXT = /^(text)?$/;
 
 /**
  * Watches the requests of the page that are answered by a stream of text. `isStream` takes the addresses
@@ -39,7 +40,7 @@ function watchRequest({ tell, guard }, examine, request) {
 
   function send(body) {
     // What is sent already or is no text shows nothing before it is whole.
-    if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !/^(text)?$/.test(request.responseType)) return;
+    if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !TEXT.test(request.responseType)) return;
     stream = { time: performance.now(), method };
     told = length = 0;
     asked = examine(stream, url, { body, headers: { accept } });
@@ -70,6 +71,8 @@ function watchRequest({ tell, guard }, examine, request) {
   }
 
   function grown() {
+    // Chosen after the request was sent: then nothing shows it before it is whole.
+    if (!TEXT.test(request.responseType)) return end(WHOLE);
     const text = request.responseText.slice(length);
     length += text.length;
     if (text) tell(stream, CHUNK, new TextEncoder().encode(text), performance.now());
@@ -77,7 +80,7 @@ function watchRequest({ tell, guard }, examine, request) {
 
   function end(moment, error) {
     if (moment == CLOSED) grown();
-    if (told) tell(stream, moment, error, performance.now());
+    if (told && stream) tell(stream, moment, error, performance.now());
     stream = undefined;
   }
 }
