@@ -129,14 +129,15 @@ export interface ProbeOptions {
   /** Release of the app. */
   release?: string;
   /**
-   * Where `llm-rum.wasm` lies. Default: beside this script. `false`: do without, and see chunks only.
+   * Where `llm-rum.wasm` lies. Default: beside this script, and where an import finds none there, with the
+   * collector. `false`: do without, and see chunks only.
    * Without it a page under a CSP that has no `'wasm-unsafe-eval'` does the same, but the browser
    * reports each attempt as a violation.
    */
   wasmUrl?: string | false;
   /**
    * Where `llm-rum-all.wasm` lies, which a page loads only when it meets a stream of a rarer format. Default:
-   * beside this script. `false`: do without, and see chunks only of such streams.
+   * as with the other. `false`: do without, and see chunks only of such streams.
    */
   wasmAllUrl?: string | false;
   /**

@@ -15,10 +15,11 @@ function tapFetchOf(page) {
   return Object.assign(tap, { held, native, ours: (page.fetch = tap.wrap(native)) });
 }
 
-/** Watches no more, and gives the page its fetch back, unless somebody has wrapped ours since. */
+/** Watches no more, and gives the page its fetch back; where somebody has wrapped ours since, who starts anew finds it. */
 export function uninstallTap(page, tap) {
   tap.sink = silent;
-  if (page.fetch == tap.ours) page.fetch = tap.native;
+  if (page.fetch != tap.ours) return;
+  page.fetch = tap.native;
   page.__llmRum = undefined;
 }
 

@@ -9,6 +9,8 @@ export const DELAY_MS = 1000;
  */
 export const MAX_BODY_BYTES = 30_000;
 export const MAX_WAITING = 200;
+/** As many as the collector takes in one body. */
+const MAX_REPORTS = 100;
 const MAX_RETRIES = 4;
 const FIRST_RETRY_MS = 1000;
 const MAX_DOUBLINGS = 6;
@@ -17,12 +19,17 @@ const MAX_RETRY_AFTER_MS = 600_000;
 export function createOutbox() {
   /** Final reports that the collector has not answered for, the oldest first. */
   let waiting = [];
-  /** Those in the body that an answer is awaited for. */
+  /** Those in the body that an answer is awaited for, and how many reports that has in all. */
   let underWay;
+  let sent;
+  /** Those that went blindly, and may not have arrived. */
+  const doubtful = [];
   let due = Infinity;
   /** After a failure nothing goes before this. */
   let notBefore = 0;
   let failures = 0;
+  /** Those of them that the collector did not ask for. */
+  let tries = 0;
   /** How many of the next reports go alone: a refusal of many does not say which one it means. */
   let alone = 0;
   /** What had to be dropped, by reason, and the part of it that the body under way tells. */
@@ -51,7 +58,8 @@ export function createOutbox() {
 
   /**
    * A body with what waits and then what `fill` adds, as far as it fits. `answered` is owed for it,
-   * unless it goes `blindly`, as the page is left.
+   * unless it goes `blindly`, as the page is left: then call until there is none. What goes so while nothing gets
+   * through, or with a `blindly` over 1, waits on for a page that comes back.
    */
   function body(blindly, fill) {
     const reports = [];
@@ -61,7 +69,7 @@ export function createOutbox() {
       // The app keeps it back.
       if (!report) return true;
       const bytes = new TextEncoder().encode(report).length;
-      if (reports.length && (alone || bytes > room)) return false;
+      if ((reports.length && (alone || bytes > room)) || reports.length == MAX_REPORTS) return false;
       room -= bytes;
       return reports.push(report);
     };
@@ -69,11 +77,12 @@ export function createOutbox() {
     const taken = waiting.splice(0, excess < 0 ? MAX_WAITING : excess);
     due = waiting.length ? 0 : Infinity;
     fill(add);
-    if (!reports.length) return;
+    if (!reports.length) return wait([...doubtful.splice(0), ...waiting], 0);
     const drops = JSON.stringify(dropped);
     // Reports carry no `dropped` of their own: it goes before the closing brace.
     if (drops != "{}") reports[0] = reports[0].slice(0, -1) + `,"dropped":${drops}}`;
-    if (!blindly) [underWay, told] = [taken, dropped];
+    if (!blindly) [underWay, told, sent] = [taken, dropped, reports.length];
+    else if (failures || blindly > 1) doubtful.push(...taken);
     dropped = {};
     return `{"reports":[${reports}]}`;
   }
@@ -86,25 +95,24 @@ export function createOutbox() {
     const taken = underWay;
     underWay = undefined;
     if (/^2/.test(status)) {
-      failures = 0;
+      failures = tries = 0;
       alone = Math.max(alone - taken.length, 0);
       return;
     }
     for (const reason in told) drop(reason, told[reason]);
-    const busy = /429|503/.test(status);
     if (/^4(?!08|29)/.test(status)) refused(taken, now);
-    else if (busy || failures < MAX_RETRIES) {
+    else if (/429|503/.test(status) || tries++ < MAX_RETRIES) {
       const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
       notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
       wait([...taken, ...waiting], now);
     } else {
-      failures = 0;
+      failures = tries = 0;
       drop("send_failed", taken.length);
     }
   }
 
   function refused(taken, now) {
-    if (taken.length > 1) {
+    if (sent > 1) {
       alone = taken.length;
       wait([...taken, ...waiting], now);
     } else {

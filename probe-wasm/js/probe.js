@@ -21,14 +21,21 @@ const GRANTED = "granted";
 let running;
 
 export function startProbe(options) {
-  return (running ??= typeof window == "undefined" || leftOut(options) ? IDLE : createProbe(options));
+  // A page may have no fetch, or one that nobody can replace.
+  try {
+    return (running ??= typeof window == "undefined" || leftOut(options) ? IDLE : createProbe(options));
+  } catch {
+    return IDLE;
+  }
 }
 
 /** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
 function leftOut({ sampleRate, respectSignals, consent = GRANTED }) {
   const { globalPrivacyControl, doNotTrack } = navigator;
   const refused = consent == "denied" || ((globalPrivacyControl || doNotTrack == 1) && respectSignals + "" != "false");
-  const out = refused || (sampleRate && lot(consent)) >= sampleRate;
+  const share = parseFloat(sampleRate);
+  // Where nobody asked for a share no lot is kept.
+  const out = refused || lot(share >= 0 && consent) >= share;
   if (out) uninstallTap(window, installTap(window));
   return out;
 }
@@ -39,7 +46,7 @@ function lot(consent) {
   try {
     if (consent == GRANTED) drawn = sessionStorage.llmRum ??= drawn;
   } catch {}
-  return drawn;
+  return +drawn;
 }
 
 const off = () => silent;
@@ -168,14 +175,13 @@ function createProbe(options) {
     (loadingAll ??= makeWatcher(wasmAllUrl)).then((made) => guard(() => session && (use(made), setTimer())));
   }
 
-  async function makeWatcher(url) {
+  async function makeWatcher(urls) {
     // Where this fails, by a CSP above all, chunks are still seen.
-    try {
-      if (url) {
+    for (const url of [urls || []].flat())
+      try {
         const response = await tap.native.call(window, url, { integrity: wasmIntegrity });
         return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake);
-      }
-    } catch {}
+      } catch {}
     return createChunkWatcher(wake);
   }
 
@@ -206,10 +212,11 @@ function createProbe(options) {
 
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
   function enrich(stream, json, goes) {
-    let report = { ...JSON.parse(json), sample_rate: sampleRate && +sampleRate };
+    let report = { ...JSON.parse(json), sample_rate: +sampleRate || undefined };
     for (const { add } of extensions) add?.(report, stream);
     if (goes) last = report = attempt(() => beforeSend(report));
-    return report ? JSON.stringify(report) : "";
+    // Without its id it is none, as a promise is.
+    return report?.id ? JSON.stringify(report) : "";
   }
 
   function setTimer() {
@@ -251,7 +258,8 @@ function createProbe(options) {
       // Nothing will be loaded any more: what is held is told without being parsed.
       if (how && !session) takeOver(createChunkWatcher(wake));
       session?.hurry(performance.now(), how, timeStamp);
-      for (let body; (body = nextBody(true)); ) sender.lastPost(body);
+      for (let body; (body = nextBody(2 - navigator.onLine)); ) sender.lastPost(body);
+      if (session) setTimer();
     });
   }
 

@@ -17,8 +17,6 @@ export function requestExaminer(isStream) {
     const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + "\n" + body.slice(-EDGE_CHARS) : "";
     stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;
-    // Without iterating it: what may be read only once is the app's.
-    const accepted = headers?.get?.("accept") ?? JSON.stringify(headers);
-    return ASKS.test(text) || STREAMS.test(accepted);
+    return ASKS.test(text) || STREAMS.test(new Headers(headers).get("accept"));
   };
 }

@@ -3,6 +3,9 @@
 
 import { silent } from "./install.js";
 
+/** One that never answers counts as one that is not there. */
+const PATIENCE_MS = 30_000;
+
 /** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
 export function createSender(collector, site, fetch) {
   const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site.trim())}`;
@@ -31,7 +34,8 @@ export function createSender(collector, site, fetch) {
 
   // A string goes as text/plain, which needs no preflight.
   function request(body, keepalive) {
-    return fetch.call(window, url, { method: "POST", body, keepalive, credentials: "omit" });
+    const signal = AbortSignal.timeout?.(PATIENCE_MS);
+    return fetch.call(window, url, { method: "POST", body, keepalive, credentials: "omit", signal });
   }
 }
 

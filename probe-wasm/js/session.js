@@ -69,7 +69,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         return open(stream);
       case HEADERS:
         // Such an answer has no body, whatever its type says: there is nothing to see.
-        if (/head|20[45]|304/i.test([stream.method, value.status])) break;
+        // One that is opaque, of status 0, shows nothing at all.
+        if (/head|20[245]|304|,0/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
         return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));
@@ -97,10 +98,10 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     forget(stream);
   }
 
-  /** Too many at once: the oldest is reported as it is. */
+  /** Too many at once: the oldest is reported as it is, and no more is seen of it. */
   function open(stream) {
     const { time, signal, model, submit } = stream;
-    for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.PAGE_GONE, true);
+    for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.UNSEEN, true);
     stream.key = ++keys;
     stream.shown = shown;
     stream.facts = { v: 1, id: randomId(), rev: 0, open: true, ...describe(model) };
@@ -207,6 +208,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   function forget(stream) {
     stream.signal?.removeEventListener?.("abort", stream.onAbort);
     streams.delete(stream);
+    stream.told = undefined;
     stream.watcher.forget(stream.key);
   }
 
@@ -268,9 +270,8 @@ function whyFailed(signal, error) {
 
 /** A reader that brings its own buffer may get other views than bytes. */
 function bytesOf(value) {
-  if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (value?.buffer) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
 function randomId() {

@@ -7,7 +7,7 @@
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./moments.js";
 
 /** Content types of streams. */
-export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/;
+export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
 // In JSON a quote inside a string is escaped: this matches a key of the request, never its text.
 export const ASKS = /"stream"\s*:\s*true/;
 
@@ -73,7 +73,7 @@ export function createTap(sink) {
     }
 
     function answered(response) {
-      const type = response.headers.get("content-type");
+      const type = response?.headers?.get("content-type");
       // Then the request has failed by now, and few apps read what the refusal says.
       const failed = asked && response.status >= 400;
       // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.

@@ -1,13 +1,12 @@
 // The probe for dedicated and shared workers: the same, but for what the build puts in the place of its
 // window and document (`worker-page.js`). Importing it does nothing.
 
+import { withAssets } from "./assets.js";
 import { startProbe } from "./probe.js";
 import { window } from "./worker-page.js";
 
 export function start(options) {
-  const wasmUrl = new URL("./llm-rum.wasm", import.meta.url).href;
-  const wasmAllUrl = new URL("./llm-rum-all.wasm", import.meta.url).href;
-  const probe = startProbe({ wasmUrl, wasmAllUrl, ...options });
+  const probe = startProbe(withAssets(options));
   if (!window) return probe;
   leaveBeforeClosing();
   // Whether somebody sees the page, a worker does not know.

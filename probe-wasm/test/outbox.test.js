@@ -60,6 +60,8 @@ test("the queue is bounded, and tells what it dropped until that arrived", () =>
   outbox.drop("early", 2);
   assert.deepEqual(send(outbox, 10_000)[1], { early: 2, queue_full: 3 });
   outbox.answered(204, 0, 10_000, 0.5);
+  send(outbox, 10_000);
+  outbox.answered(204, 0, 10_000, 0.5);
   outbox.push('{"id":1}', 10_000);
   assert.deepEqual(send(outbox, 20_000), [[1], undefined]);
 });
@@ -105,4 +107,54 @@ test("one bad report does not take others with it", () => {
   }
   assert.deepEqual(told, [undefined, undefined, { refused: 1 }]);
   assert.equal(outbox.next(Infinity), Infinity);
+});
+
+test("a body has no more reports than the collector takes in one", () => {
+  const outbox = filled(150);
+  assert.equal(send(outbox, DELAY_MS)[0].length, 100);
+  const { reports } = JSON.parse(outbox.body(true, (add) => Array.from(Array(70), () => add('{"id":1}'))));
+  assert.equal(reports.length, 100);
+});
+
+test("what a busy collector put off is tried as often as anything else", () => {
+  const outbox = filled(1);
+  let now = DELAY_MS;
+  for (const status of [503, 503, 503, 503, 503, 0, 0, 0, 0]) {
+    assert.deepEqual(send(outbox, now)[0], [0], `before ${status}`);
+    outbox.answered(status, 0, now, 0.5);
+    now = outbox.next(Infinity);
+  }
+  assert.deepEqual(send(outbox, now)[0], [0]);
+  outbox.answered(0, 0, now, 0.5);
+  assert.equal(outbox.next(Infinity), Infinity);
+});
+
+test("an open report that is refused takes no ended one with it", () => {
+  const outbox = filled(1);
+  const open = (add) => add('{"id":"open"}');
+  assert.deepEqual(send(outbox, DELAY_MS, open)[0], [0, "open"]);
+  outbox.answered(400, 0, DELAY_MS, 0.5);
+  assert.deepEqual(send(outbox, DELAY_MS, open), [[0], undefined]);
+  outbox.answered(204, 0, DELAY_MS, 0.5);
+  assert.equal(outbox.next(Infinity), Infinity);
+});
+
+test("what goes as the page is left waits on where nothing gets through", () => {
+  const leave = (outbox, blindly) => {
+    const bodies = [];
+    for (let body; (body = outbox.body(blindly, nothing)); ) bodies.push(JSON.parse(body).reports.map(({ id }) => id));
+    return bodies;
+  };
+  const arrives = filled(150);
+  assert.deepEqual(leave(arrives, 1).map((ids) => ids.length), [100, 50]);
+  assert.equal(arrives.next(Infinity), Infinity, "nothing is known to be wrong");
+  const offline = filled(150);
+  assert.deepEqual(leave(offline, 2).map((ids) => ids.length), [100, 50]);
+  assert.deepEqual(send(offline, 0)[0].length, 100, "the page is seen again");
+  const busy = filled(1);
+  send(busy, DELAY_MS);
+  busy.answered(503, 30_000, DELAY_MS, 0.5);
+  assert.deepEqual(leave(busy, 1), [[0]]);
+  assert.equal(busy.next(Infinity), DELAY_MS + 30_000, "no sooner than the collector asked for");
+  assert.deepEqual(send(busy, DELAY_MS + 30_000)[0], [0]);
 });

@@ -11,7 +11,8 @@ function page({ room, onLine = true, answer = { status: 204 }, sendBeacon }) {
   globalThis.window = {};
   Object.defineProperty(globalThis, "navigator", { configurable: true, value: { onLine, sendBeacon } });
   const browser = { room };
-  const fetch = async (url, { method, body, keepalive, credentials }) => {
+  const fetch = async (url, { method, body, keepalive, credentials, signal }) => {
+    signal.throwIfAborted();
     assert.deepEqual([url, method, credentials], ["https://rum.example/v1/beacons?site=pk%201", "POST", "omit"]);
     requests.push(keepalive);
     if (keepalive && body.length > browser.room) throw new TypeError("Failed to fetch");
@@ -32,6 +33,14 @@ test("what the browser does not keep alive goes without that the next time, and 
 test("without a network nothing is given up", async () => {
   const { sender } = page({ room: 0, onLine: false });
   assert.deepEqual(await sender.post("four"), { status: 503, retryAfterMs: 0 });
+});
+
+test("a collector that never answers counts as none", async (context) => {
+  let patience;
+  context.mock.method(AbortSignal, "timeout", (ms) => ((patience = ms), AbortSignal.abort()));
+  const { sender } = page({ room: 9 });
+  assert.equal((await sender.post("four")).status, 0);
+  assert.equal(patience, 30_000);
 });
 
 test("a collector says in seconds or by a date when it wants more", async () => {

@@ -213,9 +213,9 @@ test("open streams are bounded: the oldest is reported as it is", () => {
   const { session, ends } = watched();
   for (let count = 0; count < 103; count++) open(session, { model: `${count}` });
   assert.deepEqual(ends.map(({ model, outcome }) => [model, outcome]), [
-    ["0", "abandoned"],
-    ["1", "abandoned"],
-    ["2", "abandoned"],
+    ["0", "unobserved"],
+    ["1", "unobserved"],
+    ["2", "unobserved"],
   ]);
 });
 
@@ -229,6 +229,14 @@ test("what is no stream, or has ended, is told no more", () => {
   assert.equal(session.next(), Infinity);
 });
 
+test("of a stream that has ended nothing is held", () => {
+  const { session } = watched();
+  const stream = open(session);
+  assert.equal(stream.told.length, 2);
+  session.take(stream, CLOSED, undefined, 160);
+  assert.equal(stream.told, undefined);
+});
+
 test("of a body that was read in part before the whole came, each byte counts once", () => {
   const { session, ends } = watched();
   const stream = open(session);
@@ -240,7 +248,9 @@ test("of a body that was read in part before the whole came, each byte counts on
 
 test("an answer that has no body by its method or status is told of no more, read or unread", () => {
   const { session, ends } = watched();
-  const bodiless = [{ method: "HEAD" }, { method: "head" }, { status: 204 }, { status: 205 }, { status: 304 }];
+  // Opaque ones say 0.
+  const opaque = [{ status: 0 }, { method: "POST", status: 0 }];
+  const bodiless = [{ method: "HEAD" }, { method: "head" }, { status: 202 }, { status: 204 }, { status: 205 }, { status: 304 }, ...opaque];
   for (const answer of bodiless) {
     session.take(open(session, answer), WHOLE, "", 200);
     open(session, { read: false, ...answer });

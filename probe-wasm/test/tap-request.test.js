@@ -71,11 +71,26 @@ test("a request asks for a stream by its body or by what it accepts, and names i
     assert.equal(seen.told[0], OPEN);
     assert.equal([...seen.streams][0].model, model);
   }
-  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }];
+  const upload = { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: "{}" };
+  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload];
   for (const init of others) {
     const { fetch, seen } = watched();
     await fetch("/json", init);
     assert.deepEqual(seen.told, []);
+  }
+});
+
+test("headers that are no texts are looked at as the browser does", async () => {
+  const { tap, fetch, seen } = watched();
+  await fetch("/json", { headers: { "x-count": 123n, accept: { toString: () => "text/event-stream" } } });
+  assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
+});
+
+test("what an app has put in the place of a response is left alone", async () => {
+  for (const made of [{ ok: true }, undefined]) {
+    const { tap, seen } = watched();
+    assert.equal(await tap.wrap(async () => made)("/flags"), made);
+    assert.deepEqual([tap.broken, seen.told], [0, []]);
   }
 });
 

@@ -54,7 +54,17 @@ async fn refusal(stage: &Stage) -> Result<()> {
     stage.browser.run("llmRum.probe.setConsent('granted')", vec![]).await?;
     idle(stage).await?;
     stage.browser.run("llmRum.probe.stop()", vec![]).await?;
-    granted_later(stage).await
+    granted_later(stage).await?;
+    for (answer, watched) in [("granted", true), ("denied", false)] {
+        let tags = tag(stage, &format!("data-consent={answer}"));
+        let more =
+            format!("<script src=\"{}/llm-rum-more.js\" data-with=\"xhr\"></script>", stage.collector.url);
+        let _page = open_unwatched(stage, &format!("{tags}{more}")).await?;
+        let script = "return Object.hasOwn(new XMLHttpRequest(), 'open')";
+        let seen = stage.browser.run(script, vec![]).await?;
+        ensure!(seen == watched, "{answer}: a request is watched: {seen}");
+    }
+    Ok(())
 }
 
 /// The user thinks better of it, and the app starts again.
@@ -107,6 +117,12 @@ async fn sessions(stage: &Stage) -> Result<()> {
     draw(stage, 0.5, json!({ "sampleRate": 0.7 }), json!([true, "0.5"])).await?;
     draw(stage, 0.9, json!({ "sampleRate": 0.7, "consent": "granted" }), json!([true, "0.5"])).await?;
     draw(stage, 0.1, json!({ "sampleRate": 0.4 }), json!([false, "0.5"])).await?;
+    // An attribute of the script's tag is a text, however its number is written.
+    draw(stage, 0.9, json!({ "sampleRate": ".7" }), json!([true, "0.5"])).await?;
+    draw(stage, 0.1, json!({ "sampleRate": " 4e-1" }), json!([false, "0.5"])).await?;
+    for unsaid in [json!(null), json!("")] {
+        draw(stage, 0.9, json!({ "sampleRate": unsaid }), json!([true, "0.5"])).await?;
+    }
 
     let first = page.window().await?;
     page.switch_to_window(page.new_window(true).await?.handle).await?;
@@ -148,7 +164,7 @@ async fn editing(stage: &Stage) -> Result<()> {
         "{shown}"
     );
 
-    for way in ["back", "fail"] {
+    for way in ["back", "fail", "later"] {
         stage.browser.run("window.way = args[0]", vec![way.into()]).await?;
         let kept = read(stage).await?;
         // The app is asked when a report is about to go.
@@ -249,6 +265,7 @@ const START_EDITED: &str = "
     window.way = '';
     const beforeSend = report => {
         if (window.way === 'back') return null;
+        if (window.way === 'later') return Promise.resolve(report);
         if (window.way === 'fail') throw new Error('of the app');
         delete report.page;
         return { ...report, use_case: 'edited' };
