@@ -20,6 +20,7 @@ import type {
   Timeseries,
 } from "./answers";
 import { LOADING, type Asked } from "./asked";
+import { canBeSent } from "./token";
 import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
@@ -52,6 +53,9 @@ export const nextCursor = signal<string | null>(null);
 export const elsewhere = signal<Elsewhere>(null);
 export const busy = signal(false);
 export const paused = signal(false);
+
+// Stands before the signal that reads it: a `const` further down is not there yet.
+const TOKEN_KEY = "llm-rum-token";
 export const token = signal<string | null>(readToken());
 
 /** Of the use cases that the filters leave. */
@@ -121,8 +125,6 @@ export function followHistory(): void {
   });
 }
 
-const TOKEN_KEY = "llm-rum-token";
-
 export function keepToken(value: string | null): void {
   token.value = value;
   try {
@@ -135,7 +137,8 @@ export function keepToken(value: string | null): void {
 
 function readToken(): string | null {
   try {
-    return sessionStorage.getItem(TOKEN_KEY);
+    const kept = sessionStorage.getItem(TOKEN_KEY);
+    return kept !== null && canBeSent(kept) ? kept : null;
   } catch {
     return null;
   }

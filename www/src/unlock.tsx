@@ -1,14 +1,20 @@
 /** The collector wants a token: a form for it. The token stays in this tab's session storage. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import { unlock } from "./feed";
 import { token } from "./state";
+import { flawOf } from "./token";
 
 export function Unlock() {
   const [typed, setTyped] = useState("");
+  const [flaw, setFlaw] = useState<string | null>(null);
+  const input = useRef<HTMLInputElement>(null);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (typed.trim()) unlock(typed.trim());
+    const found = flawOf(typed.trim());
+    setFlaw(found);
+    if (found === null) unlock(typed.trim());
+    else input.current?.focus();
   };
   return (
     <section class="empty">
@@ -23,6 +29,7 @@ export function Unlock() {
         <label>
           <span class="unseen">Admin token</span>
           <input
+            ref={input}
             type="password"
             autocomplete="current-password"
             placeholder="Admin token"
@@ -35,7 +42,11 @@ export function Unlock() {
           Unlock
         </button>
       </form>
-      {token.value !== null && <p class="outcome bad">The last token was not accepted.</p>}
+      {(flaw !== null || token.value !== null) && (
+        <p class="outcome bad" role="alert">
+          {flaw ?? "The last token was not accepted."}
+        </p>
+      )}
     </section>
   );
 }
