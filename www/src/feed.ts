@@ -173,10 +173,12 @@ async function openChosen(id: string | null): Promise<void> {
   if (!row) await fetchOpened(id);
 }
 
-/** A stream that has not ended changes while it is looked at. */
+/** A stream that has not ended changes while it is looked at; one that could not be asked for is asked for again. */
 async function followOpened(): Promise<void> {
+  const id = view.peek().stream;
+  if (id === null) return;
   const shown = opened.peek();
-  if (shown && "report" in shown && shown.report.open) await fetchOpened(shown.report.id);
+  if (shown === null || ("report" in shown && shown.report.open)) await fetchOpened(id);
 }
 
 async function fetchOpened(id: string): Promise<void> {
@@ -185,7 +187,7 @@ async function fetchOpened(id: string): Promise<void> {
     if (view.peek().stream === id) opened.value = { report };
   } catch (error) {
     if (view.peek().stream !== id) return;
-    if (error instanceof Refused && error.status !== 401) opened.value = { missing: error.message };
+    if (error instanceof Refused && error.status === 404) opened.value = { missing: error.message };
     else fail(error);
   }
 }

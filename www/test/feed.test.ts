@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const ID = "9f86d081884c7d659a2feaa0c55ad015";
+const TOKEN = "a-token-of-16-bytes";
+const NONE = { n: 0 };
+const QUIET: Record<string, unknown> = {
+  summary: { streams: 1, open: 0, use_cases: 1, targets: {}, ttfv: NONE },
+  timeseries: { points: [] },
+  histogram: { buckets: [] },
+  abandonment: { points: [] },
+  compare: { points: [] },
+  breakdown: { groups: [] },
+  streams: { streams: [], next: null },
+  [`streams/${ID}`]: { id: ID, open: false },
+};
+
+type Answer = (asked: URL, init: RequestInit) => Response | Promise<Response>;
+
+let answer: Answer;
+let asked: URL[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  asked = [];
+  answer = told;
+  const listen = { addEventListener: () => undefined };
+  vi.stubGlobal("location", { search: `?stream=${ID}`, pathname: "/" });
+  vi.stubGlobal("document", { baseURI: "http://collector.test/", hidden: false, ...listen });
+  vi.stubGlobal("fetch", (address: URL, init: RequestInit) => {
+    asked.push(address);
+    return Promise.resolve(answer(address, init));
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.resetModules();
+});
+
+/** A page whose first questions have had their answers. */
+async function opened() {
+  const [feed, state] = [await import("../src/feed"), await import("../src/state")];
+  feed.startFeed();
+  await vi.advanceTimersByTimeAsync(0);
+  return { ...feed, ...state };
+}
+
+function told({ pathname }: URL): Response {
+  return Response.json(QUIET[pathname.replace("/v1/", "")] ?? {});
+}
+
+const refused = (status: number, code: string) =>
+  Response.json({ error: { code, message: `because of ${code}` } }, { status });
+
+it("a link to one stream opens it after an outage", async () => {
+  answer = () => refused(503, "storage_unavailable");
+  const page = await opened();
+  expect([page.link.value.kind, page.opened.value]).toEqual(["failed", null]);
+  answer = told;
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect(page.link.value.kind).toBe("open");
+  expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
+});
+
+it("a link to one stream opens it after the page is unlocked", async () => {
+  answer = (address, { headers }) =>
+    new Headers(headers).get("Authorization") === `Bearer ${TOKEN}` ? told(address) : refused(401, "unauthorized");
+  const page = await opened();
+  expect([page.link.value.kind, page.opened.value]).toEqual(["locked", null]);
+  page.unlock(TOKEN);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
+});
+
+it("a stream that is not kept is asked for once", async () => {
+  const ofStream = () => asked.filter(({ pathname }) => pathname.endsWith(ID)).length;
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+  const page = await opened();
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream" });
+  const before = ofStream();
+  await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
+  expect(ofStream()).toBe(before);
+});
