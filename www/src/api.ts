@@ -42,6 +42,9 @@ export interface Access {
   signal?: AbortSignal;
 }
 
+/** A collector that hangs takes connections and says nothing: after this long it counts as one that is away. */
+export const LIMIT_MS = 20_000;
+
 type Query = Record<string, string | undefined>;
 
 export const getSummary = (window: Window, access: Access) =>
@@ -106,8 +109,20 @@ export async function openLive(filters: Filters, access: Access): Promise<Readab
   return body;
 }
 
-async function get<Answer>(route: string, query: Query, access: Access): Promise<Answer> {
-  return (await (await ask(route, query, "application/json", access)).json()) as Answer;
+async function get<Answer>(route: string, query: Query, { token, signal }: Access): Promise<Answer> {
+  // Not by AbortSignal.any: it is younger than the oldest Firefox that shows this page.
+  const mine = new AbortController();
+  const stop = () => mine.abort();
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop);
+  const limit = setTimeout(stop, LIMIT_MS);
+  try {
+    const response = await ask(route, query, "application/json", { token, signal: mine.signal });
+    return (await response.json()) as Answer;
+  } finally {
+    clearTimeout(limit);
+    signal?.removeEventListener("abort", stop);
+  }
 }
 
 async function ask(route: string, query: Query, accept: string, access: Access): Promise<Response> {

@@ -77,6 +77,8 @@ export async function refresh(): Promise<void> {
     await load(view.peek(), { token: token.peek(), signal: mine.signal });
   } catch (error) {
     if (!mine.signal.aborted) fail(error);
+    // The others of the same load: what they would say is not waited for.
+    mine.abort();
   } finally {
     if (current === mine) {
       current = null;

@@ -82,3 +82,40 @@ it("a stream that is not kept is asked for once", async () => {
   await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
   expect(ofStream()).toBe(before);
 });
+
+/** Takes the question and never answers, as a process that is stopped. */
+const hung: Answer = (_, { signal }) =>
+  new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+
+it("a collector that hangs is told as one that is away, and its figures as old", async () => {
+  const page = await opened();
+  const { LIMIT_MS } = await import("../src/api");
+  const at = page.answers.value?.at;
+  answer = hung;
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS + LIMIT_MS);
+  expect(page.link.value).toEqual({ kind: "failed", what: "The collector cannot be reached." });
+  expect([page.screen.value, page.answers.value?.at]).toEqual(["error", at]);
+  answer = told;
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect(page.link.value.kind).toBe("open");
+});
+
+it("a body that does not end is given up as well", async () => {
+  const never = (signal: AbortSignal | null | undefined) =>
+    new ReadableStream({
+      start: (body) => signal?.addEventListener("abort", () => body.error(signal.reason)),
+    });
+  answer = (_, { signal }) => new Response(never(signal));
+  const page = await opened();
+  const { LIMIT_MS } = await import("../src/api");
+  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  expect(page.link.value.kind).toBe("failed");
+});
+
+it("an older question is dropped at once when another one is asked", async () => {
+  answer = hung;
+  const page = await opened();
+  answer = told;
+  await page.refresh();
+  expect(page.link.value.kind).toBe("open");
+});
