@@ -36,6 +36,16 @@ export class Refused extends Error {
   }
 }
 
+/** Something answered, as a login page or another server does, but no collector. */
+export class Foreign extends Error {}
+
+/** Why there is no answer, as a sentence. */
+export function whyNot(error: unknown): string {
+  if (error instanceof Refused) return `The collector answers with an error: ${error.message} (${error.code}).`;
+  if (error instanceof Foreign) return "What answers here is no collector: it sent something else than JSON.";
+  return "The collector cannot be reached.";
+}
+
 /** Where and as whom to ask. */
 export interface Access {
   token: string | null;
@@ -119,6 +129,8 @@ async function get<Answer>(route: string, query: Query, { token, signal }: Acces
   try {
     const response = await ask(route, query, "application/json", { token, signal: mine.signal });
     return (await response.json()) as Answer;
+  } catch (error) {
+    throw error instanceof SyntaxError ? new Foreign(error.message) : error;
   } finally {
     clearTimeout(limit);
     signal?.removeEventListener("abort", stop);

@@ -12,7 +12,7 @@ export function Books({ asked }: { asked: Asked<Accounting> }) {
   if (asked.kind === "failed")
     return (
       <footer class="books" data-books="failed">
-        <p>What was received and what became of it is not known: {asked.what}</p>
+        <p>What was received and what became of it is not known. {asked.what}</p>
       </footer>
     );
   const troubles = troublesOf(asked.answer);

@@ -27,7 +27,7 @@ export function Budgets({ asked }: { asked: Asked<BudgetsAnswer> }) {
       ) : (
         <>
           <h2 id="budgets-title">Error budgets</h2>
-          <p class="dim">{asked.kind === "loading" ? "Asking…" : `Not known: ${asked.what}`}</p>
+          <p class="dim">{asked.kind === "loading" ? "Asking…" : `Not known. ${asked.what}`}</p>
         </>
       )}
     </section>

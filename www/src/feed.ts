@@ -13,6 +13,7 @@ import {
   getSummary,
   getTimeseries,
   Refused,
+  whyNot,
   type Access,
   type Wanted,
   type Window,
@@ -199,11 +200,7 @@ function fail(error: unknown): void {
     link.value = { kind: "locked" };
     return;
   }
-  const what =
-    error instanceof Refused
-      ? `The collector answers with an error: ${error.message} (${error.code}).`
-      : "The collector cannot be reached.";
-  link.value = { kind: "failed", what };
+  link.value = { kind: "failed", what: whyNot(error) };
 }
 
 function schedule(): void {

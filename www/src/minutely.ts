@@ -2,7 +2,7 @@
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "./answers";
-import { getAccounting, getSlo, getUseCases, Refused, type Access } from "./api";
+import { getAccounting, getSlo, getUseCases, whyNot, type Access } from "./api";
 import type { Asked } from "./asked";
 import { accounting, budgets, link, paused, token, view } from "./state";
 
@@ -55,7 +55,6 @@ async function tried<Answer>(answer: Promise<Answer>): Promise<Asked<Answer>> {
   try {
     return { kind: "known", answer: await answer };
   } catch (error) {
-    const what = error instanceof Refused ? `${error.message} (${error.code}).` : "the collector cannot be reached.";
-    return { kind: "failed", what };
+    return { kind: "failed", what: whyNot(error) };
   }
 }

@@ -119,3 +119,12 @@ it("an older question is dropped at once when another one is asked", async () =>
   await page.refresh();
   expect(page.link.value.kind).toBe("open");
 });
+
+it("what answers without being a collector is told as that", async () => {
+  answer = () => new Response("<!doctype html><title>Sign in</title>");
+  const page = await opened();
+  expect(page.link.value).toEqual({
+    kind: "failed",
+    what: "What answers here is no collector: it sent something else than JSON.",
+  });
+});
