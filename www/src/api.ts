@@ -102,8 +102,11 @@ export interface Wanted {
 export const getStreams = (window: Window, wanted: Wanted, access: Access) =>
   get<StreamPage>("v1/streams", { ...windowQuery(window), ...wanted, limit: "50" }, access);
 
-/** The newest stream of all that are kept. */
-export const getNewest = (access: Access) => get<StreamPage>("v1/streams", { limit: "1" }, access);
+/** The newest stream with these filters, of all that are kept. */
+export async function getNewest(filters: Filters, access: Access): Promise<StreamReport | null> {
+  const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, access);
+  return page.streams[0] ?? null;
+}
 
 export const getStream = (id: string, access: Access) =>
   get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, access);

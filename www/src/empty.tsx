@@ -2,11 +2,15 @@
 import { moment } from "./format";
 import { lastRange } from "./reading";
 import { answers, elsewhere, go, setRange, view } from "./state";
-import { RANGE_MS, RANGES } from "./url";
+import { widerRange } from "./step";
 
 export function Empty() {
-  const newest = elsewhere.value?.newest;
-  return newest ? <NoneInRange newestMs={newest.received_ms} /> : <NeverAny />;
+  const found = elsewhere.value;
+  return found?.ofAll ? (
+    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.ofAll.received_ms} />
+  ) : (
+    <NeverAny />
+  );
 }
 
 function NeverAny() {
@@ -33,19 +37,27 @@ function NeverAny() {
   );
 }
 
-function NoneInRange({ newestMs }: { newestMs: number }) {
+interface NoneInRangeProps {
+  /** Of the newest stream with the filters; `null` where none is kept. */
+  newestMs: number | null;
+  ofAllMs: number;
+}
+
+function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
-  const asked = answers.value?.summary.to ?? newestMs;
-  const wider = RANGES.slice(RANGES.indexOf(range) + 1).find(
-    (candidate) => asked - newestMs < RANGE_MS[candidate],
-  );
+  const asked = answers.value?.summary.to ?? ofAllMs;
+  const wider = newestMs === null ? undefined : widerRange(range, asked - newestMs);
   return (
     <section class="empty" data-empty="range">
       <h2>
         No {hasFilters ? "such " : ""}streams in {lastRange(range)}
       </h2>
-      <p>The newest stream of all arrived at {moment(newestMs, asked)}.</p>
+      <p>
+        {newestMs === null
+          ? `None of the streams that are kept is such a one; the newest of all arrived at ${moment(ofAllMs, asked)}.`
+          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${moment(newestMs, asked)}.`}
+      </p>
       <p class="actions">
         {hasFilters && (
           <button type="button" class="more" onClick={() => go({ filters: {} })}>

@@ -1,6 +1,7 @@
 /** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
+import type { Filters } from "./answers";
 import {
   getAbandonment,
   getBreakdown,
@@ -32,6 +33,7 @@ import {
   rows,
   token,
   view,
+  type Elsewhere,
 } from "./state";
 import { finestStep, stepFor } from "./step";
 import type { View } from "./url";
@@ -140,7 +142,7 @@ async function load(chosen: View, access: Access): Promise<void> {
   // Answers are of moments apart: one of them says for all whose streams are in view.
   const targets = targetsInView(summary);
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
-  const newest = isEmpty ? await getNewest(access) : null;
+  const found = isEmpty ? await lookElsewhere(chosen.filters, access) : null;
   batch(() => {
     const asked = question(chosen);
     const merge = chosen.sample === null ? mergeLatest : mergeSamples;
@@ -160,10 +162,19 @@ async function load(chosen: View, access: Access): Promise<void> {
       asked: chosen,
       at: Date.now(),
     };
-    elsewhere.value = newest && { newest: newest.streams[0] ?? null };
+    elsewhere.value = found;
     link.value = { kind: "open" };
   });
   await followOpened();
+}
+
+async function lookElsewhere(filters: Filters, access: Access): Promise<Elsewhere> {
+  const hasFilters = Object.keys(filters).length > 0;
+  const [newest, ofAll] = await Promise.all([
+    getNewest(filters, access),
+    hasFilters ? getNewest({}, access) : null,
+  ]);
+  return { newest, ofAll: hasFilters ? ofAll : newest };
 }
 
 async function openChosen(id: string | null): Promise<void> {

@@ -42,15 +42,19 @@ export interface Answers {
   at: number;
 }
 
-/** What the collector holds outside the chosen range, asked only when the range is empty. */
-export type Elsewhere = { newest: StreamReport | null } | null;
+/** The newest streams outside the chosen range: with its filters, and of all. */
+export interface Elsewhere {
+  newest: StreamReport | null;
+  ofAll: StreamReport | null;
+}
 
 export const view = signal<View>(readView(location.search));
 export const link = signal<Link>({ kind: "loading" });
 export const answers = signal<Answers | null>(null);
 export const rows = signal<StreamReport[]>([]);
 export const nextCursor = signal<string | null>(null);
-export const elsewhere = signal<Elsewhere>(null);
+/** Asked only when the range is empty. */
+export const elsewhere = signal<Elsewhere | null>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 

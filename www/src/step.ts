@@ -1,6 +1,6 @@
 /** How many samples the finest steps of a range hold in, the step to draw its lines with out. */
 import type { Range } from "./answers";
-import { RANGE_MS } from "./url";
+import { RANGE_MS, RANGES } from "./url";
 
 /** Minutes that people count in. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];
@@ -31,6 +31,11 @@ function stepsOf(range: Range): number[] {
   const minutes = RANGE_MS[range] / 60_000;
   const fine = STEPS.filter((step) => minutes / step <= MOST_POINTS);
   return fine.filter((step, index) => index === 0 || minutes / step >= LEAST_POINTS);
+}
+
+/** The shortest range longer than this one that reaches so far back. */
+export function widerRange(range: Range, agoMs: number): Range | undefined {
+  return RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => agoMs < RANGE_MS[candidate]);
 }
 
 /** The shortest range that still holds all of a line, when most of the asked one lies before it. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { placeMarks, type Mark } from "../src/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
-import { finestStep, stepFor, tighterRange } from "../src/step";
+import { finestStep, stepFor, tighterRange, widerRange } from "../src/step";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
@@ -92,4 +92,11 @@ it("targets for the first token are held against what the user sees", () => {
   expect(targetsOf("ttfv", targets)).toEqual([{ quantile: "p95", value: 2000 }]);
   expect(targetsOf("ttft", targets)).toEqual([]);
   expect(targetsOf("tpot", targets)).toEqual([{ quantile: null, value: 80 }]);
+});
+
+it("a wider range is the shortest that reaches back to what there is", () => {
+  const hour = 3_600_000;
+  expect(widerRange("1h", 5 * hour)).toBe("6h");
+  expect(widerRange("15m", 7 * hour)).toBe("24h");
+  expect(widerRange("7d", 800 * hour)).toBeUndefined();
 });

@@ -128,3 +128,17 @@ it("what answers without being a collector is told as that", async () => {
     what: "What answers here is no collector: it sent something else than JSON.",
   });
 });
+
+it("an empty range asks what there is with its filters first", async () => {
+  const [mine, theirs] = [{ id: "mine" }, { id: "theirs" }];
+  vi.stubGlobal("location", { search: "?site=shop&model=large", pathname: "/" });
+  answer = (address) => {
+    const { pathname, searchParams: query } = address;
+    if (pathname === "/v1/summary") return Response.json({ ...(QUIET["summary"] as object), streams: 0 });
+    if (pathname !== "/v1/streams" || query.has("range")) return told(address);
+    const hasFilters = query.get("site") === "shop" && query.get("model") === "large";
+    return Response.json({ streams: [hasFilters ? mine : theirs], next: null });
+  };
+  const page = await opened();
+  expect(page.elsewhere.value).toEqual({ newest: mine, ofAll: theirs });
+});
