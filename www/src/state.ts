@@ -94,7 +94,7 @@ export const screen = computed<Screen>(() => {
   if (kind === "locked") return "locked";
   if (kind === "failed") return "error";
   if (answers.value === null) return "loading";
-  return hasData.value || view.value.outcome !== null ? "ready" : "empty";
+  return hasData.value ? "ready" : "empty";
 });
 
 /** Changes what is shown and leaves a step for the back button. */

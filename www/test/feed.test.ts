@@ -83,6 +83,18 @@ it("a stream that is not kept is asked for once", async () => {
   expect(ofStream()).toBe(before);
 });
 
+it("nothing at all is empty, whichever outcome is asked for", async () => {
+  vi.stubGlobal("location", { search: "?outcome=timeout", pathname: "/" });
+  answer = (address) =>
+    address.pathname === "/v1/summary"
+      ? Response.json({ ...(QUIET["summary"] as object), streams: 0 })
+      : told(address);
+  expect((await opened()).screen.value).toBe("empty");
+  vi.resetModules();
+  answer = told;
+  expect((await opened()).screen.value).toBe("ready");
+});
+
 /** Takes the question and never answers, as a process that is stopped. */
 const hung: Answer = (_, { signal }) =>
   new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
