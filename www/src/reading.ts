@@ -28,27 +28,45 @@ export const lastRange = (range: Range) => RANGE_WORDS[range].last;
 export const rangeBefore = (range: Range) => RANGE_WORDS[range].before;
 
 export function readTimeseries(series: Timeseries, range: Range): string {
-  const seen = series.points.filter((point) => point.n > 0);
-  const trusted = seen.filter((point) => point.n >= FEW);
-  const p95 = (trusted.length > 0 ? trusted : seen).map((point) => point.p95_ms).filter(isKnown);
+  const steps = judgedSteps(series);
+  const p95 = steps.p95_ms;
   if (p95.length === 0) return `Nothing to show for ${lastRange(range)}.`;
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
-  const phrase = METRIC_LOOKS[series.metric].phrase;
-  const moved =
-    low === high ? `The p95 ${phrase} was ${low}` : `The p95 ${phrase} ran from ${low} to ${high}`;
-  return [`${moved} in ${lastRange(range)}.`, overTarget(series)].filter(Boolean).join(" ");
+  const was = low === high ? `was ${low}` : `ran from ${low} to ${high}`;
+  // The value of one step is not that of the range, which may be another one.
+  const isOne = p95.length === 1 && series.points.length > 1;
+  const when = isOne ? `the only step of ${stepWords(series.step_ms)}${steps.which || " with samples"}` : lastRange(range);
+  const moved = `The p95 ${METRIC_LOOKS[series.metric].phrase} ${was} in ${when}.`;
+  return [moved, overTarget(series, steps)].filter(Boolean).join(" ");
 }
 
-function overTarget(series: Timeseries): string {
+/** The steps that the sentences are about. */
+interface Judged {
+  p95_ms: number[];
+  /** What tells them from the other steps, where some are left out. */
+  which: string;
+}
+
+/** Those with enough samples; where there are none, all that have any. */
+function judgedSteps({ points }: Timeseries): Judged {
+  const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
+  const enough = seen.filter((point) => point.n >= FEW);
+  const judged = enough.length > 0 ? enough : seen;
+  return {
+    p95_ms: judged.map((point) => point.p95_ms).filter(isKnown),
+    which: judged.length < seen.length ? ` with ${FEW} samples or more` : "",
+  };
+}
+
+function overTarget(series: Timeseries, { p95_ms: p95, which }: Judged): string {
   const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
   if (!target) return "";
-  const seen = series.points.filter((point) => point.n > 0);
-  const over = seen.filter((point) => isKnown(point.p95_ms) && point.p95_ms > target.value).length;
-  const step = stepWords(series.step_ms);
+  const over = p95.filter((value) => value > target.value).length;
   const named = targetWords(target.value, series.targets);
-  if (over === 0) return `It stayed under ${named} throughout.`;
-  return `It was over ${named} in ${over} of ${plural(seen.length, "step")} of ${step}.`;
+  if (p95.length === 1 && series.points.length > 1) return `There it was ${over === 0 ? "within" : "over"} ${named}.`;
+  if (over === 0) return `It stayed under ${named} ${which ? `in every step${which}` : "throughout"}.`;
+  return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepWords(series.step_ms)}${which}.`;
 }
 
 /** Why no target is drawn where there are some. */

@@ -65,6 +65,26 @@ describe("the sentence under the time series", () => {
     expect(readThinSteps(series({ n: 100 }))).toBe("");
   });
 
+  it("holds the same steps against the target as the range is of", () => {
+    const mixed = series({ p95_ms: 900 }, { p95_ms: 1100 }, { p95_ms: 9000, n: 3 });
+    expect(plain(readTimeseries(mixed, "1h"))).toBe(
+      "The p95 time to first visible token ran from 900 ms to 1.1 s in the last hour. It stayed under the 2 s target of chat in every step with 30 samples or more.",
+    );
+    const over = series({ p95_ms: 900 }, { p95_ms: 2100 }, { p95_ms: 9000, n: 3 });
+    expect(plain(readTimeseries(over, "1h"))).toContain(
+      "over the 2 s target of chat in 1 of 2 steps of 1 minute with 30 samples or more.",
+    );
+  });
+
+  it("does not take one step for the range", () => {
+    expect(plain(readTimeseries(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"))).toBe(
+      "The p95 time to first visible token was 900 ms in the only step of 1 minute with 30 samples or more. There it was within the 2 s target of chat.",
+    );
+    expect(plain(readTimeseries(series({ p95_ms: 9000, n: 3 }, { n: 0 }), "1h"))).toBe(
+      "The p95 time to first visible token was 9 s in the only step of 1 minute with samples. There it was over the 2 s target of chat.",
+    );
+  });
+
   it("names no target where the metric has none", () => {
     const text = readTimeseries({ ...series({ p95_ms: 900 }), metric: "e2e" }, "1h");
     expect(text).not.toContain("target");
