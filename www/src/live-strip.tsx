@@ -1,9 +1,12 @@
 /** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
+import { useLayoutEffect } from "preact/hooks";
+
 import type { Live, Outcome, StreamReport } from "./answers";
 import { ABSENT, count, duration, percent, plural, rate } from "./format";
 import { Glyph, OUTCOME_LOOKS } from "./glyph";
 import { live, openStream, type LiveState } from "./state";
 import { modelOf } from "./streams";
+import { useWidth } from "./width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */
 const SHOWN = 5;
@@ -56,16 +59,7 @@ export function LiveStrip() {
           </dd>
         </div>
       </dl>
-      {now && now.streams.length > 0 && (
-        <ol class="now-newest" aria-label="Newest streams, time to first visible token">
-          <li aria-hidden="true">newest</li>
-          {now.streams.slice(0, SHOWN).map((report) => (
-            <li key={report.id}>
-              <Newest report={report} />
-            </li>
-          ))}
-        </ol>
-      )}
+      {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, SHOWN)} />}
     </section>
   );
 }
@@ -84,6 +78,25 @@ function Failed({ now }: { now: Live | null }) {
   const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_LOOKS[outcome]?.tone === "bad" ? held : 0), 0);
   if (failed === 0) return null;
   return <span class="bad">{count(failed)} failed</span>;
+}
+
+function NewestLine({ streams }: { streams: StreamReport[] }) {
+  const [line] = useWidth<HTMLOListElement>(0);
+  // What found no room in the line has wrapped out of sight, and the keyboard does not go there.
+  useLayoutEffect(() => {
+    const items = [...(line.current?.children ?? [])] as HTMLElement[];
+    for (const item of items) item.inert = item.offsetTop > (items[0]?.offsetTop ?? 0);
+  });
+  return (
+    <ol class="now-newest" ref={line} aria-label="Newest streams, time to first visible token">
+      <li aria-hidden="true">newest</li>
+      {streams.map((report) => (
+        <li key={report.id}>
+          <Newest report={report} />
+        </li>
+      ))}
+    </ol>
+  );
 }
 
 function Newest({ report }: { report: StreamReport }) {
