@@ -25,12 +25,14 @@ function Sheet({ id }: { id: string }) {
   useEffect(() => {
     const sheet = dialog.current;
     if (!sheet) return undefined;
+    const opener = document.activeElement;
+    const place = opener?.closest("section") ?? null;
     sheet.showModal();
     // The heading, not the first button: what was opened is read before what can be done with it.
     sheet.querySelector("h2")?.focus();
     return () => {
       sheet.close();
-      rowOf(last.current)?.focus();
+      giveBack(opener, place, last.current);
     };
   }, []);
   const shown = opened.value;
@@ -55,7 +57,16 @@ function Sheet({ id }: { id: string }) {
   );
 }
 
-/** Where the focus goes when the sheet closes: its stream's row, also when another one had opened it. */
+/** Gives the focus back to what opened the sheet. The page stays where it is, unless the sheet went on to another row. */
+function giveBack(opener: Element | null, place: Element | null, id: string): void {
+  const row = rowOf(id);
+  const isIn = opener instanceof HTMLElement && opener.isConnected && opener !== document.body;
+  if (opener instanceof HTMLTableRowElement && row) row.focus({ preventScroll: row === opener });
+  else if (isIn && !opener.closest("[inert]")) opener.focus({ preventScroll: true });
+  // The live strip may have moved on: then to what stands there now.
+  else (place?.querySelector<HTMLElement>("li:not([inert]) > button") ?? row)?.focus({ preventScroll: true });
+}
+
 function rowOf(id: string): HTMLElement | null {
   return document.querySelector(`tr[data-stream="${CSS.escape(id)}"]`);
 }
