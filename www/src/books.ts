@@ -77,9 +77,12 @@ export function troublesOf(books: Accounting): string[] {
   const troubles: string[] = [];
   if (reports.unexplained !== 0 || streams.open < 0 || beacons.under_way < 0)
     troubles.push("The books do not balance: what came in is not what was counted.");
-  const refused = total(beacons.refused);
+  // Wanted ones are not missing from the figures.
+  const unwanted = Object.entries(beacons.refused).filter(([code]) => !WANTED.has(code));
+  const missed = Object.fromEntries(unwanted);
+  const refused = total(missed);
   if (isMuch(refused, beacons.received)) {
-    const [most] = entries(beacons.refused);
+    const [most] = entries(missed);
     const why = most ? `, most for “${most.name}”` : "";
     const share = percent(refused / beacons.received);
     troubles.push(`Of all requests since this collector began, ${share} were refused${why}.`);
@@ -91,6 +94,9 @@ export function troublesOf(books: Accounting): string[] {
   if (damaged > 0) troubles.push(`${plural(damaged, "report")} in the journal could not be read any more.`);
   return troubles;
 }
+
+/** Refusals that the configuration asks for, by `filters`. */
+const WANTED: ReadonlySet<string> = new Set(["filtered_bot", "filtered_prerender", "filtered_test"]);
 
 const FATES: Record<string, string> = {
   new: "of a stream not heard of before",

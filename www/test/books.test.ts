@@ -54,6 +54,17 @@ it("what is refused or lost is told from one in a hundred on, with its commonest
   expect(troublesOf(books({ probe_dropped: { send_failed: 9 }, reports: books().reports }))).toEqual([]);
 });
 
+it("what the filters leave out is refused as it should be", () => {
+  const { beacons } = books();
+  const filtered = { filtered_bot: 300, filtered_prerender: 200, filtered_test: 100 };
+  const quiet = { ...beacons, refused: { ...filtered, bad_field: 5 } };
+  expect(troublesOf(books({ beacons: quiet }))).toEqual([]);
+  const refusing = { ...beacons, refused: { ...filtered, unknown_site: 20 } };
+  expect(troublesOf(books({ beacons: refusing })).map(plain)).toEqual([
+    "Of all requests since this collector began, 2.0 % were refused, most for “unknown site”.",
+  ]);
+});
+
 it("what the journal lost is told, however little", () => {
   const { reports } = books();
   expect(troublesOf(books({ reports: { ...reports, became: { new: 1999, unreadable: 1 } } }))).toHaveLength(1);
