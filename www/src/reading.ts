@@ -25,7 +25,13 @@ const RANGE_WORDS: Record<Range, { length: string; last: string; before: string 
 };
 
 export const lastRange = (range: Range) => RANGE_WORDS[range].last;
-export const rangeBefore = (range: Range) => RANGE_WORDS[range].before;
+
+/** What changes are against, or why there are none; `n` samples are of the time before. */
+export function readEarlier(n: number, range: Range): string {
+  const { before } = RANGE_WORDS[range];
+  if (n === 0) return "no earlier data to compare with";
+  return n < FEW ? `${before} had too few to compare with` : `changes are against ${before}`;
+}
 
 export function readTimeseries(series: Timeseries, range: Range): string {
   const steps = judgedSteps(series);

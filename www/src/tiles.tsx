@@ -19,7 +19,7 @@ import {
 } from "./format";
 import { Glyph } from "./glyph";
 import { FEW, QUANTILES, targetsInView } from "./metric";
-import { rangeBefore, readAdjusted, readSides } from "./reading";
+import { readAdjusted, readEarlier, readSides } from "./reading";
 
 interface TilesProps {
   summary: Summary;
@@ -52,7 +52,7 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
             <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
             <Between interval={ttfv.intervals?.[name]} />
             <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
-            <Change text={slower(ttfv[key], previous.ttfv[key])} />
+            <Change text={slower(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
           </div>
         ))}
       </div>
@@ -63,9 +63,7 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
       )}
       <p class="rests">
         {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
-        {previous.ttfv.n === 0
-          ? "no earlier data to compare with"
-          : `changes are against ${rangeBefore(range)}`}
+        {readEarlier(previous.ttfv.n, range)}
         {summary.use_cases > 1 && "; each use case has its own targets"}
       </p>
       {sides !== null && <p class="rests">{sides}</p>}
@@ -88,7 +86,7 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
           ? "no streams to judge"
           : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
       </p>
-      <Change text={points(integrity.ratio, previous.integrity.ratio)} />
+      <Change text={points(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
     </Tile>
   );
 }
@@ -100,7 +98,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
       <p class="rests">
         {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
       </p>
-      <Change text={points(goodput.ratio, previous.goodput.ratio)} />
+      <Change text={points(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
     </Tile>
   );
 }
@@ -118,7 +116,7 @@ function Errors({ summary }: TilesProps) {
           ? "no streams to judge"
           : `${count(errors.count)} of ${count(errors.total)} failed`}
       </p>
-      <Change text={points(errors.ratio, previous.errors.ratio)} />
+      <Change text={points(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
     </Tile>
   );
 }
@@ -131,7 +129,7 @@ function Streams({ summary: { streams, open, previous, output_tokens: tokens } }
         {open} open now
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={growth(streams, previous.streams)} />
+      <Change text={growth(streams, previous.streams)} earlier={previous.streams} />
     </Tile>
   );
 }
@@ -200,6 +198,7 @@ function Goal({ value, goal, text, proven }: GoalProps) {
   );
 }
 
-function Change({ text }: { text: string | null }) {
-  return text === null ? null : <p class="change">{text}</p>;
+/** `earlier` is how many the time before rests on: against a few, a change is chance. */
+function Change({ text, earlier }: { text: string | null; earlier: number }) {
+  return text === null || earlier < FEW ? null : <p class="change">{text}</p>;
 }

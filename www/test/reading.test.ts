@@ -13,6 +13,7 @@ import {
   readAdjusted,
   readBreakdown,
   readCompare,
+  readEarlier,
   readHistogram,
   readLeaving,
   readManyTargets,
@@ -197,6 +198,15 @@ it("the comparison says both figures and the way between", () => {
     "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 10 streams)",
   );
   expect(readSides({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
+});
+
+it("changes are against what rests on enough samples", () => {
+  expect([0, 1, 29, 30].map((n) => readEarlier(n, "1h"))).toEqual([
+    "no earlier data to compare with",
+    "the hour before had too few to compare with",
+    "the hour before had too few to compare with",
+    "changes are against the hour before",
+  ]);
 });
 
 it("steps are told in the largest unit that fits", () => {
