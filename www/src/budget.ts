@@ -20,21 +20,27 @@ export function ranked(answers: readonly Slo[]): Held[] {
     budgets.map((budget): Held => ({ ...period, useCase: targets.use_case ?? "unknown", targets, budget })),
   );
   const urgency = ({ budget: { alert } }: Held) => (alert ? SEVERITIES.indexOf(alert) : SEVERITIES.length);
-  const left = ({ budget }: Held) => budget.remaining ?? Infinity;
+  const left = ({ budget }: Held) => (hasEnough(budget) ? budget.remaining : null) ?? Infinity;
   return held.sort((a, b) => urgency(a) - urgency(b) || left(a) - left(b));
 }
 
-export function standingOf({ alert, remaining, total }: Budget): Standing {
+/** Whether so many streams could keep or break it that what is left says something. */
+export function hasEnough({ total }: Budget): boolean {
+  return total >= FEWEST;
+}
+
+export function standingOf(budget: Budget): Standing {
+  const { alert, remaining } = budget;
   if (alert === "page" || alert === "incident") return "bad";
-  if (total === 0 || !isKnown(remaining)) return "none";
-  if (total < FEWEST) return "none";
+  if (!hasEnough(budget) || !isKnown(remaining)) return "none";
   if (remaining < 0) return "bad";
   return alert === "ticket" || remaining < LITTLE ? "warn" : "good";
 }
 
-/** `62 %` left; the overspent part counts below zero. */
-export function leftText({ remaining }: Budget): string {
-  if (!isKnown(remaining)) return ABSENT;
+/** `62 %` left; the overspent part counts below zero. Of a few streams nothing is told. */
+export function leftText(budget: Budget): string {
+  const { remaining } = budget;
+  if (!hasEnough(budget) || !isKnown(remaining)) return ABSENT;
   if (remaining < 0) return "none left";
   const share = remaining * 100;
   const text = share > 99 && share < 100 ? ">99" : share > 0 && share < 1 ? "<1" : Math.round(share);
@@ -62,7 +68,7 @@ export function tellBudget(held: Held): string {
   const promise = promiseText(held);
   if (total === 0) return `${promise}. No stream could keep or break it in ${held.days} days.`;
   const broke = total - good;
-  if (total < FEWEST) return `${promise}. ${count(broke)} of ${count(total)} did not: too few for a budget.`;
+  if (!hasEnough(held.budget)) return `${promise}. ${count(broke)} of ${count(total)} did not: too few for a budget.`;
   return `${promise}; ${broke === 0 ? "none" : count(broke)} did not, ${roundDown(allowed)} may. ${outlookOf(held)}`;
 }
 

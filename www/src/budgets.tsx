@@ -4,6 +4,7 @@ import type { Asked } from "./asked";
 import {
   ALERT_WORDS,
   burnDown,
+  hasEnough,
   leftText,
   lengthText,
   ranked,
@@ -100,8 +101,8 @@ function Line({ held, isNamed }: { held: Held; isNamed: boolean }) {
           {ALERT_WORDS[alert].word}
         </span>
       )}
-      <BurnDown held={held} standing={standing} />
-      <strong class={standing === "bad" ? "bad" : undefined}>{leftText(budget)}</strong>
+      {hasEnough(budget) && <BurnDown held={held} standing={standing} />}
+      <strong class={standing === "bad" ? "bad" : standing === "none" ? "dim" : undefined}>{leftText(budget)}</strong>
       <p>{tellBudget(held)}</p>
     </li>
   );

@@ -77,12 +77,14 @@ describe("what is said of a budget", () => {
     const few = { ...budget([1]), total: 99, good: 98 };
     expect(said(few)).toContain("1 of 99 did not: too few for a budget.");
     expect(standingOf(few)).toBe("none");
+    expect(leftText({ ...few, remaining: -0.01 })).toBe("–");
     expect(said(budget([]))).toContain("No stream could keep or break it in 30 days.");
+    expect(leftText(budget([]))).toBe("–");
   });
 });
 
 it("what is left never rounds to all or nothing", () => {
-  const left = (remaining: number | null) => plain(leftText({ ...budget([]), remaining }));
+  const left = (remaining: number | null) => plain(leftText({ ...budget(days(1)), remaining }));
   expect([0.999, 1, 0.62, 0.004, 0, -0.3, null].map(left)).toEqual([
     ">99 % left",
     "100 % left",
@@ -116,12 +118,14 @@ it("the most urgent comes first: by alarm, then by what is left", () => {
     slo("spent", budget(days(12))),
     slo("burning", { ...budget(days(2)), alert: "incident" }, { ...budget(days(2)), alert: "page" }),
     slo("promises nothing"),
+    slo("few", { ...budget([2]), total: 99, good: 97, remaining: -1 }),
   ]);
   expect(order.map(({ useCase, budget: { alert } }) => `${useCase} ${alert ?? ""}`)).toEqual([
     "burning page",
     "burning incident",
     "spent ",
     "calm ",
+    "few ",
   ]);
 });
 
