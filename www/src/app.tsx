@@ -11,7 +11,7 @@ import { Header } from "./header";
 import { Histogram } from "./histogram";
 import { Leaving } from "./leaving";
 import { LiveStrip } from "./live-strip";
-import { accounting, answers, budgets, hasData, isStale, screen, view, type Answers } from "./state";
+import { accounting, answers, budgets, hasData, isAwaited, screen, view, type Answers } from "./state";
 import { Streams } from "./streams";
 import { Tiles } from "./tiles";
 import { TtftChart } from "./ttft-chart";
@@ -24,7 +24,7 @@ export function App() {
       <Header />
       {screen.value !== "locked" && screen.value !== "loading" && <LiveStrip />}
       <Banner />
-      <main class={isStale.value ? "stale" : undefined} aria-busy={isStale.value}>
+      <main class={isAwaited.value ? "stale" : undefined} aria-busy={isAwaited.value}>
         <Body />
       </main>
       {screen.value !== "locked" && <Detail />}

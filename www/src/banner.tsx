@@ -2,17 +2,21 @@
 import { clock } from "./format";
 import { refresh } from "./feed";
 import { Glyph } from "./glyph";
-import { answers, busy, link } from "./state";
+import { readAsked } from "./reading";
+import { answers, busy, isStale, link } from "./state";
 
 export function Banner() {
   const { value } = link;
   if (value.kind !== "failed") return null;
-  const at = answers.value?.at;
+  const shown = answers.value;
   return (
     <div class="banner" role="alert" data-banner>
       <Glyph name="bad" />
       <p>
-        {value.what} {at ? `What you see is from ${clock(at)}.` : "Nothing has been loaded yet."}
+        {value.what}{" "}
+        {shown === null
+          ? "Nothing has been loaded yet."
+          : `What you see is from ${clock(shown.at)}${isStale.value ? `, of ${readAsked(shown.asked)}` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

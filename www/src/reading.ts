@@ -14,6 +14,7 @@ import type {
 import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "./format";
 import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
 import { trusted } from "./patience";
+import { DIMENSIONS, type View } from "./url";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
   "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
@@ -25,6 +26,16 @@ const RANGE_WORDS: Record<Range, { length: string; last: string; before: string 
 };
 
 export const lastRange = (range: Range) => RANGE_WORDS[range].last;
+
+/** What was asked, where the page by now asks for something else. */
+export function readAsked({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
+  const only = DIMENSIONS.flatMap((dimension) => {
+    const value = filters[dimension];
+    return value === undefined ? [] : `${words(dimension)} ${nameOf(dimension, value)}`;
+  });
+  const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
+  return `${lastRange(range)}: ${METRIC_LOOKS[metric].phrase}, ${which}`;
+}
 
 /** What changes are against, or why there are none; `n` samples are of the time before. */
 export function readEarlier(n: number, range: Range): string {

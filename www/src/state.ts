@@ -89,6 +89,9 @@ export const isStale = computed(() => {
   return writeView({ ...asked, stream: null }) !== writeView({ ...now, stream: null });
 });
 
+/** Whether the answer to what the view asks is on its way. During an outage it is not: what is shown stays readable. */
+export const isAwaited = computed(() => isStale.value && busy.value && link.value.kind !== "failed");
+
 export const screen = computed<Screen>(() => {
   const { kind } = link.value;
   if (kind === "locked") return "locked";

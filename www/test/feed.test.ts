@@ -25,6 +25,7 @@ beforeEach(() => {
   answer = told;
   const listen = { addEventListener: () => undefined };
   vi.stubGlobal("location", { search: `?stream=${ID}`, pathname: "/" });
+  vi.stubGlobal("history", { pushState: () => undefined });
   vi.stubGlobal("document", { baseURI: "http://collector.test/", hidden: false, ...listen });
   vi.stubGlobal("fetch", (address: URL, init: RequestInit) => {
     asked.push(address);
@@ -110,6 +111,21 @@ it("a collector that hangs is told as one that is away, and its figures as old",
   answer = told;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   expect(page.link.value.kind).toBe("open");
+});
+
+it("what is shown stays readable while nothing answers, and waits while something may", async () => {
+  const page = await opened();
+  answer = hung;
+  page.setRange("6h");
+  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, true]);
+  const { LIMIT_MS } = await import("../src/api");
+  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, false]);
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect([page.busy.value, page.isAwaited.value]).toEqual([true, false]);
+  answer = told;
+  await page.refresh();
+  expect(page.isStale.value).toBe(false);
 });
 
 it("a body that does not end is given up as well", async () => {

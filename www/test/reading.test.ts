@@ -11,6 +11,7 @@ import type {
 } from "../src/answers";
 import {
   readAdjusted,
+  readAsked,
   readBreakdown,
   readCompare,
   readEarlier,
@@ -198,6 +199,15 @@ it("the comparison says both figures and the way between", () => {
     "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 10 streams)",
   );
   expect(readSides({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
+});
+
+it("an earlier question is told by its range, its metric and its filters", () => {
+  expect(readAsked({ range: "1h", metric: "ttfv", filters: {} })).toBe(
+    "the last hour: time to first visible token, all streams",
+  );
+  expect(readAsked({ range: "7d", metric: "e2e", filters: { site: "shop", country: "FR" } })).toBe(
+    "the last 7 days: end-to-end time, only site shop, country France",
+  );
 });
 
 it("changes are against what rests on enough samples", () => {
