@@ -1,4 +1,6 @@
 /** The name, the range, the filters in force, the refresh and the theme. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+
 import type { Range } from "./answers";
 import { Choice } from "./choice";
 import { clock, nameOf, words } from "./format";
@@ -69,6 +71,15 @@ function Refresh() {
 
 function Chips() {
   const { filters } = view.value;
+  const removed = useRef<number | null>(null);
+  // The chip takes the focus with it: it goes on to the one in its place, the last one, or the range.
+  useLayoutEffect(() => {
+    if (removed.current === null) return;
+    const chips = document.querySelectorAll<HTMLElement>(".chip");
+    const next = chips[Math.min(removed.current, chips.length - 1)];
+    (next ?? document.querySelector<HTMLElement>(".header input:checked"))?.focus();
+    removed.current = null;
+  }, [filters]);
   const set = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
     return value === undefined ? [] : [{ dimension, value }];
@@ -76,12 +87,15 @@ function Chips() {
   if (set.length === 0) return null;
   return (
     <ul class="chips" aria-label="Filters">
-      {set.map(({ dimension, value }) => (
+      {set.map(({ dimension, value }, at) => (
         <li key={dimension}>
           <button
             type="button"
             class="chip"
-            onClick={() => setFilter(dimension, null)}
+            onClick={() => {
+              removed.current = at;
+              setFilter(dimension, null);
+            }}
             title="Remove this filter"
           >
             <span>

@@ -1,5 +1,5 @@
 /** The collector wants a token: a form for it. The token stays in this tab's session storage. */
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { unlock } from "./feed";
 import { token } from "./state";
@@ -9,6 +9,8 @@ export function Unlock() {
   const [typed, setTyped] = useState("");
   const [flaw, setFlaw] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
+  // Not by `autofocus`: it works once in a page, and this form stands anew after each refusal.
+  useEffect(() => input.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
     const found = flawOf(typed.trim());
@@ -35,7 +37,6 @@ export function Unlock() {
             placeholder="Admin token"
             value={typed}
             onInput={(event) => setTyped(event.currentTarget.value)}
-            autofocus
           />
         </label>
         <button type="submit" class="more">
