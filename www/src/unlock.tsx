@@ -20,21 +20,21 @@ export function Unlock() {
   };
   return (
     <section class="empty">
-      <h2>This collector wants its admin token</h2>
+      <h2>This collector wants a token</h2>
       <p>
-        It is the <code>admin_token</code> of the collector’s configuration. This tab keeps it until it is
-        closed.
+        It is one of the <code>read_tokens</code> of the collector’s configuration, or its{" "}
+        <code>admin_token</code>. This tab keeps it until it is closed.
       </p>
       <form class="unlock" onSubmit={submit}>
         {/* Password managers file a token under a name. */}
         <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>
-          <span class="unseen">Admin token</span>
+          <span class="unseen">Token</span>
           <input
             ref={input}
             type="password"
             autocomplete="current-password"
-            placeholder="Admin token"
+            placeholder="Token"
             value={typed}
             onInput={(event) => setTyped(event.currentTarget.value)}
           />
