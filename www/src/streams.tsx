@@ -125,6 +125,7 @@ function OutcomeFilter({ summary }: { summary: Summary }) {
 
 function Row({ row, today }: { row: StreamReport; today: number }) {
   const open = () => openStream(row.id);
+  const defects = defectsOf(row);
   const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTableRowElement }) => {
     if (event.target !== event.currentTarget) return;
     const neighbour = {
@@ -160,7 +161,9 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
       <td class="number wide">{steadyDuration(row.longest_gap_ms)}</td>
       <td class="number wide">{count(row.chunks)}</td>
       <td class="number mid">{count(row.output_tokens)}</td>
-      <td class="wide defects">{defectsOf(row) || <span class="dim">none</span>}</td>
+      <td class="wide defects" title={defects || undefined}>
+        {defects || <span class="dim">none</span>}
+      </td>
     </tr>
   );
 }
