@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import type { Bucket } from "./answers";
-import { count, duration, percent, shortCount } from "./format";
+import { count, duration, percent, shortCount, tickDuration } from "./format";
 import { linearTicks, logTicks } from "./ticks";
 import { useWidth } from "./width";
 
@@ -74,7 +74,7 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
         <line class="axis" x1={LEFT} x2={width - RIGHT} y1={foot + 0.5} y2={foot + 0.5} />
         {logTicks(scale.low, scale.high, Math.max(3, Math.floor((width - LEFT) / 64))).map((tick) => (
           <text key={tick} class="tick middle" x={scale.x(tick)} y={foot + 16}>
-            {duration(tick)}
+            {tickDuration(tick)}
           </text>
         ))}
         {placed.map((mark) => (

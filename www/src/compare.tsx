@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { Compare as CompareAnswer } from "./answers";
 import { Choice } from "./choice";
 import { Figure } from "./figure";
-import { count, duration, moment, percent, plural, steadyDuration, stretch, words } from "./format";
+import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW } from "./metric";
 import type { PlotSpec } from "./plot";
@@ -158,7 +158,7 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
     targets: [],
     isThin: points.map((point) => point.n > 0 && point.n < FEW),
     fillBetween: "--between",
-    format: duration,
+    format: tickDuration,
   };
 }
 

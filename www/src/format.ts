@@ -45,6 +45,11 @@ export function microseconds(us: Maybe): string {
   return isKnown(us) ? `${significant(us)}${SPACE}µs` : ABSENT;
 }
 
+/** A value of an axis: neighbours below a millisecond stay apart. `50 µs`, `2 ms`. */
+export function tickDuration(ms: number): string {
+  return ms > 0 && ms < 0.9995 ? microseconds(ms * 1000) : duration(ms);
+}
+
 /** A share: `94.7 %`. Rounds to neither 0 nor 100 what is not exactly so. */
 export function percent(ratio: Maybe): string {
   if (!isKnown(ratio)) return ABSENT;

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer } from "./answers";
-import { count, duration, percent, stretch } from "./format";
+import { count, duration, percent, stretch, tickDuration } from "./format";
 import { cellsOf, SHADES, type Cell } from "./heat";
 import { slowTarget } from "./reading";
 import { logTicks, timeLabel, timeTicks } from "./ticks";
@@ -82,7 +82,7 @@ function Axes({ answer, drawn, width }: { answer: HeatmapAnswer; drawn: Scales; 
     <>
       {logTicks(drawn.low, drawn.high, 8).map((tick) => (
         <text key={tick} class="tick end" x={LEFT - 8} y={drawn.y(tick)}>
-          {duration(tick)}
+          {tickDuration(tick)}
         </text>
       ))}
       <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Abandonment, HistogramAnswer, LeavingPoint } from "./answers";
 import { placeMarks, type Mark } from "./bars";
 import { Figure } from "./figure";
-import { count, duration, isKnown, percent, plainPercent, shortCount } from "./format";
+import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "./format";
 import { QUANTILES } from "./metric";
 import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./patience";
 import { readLeaving } from "./reading";
@@ -100,7 +100,7 @@ function Curve({ answer, points, marks }: CurveProps) {
         {ticks.map((tick) => (
           <g key={tick}>
             <text class="tick middle" x={scale.x(tick)} y={foot + 16}>
-              {duration(tick)}
+              {tickDuration(tick)}
             </text>
             <text class="tick middle" x={scale.x(tick)} y={foot + 34}>
               {shortCount(pointAt(points, tick)?.waiting ?? answer.waited)}

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { StreamReport } from "./answers";
 import { noteworthy } from "./around";
 import { Choice } from "./choice";
-import { duration, exactDuration, words } from "./format";
+import { duration, exactDuration, tickDuration, words } from "./format";
 import {
   hasLongTail,
   layOut,
@@ -124,7 +124,7 @@ function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: nu
         <g key={tick}>
           <line x1={round(x(tick))} x2={round(x(tick))} y1={ROW - 6} y2={height} />
           <text class="tick middle" x={x(tick)} y={12}>
-            {duration(tick)}
+            {tickDuration(tick)}
           </text>
         </g>
       ))}

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./answers";
 import { Choice } from "./choice";
-import { count, duration, moment, steadyDuration, stretch } from "./format";
+import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
 import { Figure } from "./figure";
 import { Heatmap, HeatLegend } from "./heatmap";
 import { Legend, LineChart, type Readout } from "./line-chart";
@@ -167,7 +167,7 @@ function plotOf(series: Timeseries): PlotSpec {
     })),
     isThin: points.map((point) => point.n > 0 && point.n < FEW),
     volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
-    format: duration,
+    format: tickDuration,
   };
 }
 

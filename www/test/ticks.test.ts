@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import { tickDuration } from "../src/format";
 import { linearTicks, logLimits, logTicks, timeTicks } from "../src/ticks";
 
 describe("log ticks", () => {
@@ -14,6 +15,11 @@ describe("log ticks", () => {
 
   it("stay exact below one", () => {
     expect(logTicks(0.1, 1, 4)).toEqual([0.1, 0.2, 0.5, 1]);
+  });
+
+  it("are told apart however short", () => {
+    const told = logTicks(0.005, 2, 20).map((tick) => tickDuration(tick).replace("\u00a0", " "));
+    expect(told).toEqual(["5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]);
   });
 
   it("have nothing to say about an axis that is none", () => {
