@@ -108,7 +108,7 @@ export class Plot {
     return {
       width: Math.max(this.host.clientWidth, 200),
       height: Math.max(this.host.clientHeight, 160),
-      padding: [12, () => this.gutter(), 0, 0],
+      padding: [12, (chart) => this.gutter(chart), 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -140,9 +140,21 @@ export class Plot {
   }
 
   /** Room for the targets' labels at the right. */
-  private gutter(): number {
+  private gutter({ ctx }: uPlot): number {
     if (this.spec.targets.length === 0) return 8;
-    return this.isNarrow() ? 44 : 76;
+    ctx.save();
+    ctx.font = this.labelFont(1);
+    const widths = this.spec.targets.map((target) => ctx.measureText(this.labelOf(target)).width);
+    ctx.restore();
+    return Math.ceil(LABEL_GAP + Math.max(...widths)) + 1;
+  }
+
+  private labelOf({ label, short }: TargetLine): string {
+    return this.isNarrow() ? short : label;
+  }
+
+  private labelFont(ratio: number): string {
+    return `${11 * ratio}px ${getComputedStyle(this.host).fontFamily}`;
   }
 
   private isNarrow(): boolean {
@@ -290,7 +302,7 @@ export class Plot {
     const { ctx, bbox } = chart;
     const ratio = devicePixelRatio;
     ctx.save();
-    ctx.font = `${11 * ratio}px ${getComputedStyle(this.host).fontFamily}`;
+    ctx.font = this.labelFont(ratio);
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
     ctx.lineWidth = ratio;
@@ -305,11 +317,14 @@ export class Plot {
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       ctx.globalAlpha = 1;
-      ctx.fillText(this.isNarrow() ? target.short : target.label, bbox.left + bbox.width + 8 * ratio, y);
+      ctx.fillText(this.labelOf(target), bbox.left + bbox.width + LABEL_GAP * ratio, y);
     }
     ctx.restore();
   }
 }
+
+/** Between the plot and a target's label. */
+const LABEL_GAP = 8;
 
 /** A ring needs this many pixels beside its neighbours. */
 const RING_ROOM = 18;
