@@ -1,4 +1,6 @@
 /** A few named values in, a row of radio buttons out. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+
 interface ChoiceProps<Value extends string> {
   legend: string;
   name: string;
@@ -14,8 +16,12 @@ export function Choice<Value extends string>({
   chosen,
   onChoose,
 }: ChoiceProps<Value>) {
+  const row = useRef<HTMLFieldSetElement>(null);
+  useLayoutEffect(() => {
+    if (row.current) bringIntoSight(row.current);
+  }, [chosen]);
   return (
-    <fieldset class="choice">
+    <fieldset class="choice" ref={row}>
       <legend class="unseen">{legend}</legend>
       {options.map(({ value, label, title }) => (
         <label key={value} title={title}>
@@ -31,4 +37,13 @@ export function Choice<Value extends string>({
       ))}
     </fieldset>
   );
+}
+
+/** Scrolls the row alone, sideways: `scrollIntoView` would scroll the page to it as well. */
+function bringIntoSight(row: HTMLElement): void {
+  const chosen = row.querySelector("input:checked")?.closest("label")?.getBoundingClientRect();
+  if (!chosen) return;
+  const { left, right } = row.getBoundingClientRect();
+  if (chosen.left < left) row.scrollLeft -= left - chosen.left;
+  else if (chosen.right > right) row.scrollLeft += chosen.right - right;
 }
