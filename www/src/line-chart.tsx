@@ -1,4 +1,5 @@
 /** A plot's data in, the plot with its legend and a readout under the cursor out. Arrow keys move the cursor. */
+import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Plot, type PlotSpec } from "./plot";
@@ -30,7 +31,14 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
     return () => plot.current?.destroy();
   }, []);
   useEffect(() => plot.current?.update(spec), [spec]);
-  useEffect(() => plot.current?.recolour(), [shade.value]);
+  // Not with the next render: before printing nothing else is rendered.
+  useEffect(
+    () =>
+      effect(() => {
+        if (shade.value) plot.current?.recolour();
+      }),
+    [],
+  );
 
   const shown = at && readout(at.index);
   useLayoutEffect(() => {

@@ -15,6 +15,7 @@ import "./style/live.css";
 import "./style/figures.css";
 import "./style/streams.css";
 import "./style/budgets.css";
+import "./style/print.css";
 import { startTheme } from "./theme";
 
 startTheme();

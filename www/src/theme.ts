@@ -8,8 +8,12 @@ const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(systemDark.matches);
 
+/** Paper is white, whatever the screen is. */
+const isPrinting = signal(false);
+
 export const theme = signal<Theme>(firstTheme());
 export const shade = computed<"light" | "dark">(() => {
+  if (isPrinting.value) return "light";
   if (theme.value !== "auto") return theme.value;
   return systemIsDark.value ? "dark" : "light";
 });
@@ -25,6 +29,8 @@ export function nextTheme(): void {
 
 export function startTheme(): void {
   systemDark.addEventListener("change", () => (systemIsDark.value = systemDark.matches));
+  addEventListener("beforeprint", () => (isPrinting.value = true));
+  addEventListener("afterprint", () => (isPrinting.value = false));
   effect(() => {
     document.documentElement.dataset["theme"] = shade.value;
   });
