@@ -48,6 +48,7 @@ pub(crate) struct Kept {
     pub(crate) id: StreamId,
     /// The samples that it is in, a bit each.
     pub(crate) kinds: u8,
+    /// From zero up.
     pub(crate) waited_ms: Option<f64>,
 }
 
@@ -230,7 +231,8 @@ impl Day {
 impl Kept {
     /// A stream, with all the samples that it could be in.
     fn of(id: StreamId, report: &StreamReport) -> Self {
-        let waited_ms = report.ttfv_ms.or(report.ttft_ms);
+        // A sender may write `-0.0`, whose bits are above those of every wait.
+        let waited_ms = report.ttfv_ms.or(report.ttft_ms).map(f64::abs);
         let failed = report.outcome.is_judged() && !report.is_whole();
         let may_be = |sample| match sample {
             Sample::Slowest => waited_ms.is_some(),
@@ -320,6 +322,15 @@ mod tests {
         assert_eq!(slowest, [97, 98, 99]);
         assert_eq!((failed.len(), uniform.len()), (3, 3));
         assert!(failed.iter().all(|id| id % 2 == 1));
+    }
+
+    #[test]
+    fn a_wait_of_less_than_nothing_is_not_the_slowest() {
+        let mut samples = Samples::new(1);
+        for (id, waited_ms) in [(1, 5.0), (2, -0.0), (3, 0.0)] {
+            offer(&mut samples, id, &report(Outcome::Complete, waited_ms));
+        }
+        assert_eq!(chosen(&samples)[0], [1]);
     }
 
     #[test]
