@@ -192,7 +192,8 @@ impl Range {
             [self.from_ms, self.to_ms, self.steps_from_ms].map(|moment| moment - ms);
         let earlier = Self { from_ms, to_ms, steps_from_ms, ..self };
         earlier.check_step(step_ms)?;
-        Ok(earlier)
+        // Steps are whole hours there: the range grows within its first and its last.
+        Ok(Self { steps_from_ms, ..earlier.in_known_windows() })
     }
 
     /// Grown to whole hours where minutes are no longer known.
@@ -376,6 +377,25 @@ mod tests {
         let fine = params(&[("range", "7d"), ("step", "1800")]);
         assert!(fine.range_at(NOW_MS, 48).unwrap().in_steps(&fine).is_err());
         assert!(fine.range_at(NOW_MS, 200).unwrap().in_steps(&fine).is_ok());
+    }
+
+    #[test]
+    fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
+        for (range, windows_hours, step_ms) in [("6h", 2, HOUR_MS), ("24h", 30, 2 * HOUR_MS)] {
+            for (name, ms) in [("previous", None), ("day", Some(DAY * MINUTE_MS))] {
+                let step = (step_ms / 1_000).to_string();
+                let asked = params(&[("range", range), ("step", step.as_str()), ("against", name)]);
+                let range = asked.range_at(NOW_MS, windows_hours).unwrap();
+                let (range, step_ms) = range.in_steps(&asked).unwrap();
+                let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms).unwrap();
+                assert_eq!((earlier.from_ms % HOUR_MS, earlier.steps_from_ms % HOUR_MS), (0, 0));
+                assert!(earlier.to_ms > earlier.minutes_from_ms || earlier.to_ms % HOUR_MS == 0);
+                assert_eq!(earlier.steps(step_ms), range.steps(step_ms));
+                assert!(earlier.to_ms <= range.steps_from_ms || ms.is_some());
+                let shift = range.steps_from_ms - earlier.steps_from_ms;
+                assert_eq!(shift, ms.unwrap_or(range.steps(step_ms) as i64 * step_ms));
+            }
+        }
     }
 
     #[test]
