@@ -167,6 +167,10 @@ impl Config {
             let problem = "is not below `store.windows_hours`, so windows would be gone";
             found.add("dedupe.minutes", problem, "lower it, or raise `store.windows_hours`");
         }
+        if self.store.history_days.saturating_mul(24) < self.store.windows_hours {
+            let problem = "is shorter than `store.windows_hours`, whose minutes go into hours of it";
+            found.add("store.history_days", problem, "raise it, or lower `store.windows_hours`");
+        }
     }
 }
 

@@ -331,6 +331,9 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         let freeze = "UPDATE spans SET frozen = 1 WHERE length = ?1 AND start = ?2 AND summed = changes
             AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= ?2 AND minute < ?2 + ?1)";
         if connection.prepare_cached(freeze)?.execute([HOUR, hour])? == 0 {
+            // An earlier version could drop an hour before its minutes, which nothing else would sum then.
+            let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
+            connection.prepare_cached(mend)?.execute([HOUR, hour])?;
             break;
         }
         drop_sums(connection, FIVE, hour, hour + HOUR)?;
@@ -340,8 +343,10 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         }
     }
     let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
+    // Minutes go by their hour, which may have to wait until they are published.
+    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY) * DAY);
     for length in [HOUR, DAY] {
-        drop_sums(connection, length, 0, too_old)?;
+        drop_sums(connection, length, 0, too_old.min(held))?;
     }
     samples::drop_before(connection, too_old.div_euclid(DAY))
 }

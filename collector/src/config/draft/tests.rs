@@ -43,6 +43,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "configuration:2: `limits.models` cannot be: invalid type: string \"many\": write a whole number",
         ),
         ("settle_after_seconds = 1800".to_owned(), "configuration:1: `settle_after_seconds` is not below"),
+        (
+            "[store]\nhistory_days = 1".to_owned(),
+            "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
+        ),
         ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
         (site("keys = ['k', 'k']"), "configuration:3: `sites[0].keys` has the key `k`, which stands twice"),
         (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is no word"),

@@ -202,3 +202,25 @@ fn what_is_older_than_the_history_goes() {
     let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
     assert_eq!(oldest, (NOW - 4 * DAY).div_euclid(DAY) * DAY);
 }
+
+#[test]
+fn minutes_longer_kept_than_the_history_still_go() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let limits = config::Store { history_days: 1, ..limits() };
+    sum_all(&mut connection, NOW, &limits);
+    // As an earlier version left it, which dropped hours before their minutes.
+    connection
+        .execute("DELETE FROM spans WHERE length = 60 AND start < ?1", [NOW - DAY - 22 * HOUR])
+        .unwrap();
+    let later = NOW + DAY;
+    for _ in 0..4 {
+        sum_all(&mut connection, later, &limits);
+    }
+    let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
+    assert!(
+        (later - 2 * DAY..later - 2 * DAY + HOUR).contains(&first),
+        "{} too old",
+        later - 2 * DAY - first
+    );
+}
