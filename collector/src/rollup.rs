@@ -171,9 +171,8 @@ impl Rollup {
     /// Counts every open stream that has been silent for too long, or is about to be forgotten, as
     /// what it last said.
     pub(crate) fn settle(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<(), StoreError> {
-        let before_ms = now_ms - self.settle_after_ms;
         loop {
-            let silent = self.write_streams().silent(before_ms);
+            let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
             let Some(place) = silent else { return Ok(()) };
             self.settle_one(place, earlier)?;
         }

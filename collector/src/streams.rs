@@ -170,12 +170,14 @@ impl Streams {
         }
     }
 
-    /// An open stream whose last revision came at or before `before_ms`. It is asked for until
-    /// [`settle`](Self::settle).
-    pub(crate) fn silent(&mut self, before_ms: i64) -> Option<Place> {
+    /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
+    /// asked for until [`settle`](Self::settle).
+    pub(crate) fn silent(&mut self, now_ms: i64, after_ms: i64) -> Option<Place> {
         while let Some(&place) = self.open.front() {
             if let Some(stream) = self.waiting(place) {
-                return (stream.received_ms <= before_ms).then_some(place);
+                let silent_ms = now_ms.saturating_sub(stream.received_ms);
+                // After a clock was set back nobody knows how long it has been silent, and all behind it wait.
+                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(place);
             }
             self.open.pop_front();
         }
@@ -279,11 +281,11 @@ mod tests {
     #[test]
     fn a_silent_stream_is_asked_for_until_it_is_counted() {
         let mut streams = with(MEMORY, [open(1, 5)]);
-        assert_eq!(streams.silent(4), None);
-        assert_eq!(streams.silent(5), Some(0));
-        assert_eq!(streams.silent(5), Some(0));
+        assert_eq!(streams.silent(14, 10), None);
+        assert_eq!(streams.silent(15, 10), Some(0));
+        assert_eq!(streams.silent(15, 10), Some(0));
         streams.settle(0, COUNTED);
-        assert_eq!(streams.silent(5), None);
+        assert_eq!(streams.silent(15, 10), None);
         assert_eq!(streams.open().count(), 0);
     }
 
@@ -291,8 +293,19 @@ mod tests {
     fn a_later_revision_starts_the_wait_again() {
         let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
         assert_eq!(streams.open().count(), 1);
-        assert_eq!(streams.silent(49), None);
-        assert_eq!(streams.silent(50), Some(1));
+        assert_eq!(streams.silent(59, 10), None);
+        assert_eq!(streams.silent(60, 10), Some(1));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
+        let hour_ms = 3_600_000;
+        let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
+        assert_eq!(streams.silent(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
+        assert_eq!(streams.silent(5, 10), Some(0));
+        streams.settle(0, COUNTED);
+        assert_eq!(streams.silent(9, 10), None);
+        assert_eq!(streams.silent(10, 10), Some(1));
     }
 
     #[test]
