@@ -115,11 +115,15 @@ impl Rollup {
             return Ok(());
         }
         self.counts.dropped(report.dropped.as_ref());
-        let series = self.series.of(report, country, {
-            let site = report.site.as_deref().unwrap_or_default();
-            let counts = &mut self.counts;
-            move |kind| counts.overflow(site, kind)
-        });
+        let mut beyond = Vec::new();
+        let series = self.series.of(report, country, |kind| beyond.push(kind));
+        // A stream counts once beyond a bound, whichever of its revisions comes to be there.
+        let before = known.filter(|known| !known.is_elsewhere()).map(|known| known.series);
+        for kind in beyond {
+            if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
+                self.counts.overflow(report.site.as_deref().unwrap_or_default(), kind);
+            }
+        }
         let mut stream = Stream {
             id,
             rev: report.rev,

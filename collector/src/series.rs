@@ -144,6 +144,18 @@ impl Book {
         self.over_countries[series as usize]
     }
 
+    /// Whether the series holds what is beyond this bound.
+    pub(crate) fn is_beyond(&self, series: SeriesId, bound: Overflow) -> bool {
+        let Series { use_case, provider, model, country, .. } = &self.all[series as usize];
+        match bound {
+            Overflow::UseCase => use_case == OTHER,
+            Overflow::Provider => provider == OTHER,
+            Overflow::Model => model == OTHER,
+            Overflow::Series => [use_case, provider, model].into_iter().all(|label| label == OTHER),
+            Overflow::Country => country == OTHER,
+        }
+    }
+
     /// Series that the store does not have yet.
     pub(crate) fn unstored(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
         self.all.iter().enumerate().skip(self.stored).map(|(id, series)| (id as SeriesId, series))

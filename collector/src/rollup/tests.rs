@@ -80,6 +80,24 @@ fn the_later_revision_counts_wherever_it_is() {
     }
 }
 
+#[test]
+fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
+    let mut config = Config::default();
+    config.limits.models = 1;
+    let (mut past, mut rollup) = (Past::default(), Rollup::new(config, Loaded::default()));
+    // The third names its model in a later revision only.
+    let revisions =
+        [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (2, 2, "c"), (3, 0, "unknown"), (3, 1, "b"), (3, 2, "b")];
+    for (position, (id, rev, model)) in revisions.into_iter().enumerate() {
+        let model = Some(model.into());
+        let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
+        let at = At { position: position as u64, len: 1 };
+        past.reports.insert(at.position, report.clone());
+        rollup.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+    }
+    assert_eq!(rollup.counts.get(Kind::Overflow, "model"), 2);
+}
+
 proptest! {
     /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
     /// counted once, as its latest revision says, in whatever window.
