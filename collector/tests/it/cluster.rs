@@ -2,12 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Barrier};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::Instant;
 
 use collector::ClickHouse;
 
-use crate::harness::{PATIENCE, TestCollector};
+use crate::harness::{PATIENCE, TestCollector, stream};
 
 /// A ClickHouse without rows that answers no question before so many have come.
 fn clickhouse(at_once: usize) -> String {
@@ -31,6 +33,69 @@ fn answer(mut stream: BufReader<TcpStream>, all_asked: &Barrier) -> Option<()> {
             all_asked.wait();
         }
         stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()?;
+    }
+}
+
+/// A ClickHouse where another collector has a later revision of stream 1, and that fails once: when it is first
+/// asked for such revisions after this collector sent its own.
+struct Failing {
+    sent: bool,
+    failed: bool,
+    told: Sender<Told>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Told {
+    Asked,
+    GaveWay,
+}
+
+impl Failing {
+    fn start(told: Sender<Told>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let failing = Arc::new(Mutex::new(Self { sent: false, failed: false, told }));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, failing) = (BufReader::new(stream.unwrap()), failing.clone());
+                thread::spawn(move || -> Option<()> {
+                    loop {
+                        let statement = statement(&mut stream)?;
+                        let (status, body) = failing.lock().unwrap().answer(&statement);
+                        let head =
+                            format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\n\r\n", body.len());
+                        stream.get_mut().write_all((head + &body).as_bytes()).ok()?;
+                    }
+                });
+            }
+        });
+        url
+    }
+
+    fn answer(&mut self, statement: &str) -> (u16, String) {
+        let id = format!("{:032x}", 1);
+        if statement.contains("system.tables") {
+            return (200, r#"["llm-rum layout 1","country"]"#.to_owned());
+        }
+        if statement.starts_with('[') {
+            self.sent |= statement.contains(&format!(r#",0,"{id}",0,"#));
+            if statement.contains(r#"["moved","","revised""#) {
+                // Nobody listens any more when it says so a second time.
+                let _ended = self.told.send(Told::GaveWay);
+            }
+        }
+        if !statement.starts_with("SELECT collector, place, id, rev") {
+            return (200, String::new());
+        }
+        if self.sent && !self.failed {
+            self.failed = true;
+            return (500, "no".to_owned());
+        }
+        let _ended = self.told.send(Told::Asked);
+        let is_new = !statement.contains("collector = 'other' AND place <= 0");
+        let is_of_those_sent = self.sent && statement.contains("place >= 0))");
+        let row = format!(r#"["other",0,"{id}",5]"#);
+        (200, if is_new || is_of_those_sent { row } else { String::new() })
     }
 }
 
@@ -61,16 +126,32 @@ async fn what_a_question_needs_is_asked_at_once() {
         ("/v1/heatmap", 2),
         ("/v1/integrity", 2),
     ] {
-        let collector = TestCollector::with(|config| {
-            config.store.clickhouse = Some(ClickHouse {
-                url: clickhouse(at_once),
-                database: "llm_rum".into(),
-                user: "default".into(),
-                password: None,
-                publish_seconds: 1,
-                timeout_seconds: PATIENCE.as_secs() as u32,
-            });
-        });
+        let collector = in_cluster(clickhouse(at_once));
         collector.json(path).await;
+    }
+}
+
+fn in_cluster(url: String) -> TestCollector {
+    TestCollector::with(|config| {
+        config.store.clickhouse = Some(ClickHouse {
+            url,
+            database: "llm_rum".into(),
+            user: "default".into(),
+            password: None,
+            publish_seconds: 1,
+            timeout_seconds: PATIENCE.as_secs() as u32,
+        });
+    })
+}
+
+#[tokio::test]
+async fn a_stream_gives_way_to_what_another_said_before_also_after_a_round_that_failed() {
+    let (tell, told) = mpsc::channel();
+    let collector = in_cluster(Failing::start(tell));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(Told::Asked), "what the other has is heard, and unknown here");
+    collector.report(&[stream(1, 100.0)]).await;
+    let reported = Instant::now();
+    while told.recv_timeout(PATIENCE) != Ok(Told::GaveWay) {
+        assert!(reported.elapsed() < PATIENCE, "it never gave way");
     }
 }

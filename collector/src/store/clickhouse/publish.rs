@@ -69,6 +69,7 @@ impl Publisher {
             version: 0,
             sent_counts: BTreeMap::new(),
             heard_up_to: HashMap::new(),
+            unheard_from: None,
             dropped_up_to: 0,
         };
         let (wake, woken) = mpsc::sync_channel(0);
@@ -119,6 +120,8 @@ struct Publishing {
     sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
     /// By collector: its last revision that was heard of.
     heard_up_to: HashMap<String, Place>,
+    /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
+    unheard_from: Option<Place>,
     dropped_up_to: u64,
 }
 
@@ -165,6 +168,8 @@ impl Publishing {
         self.version = self.outbox.next_version(self.version)?;
         // Read before the windows: a stream that others hear of is in a window that they can read.
         let places = self.outbox.places()?;
+        // A round that fails after it has sent streams leaves it to the next to hear of them.
+        let unheard_from = *self.unheard_from.get_or_insert(places.sent);
         self.send_spans(false)?;
         self.send_windows()?;
         self.send_spans(true)?;
@@ -172,7 +177,8 @@ impl Publishing {
         self.send_samples()?;
         self.send_streams(places.sent.max(places.remembered_from), places.stored)?;
         self.drop_streams(places.remembered_from)?;
-        self.hear(places.sent)?;
+        self.hear(unheard_from)?;
+        self.unheard_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
         Ok(())
     }
@@ -194,8 +200,8 @@ impl Publishing {
         Ok(seen)
     }
 
-    /// Others' revisions since the last round, and all of those of streams that were sent in this one.
-    fn hear(&mut self, sent_before: Place) -> Result<(), StoreError> {
+    /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
+    fn hear(&mut self, unheard_from: Place) -> Result<(), StoreError> {
         let known = self
             .heard_up_to
             .iter()
@@ -203,7 +209,7 @@ impl Publishing {
         let table = self.client.table("streams");
         let query = format!(
             "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
-                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {sent_before}))
+                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unheard_from}))
              ORDER BY collector, place",
             known = known.collect::<String>(),
             me = self.collector,
