@@ -63,7 +63,10 @@ impl Writer {
         let publishes = limits.clickhouse.is_some();
         match publishes {
             true => note_unpublished(&mut connection)?,
-            false => connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples")?,
+            // What is counted now is not noted: a start that publishes again is like the first.
+            false => connection.execute_batch(
+                "BEGIN; DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET flush = 0; COMMIT",
+            )?,
         }
         let checkpointer = Checkpointer::start(&file)?;
         let summer = Summer::start(&file, limits)?;
@@ -277,7 +280,7 @@ fn next_flush(transaction: &Transaction<'_>, stored: Place) -> rusqlite::Result<
     transaction.prepare_cached(next)?.query_row([stored.cast_signed()], |row| row.get(0))
 }
 
-/// Before a collector publishes for the first time, nothing that it holds is published.
+/// Before a collector publishes for the first time, or again, nothing that it holds counts as published.
 fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     let is_first: bool = transaction.query_row("SELECT flush = 0 FROM collector", [], |row| row.get(0))?;
@@ -360,6 +363,44 @@ mod tests {
     fn kept(id: u128) -> KeptReport {
         let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
         KeptReport { id, country: None, report, at: At { position: 0, len: 1 } }
+    }
+
+    #[test]
+    fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
+        let folder = TempDir::new().unwrap();
+        let mut id = 0;
+        let mut noted_with = |clickhouse: Option<config::ClickHouse>| {
+            let limits = config::Store { clickhouse, ..config::Store::default() };
+            let mut writer = Writer::open(folder.path(), Sync::Normal, limits).unwrap();
+            let count = |writer: &Writer, table: &str| -> i64 {
+                let query = format!("SELECT count(*) FROM {table}");
+                writer.connection.query_row(&query, [], |row| row.get(0)).unwrap()
+            };
+            let noted = [count(&writer, "outbox"), count(&writer, "outbox_samples")];
+            // As if all were sent.
+            writer.connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples").unwrap();
+            id += 1;
+            let mut rollup = Rollup::new(Config::default(), writer.load().unwrap());
+            let now_ms = id as i64 * MINUTE_MS;
+            rollup.apply(&kept(id), now_ms, &writer).unwrap();
+            writer.apply(rollup.changes()).unwrap();
+            rollup.stored(now_ms);
+            noted
+        };
+        let clickhouse = || {
+            Some(config::ClickHouse {
+                url: "http://127.0.0.1:8123".into(),
+                database: "llm_rum".into(),
+                user: "default".into(),
+                password: None,
+                publish_seconds: 1,
+                timeout_seconds: 1,
+            })
+        };
+        assert_eq!(noted_with(clickhouse()), [0, 0]);
+        assert_eq!(noted_with(clickhouse()), [1, 1]);
+        assert_eq!(noted_with(None), [0, 0]);
+        assert_eq!(noted_with(clickhouse()), [3, 3]);
     }
 
     #[test]
