@@ -336,7 +336,8 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
             connection.prepare_cached(mend)?.execute([HOUR, hour])?;
             break;
         }
-        drop_sums(connection, FIVE, hour, hour + HOUR)?;
+        // With what a failure may have left of the hours before.
+        drop_sums(connection, FIVE, 0, hour + HOUR)?;
         // One at a time, so that the thread that counts never waits long.
         for minute in hour..hour + HOUR {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;

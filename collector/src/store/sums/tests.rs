@@ -224,3 +224,18 @@ fn minutes_longer_kept_than_the_history_still_go() {
         later - 2 * DAY - first
     );
 }
+
+#[test]
+fn what_could_not_be_dropped_goes_with_the_next() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    assert!(sum_up_to(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
+    let fail = "CREATE TEMP TRIGGER fail BEFORE DELETE ON sums BEGIN SELECT RAISE(ABORT, 'full'); END";
+    connection.execute_batch(fail).unwrap();
+    trim(&mut connection, NOW, &limits()).unwrap_err();
+    connection.execute_batch("DROP TRIGGER fail").unwrap();
+    sum_all(&mut connection, NOW, &limits());
+    let oldest = "SELECT min(start) FROM sums WHERE length = 5";
+    let oldest: i64 = connection.query_row(oldest, [], |row| row.get(0)).unwrap();
+    assert!(oldest >= NOW - 2 * DAY, "{} too old", NOW - 2 * DAY - oldest);
+}
