@@ -73,7 +73,7 @@ pub(crate) enum Kind {
     Dropped,
     /// What came in, counted on its own: it must agree with what became of it.
     Received,
-    /// What the journal was found to have lost at a start, by kind.
+    /// What the journal was found to have lost, by kind.
     Repair,
     /// Streams that gave way to another collector's revision, by what the report here would have become
     /// there; and how many of them the totals here hold.
@@ -226,10 +226,17 @@ impl Counts {
 
     /// What the journal held beside whole batches.
     pub(crate) fn damaged(&mut self, damage: Damage) {
+        // Nobody knows how many reports it were: a stretch stands for one that was received.
         self.handled[Handled::Unreadable as usize] += damage.unreadable;
+        self.accepted.reports += damage.unreadable;
         for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
             self.add(Kind::Repair, "", kind, count);
         }
+    }
+
+    /// The last report of an open stream no longer reads: it will never be in the totals.
+    pub(crate) fn lost_stream(&mut self) {
+        self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
 
     pub(crate) fn overflow(&mut self, site: &str, overflow: Overflow) {
@@ -338,8 +345,10 @@ pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 /// Streams that gave way and are in the totals.
 pub(crate) const TOTALLED: &str = "totalled";
 
-/// What a journal may be found to have lost: what was being written, never answered, and a stretch in it.
-pub(crate) const REPAIRS: [&str; 2] = ["torn_end", "damaged"];
+/// What a journal may be found to have lost: what was being written, never answered, a stretch in it, and the last
+/// report of an open stream.
+pub(crate) const REPAIRS: [&str; 3] = ["torn_end", "damaged", LOST_STREAM];
+pub(crate) const LOST_STREAM: &str = "lost_stream";
 
 /// What became of new files of countries.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];

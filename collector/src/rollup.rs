@@ -257,7 +257,9 @@ impl Rollup {
             Some(report) => self.count(&stream, &report, earlier)?,
             None => {
                 // It cannot be counted any more, and is not asked for again.
-                self.counts.handled(Handled::Unreadable);
+                if !stream.totalled {
+                    self.counts.lost_stream();
+                }
                 Counted { minute: minute_of(stream.received_ms) as i32, good: false }
             }
         };

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{ApiError, Params};
 use crate::counts::{
-    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
     REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
 };
 use crate::state::AppState;
@@ -108,7 +108,13 @@ fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {
     let preflights = refused.remove(PREFLIGHT).unwrap_or(0);
     let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
     let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
-    let became = by_word(&counts, Kind::Report);
+    let mut became = by_word(&counts, Kind::Report);
+    // Of a stream that can no longer be counted nothing is left but that its report came.
+    let lost = counts.get(Kind::Repair, LOST_STREAM);
+    if lost > 0 {
+        became.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
+        *became.entry("unreadable".to_owned()).or_default() += lost;
+    }
     let handled: u64 = became.values().sum();
     let new = became.get("new").copied().unwrap_or(0);
     Ok(Accounting {

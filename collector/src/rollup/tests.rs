@@ -98,6 +98,21 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
     assert_eq!(rollup.counts.get(Kind::Overflow, "model"), 2);
 }
 
+#[test]
+fn an_open_stream_whose_report_is_lost_is_lost_once() {
+    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
+    let at = At { position: 0, len: 1 };
+    rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
+    for hours in 1..3 {
+        flush(&mut rollup, &mut past, hours * 3_600_000);
+    }
+    rollup.counts.unstored();
+    let count = |kind, word| rollup.counts.get(kind, word);
+    assert_eq!((count(Kind::Report, "new"), count(Kind::Report, "unreadable")), (1, 0));
+    assert_eq!((count(Kind::Repair, "lost_stream"), rollup.streams().read().unwrap().open().count()), (1, 0));
+}
+
 proptest! {
     /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
     /// counted once, as its latest revision says, in whatever window.
