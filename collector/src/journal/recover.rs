@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::frame::{self, END, Found};
-use super::segments::{Segment, Segments};
+use super::segments::{Segment, Segments, is_lost};
 
 /// What was found beside the frames.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct Recovered {
     pub(super) end: u64,
     /// Bytes of a frame that was being written when the process or the machine died.
     pub(super) torn_bytes: u64,
-    /// Stretches that were written whole and no longer are.
+    /// Stretches that were written whole and no longer are, or that the disk does not give back.
     pub(super) damaged: u64,
     pub(super) damaged_bytes: u64,
 }
@@ -33,13 +33,14 @@ pub(super) fn replay<E: From<io::Error>>(
         if next_base.is_some_and(|next| next <= from) {
             continue;
         }
-        let bytes = read(segment, next_base)?;
+        let Held { bytes, lost_until } = read(segment, next_base)?;
         let begin = usize::try_from(from.saturating_sub(segment.base)).unwrap_or(usize::MAX);
         let end = scan(&bytes, segment.base, begin, &mut recovered, &mut each)?;
         let rest = bytes.get(end..).unwrap_or_default();
         match next_base {
             _ if rest.starts_with(&END) => {}
             Some(_) => recovered.damage(rest.len()),
+            None if lost_until > end => recovered.damage(lost_until - end),
             None => recovered.torn_bytes = rest.len() as u64,
         }
         recovered.end = recovered.end.max(segment.base + end.min(bytes.len()) as u64);
@@ -73,12 +74,40 @@ fn scan<E>(
     }
 }
 
-fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<Vec<u8>> {
+/// The bytes of a file.
+struct Held {
+    bytes: Vec<u8>,
+    /// Where the last page ends that the disk does not give back; 0 when it gives all.
+    lost_until: usize,
+}
+
+fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<Held> {
     let held = segment.file.metadata()?.len();
     let len = next_base.map_or(held, |next| held.min(next - segment.base));
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-    segment.file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
+    match segment.file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => Ok(Held { bytes, lost_until: 0 }),
+        Err(error) if is_lost(&error) => read_pages(segment, bytes),
+        Err(error) => Err(error),
+    }
+}
+
+/// What of a file can still be read. In place of a lost page stands what is no frame and no end.
+fn read_pages(segment: &Segment, mut bytes: Vec<u8>) -> io::Result<Held> {
+    let (mut at, mut lost_until) = (0, 0);
+    for page in bytes.chunks_mut(PAGE_BYTES) {
+        let read = segment.file.read_exact_at(page, at as u64);
+        at += page.len();
+        match read {
+            Ok(()) => {}
+            Err(error) if is_lost(&error) => {
+                page.fill(0xff);
+                lost_until = at;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Held { bytes, lost_until })
 }
 
 impl Recovered {
@@ -89,3 +118,6 @@ impl Recovered {
         }
     }
 }
+
+/// Disks lose no less than a sector, and the system reads by the page.
+const PAGE_BYTES: usize = 4_096;

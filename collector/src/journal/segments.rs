@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beacon::StreamReport;
@@ -32,6 +33,8 @@ pub(crate) struct Segments {
     /// From the oldest to the one that is written.
     files: Mutex<VecDeque<Segment>>,
     spares: Spares,
+    /// The log says once that a disk loses what it held: questions may ask for the same again and again.
+    told_of_loss: AtomicBool,
 }
 
 /// One file.
@@ -58,15 +61,15 @@ impl Segments {
         }
         files.sort_by_key(|segment| segment.base);
         let (files, spares) = (Mutex::new(files.into()), Spares::new(spares));
-        Ok(Self { folder: folder.into(), sync, files, spares })
+        Ok(Self { folder: folder.into(), sync, files, spares, told_of_loss: AtomicBool::new(false) })
     }
 
-    /// The report at `at`. `None` when it is no longer kept.
+    /// The report at `at`. `None` when it is no longer kept, or the disk has lost it.
     pub(crate) fn report(&self, at: At) -> io::Result<Option<StreamReport>> {
         Ok(self.record(at)?.map(|record| record.report))
     }
 
-    /// The same, with what is known beside it. `None` when it is no longer kept.
+    /// The same, with what is known beside it.
     pub(crate) fn record(&self, at: At) -> io::Result<Option<Record>> {
         Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)))
     }
@@ -79,6 +82,12 @@ impl Segments {
         match segment.file.read_exact_at(&mut bytes, at.position - segment.base) {
             Ok(()) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) if is_lost(&error) => {
+                if !self.told_of_loss.swap(true, Ordering::Relaxed) {
+                    tracing::error!(%error, "The disk does not give back what the journal holds");
+                }
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -241,6 +250,11 @@ impl Log {
     }
 }
 
+/// The disk says that it cannot read these bytes: it will say so again, and can read others.
+pub(super) fn is_lost(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(EIO)
+}
+
 /// Position of the first byte of a file of this name. `None` for what is no file of the journal.
 pub(crate) fn base_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
@@ -252,5 +266,8 @@ const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// More than a file system keeps aside for one file.
 const PROBE_BYTES: usize = 64 * 1024;
+
+/// The same number on every Unix.
+const EIO: i32 = 5;
 
 const EXTENSION: &str = "log";

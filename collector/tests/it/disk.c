@@ -1,5 +1,5 @@
-/* A disk that does what `LLM_RUM_DISK` says, a file that can be written at any time: `read-only`, `slow`, or
-   nothing. Loaded before libc into a process, whose calls on regular files pass here. */
+/* A disk that does what `LLM_RUM_DISK` says, a file that can be written at any time: `read-only`, `slow`,
+   `unreadable`, or nothing. Loaded before libc into a process, whose calls on regular files pass here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,6 +39,21 @@ static void waits(void) {
 
 ssize_t write(int file, const void *bytes, size_t length) {
     return refuses(file) ? -1 : REAL(write)(file, bytes, length);
+}
+
+/* The first page of each file of the journal. */
+static int is_lost(int file, off64_t at) {
+    char link[32], path[4096];
+    if (at >= 4096 || !is("unreadable")) return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path);
+    if (length < 4 || memcmp(path + length - 4, ".log", 4) != 0) return 0;
+    errno = EIO;
+    return 1;
+}
+
+ssize_t pread64(int file, void *bytes, size_t length, off64_t at) {
+    return is_lost(file, at) ? -1 : REAL(pread64)(file, bytes, length, at);
 }
 
 ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at) {

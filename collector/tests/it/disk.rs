@@ -1,4 +1,4 @@
-//! Disks that fail: read-only and so slow that nothing comes back. `disk.c`, between the binary and libc, says
+//! Disks that fail: read-only, so slow that nothing comes back, and with a page that is lost. `disk.c`, between the binary and libc, says
 //! so to every call on a file; mounting one needs root, and a file that is open for writing keeps its file
 //! system from becoming read-only.
 
@@ -8,6 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use beacon::StreamReport;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,7 +28,7 @@ impl Fallible {
         Self { process, folder }
     }
 
-    /// `read-only`, `slow`, or nothing.
+    /// `read-only`, `slow`, `unreadable`, or nothing.
     fn disk(&self, mode: &str) {
         let told = self.folder.path().join("disk.part");
         fs::write(&told, mode).unwrap();
@@ -69,13 +70,16 @@ impl Fallible {
 
 fn start(folder: &Path, journal: &str) -> Process {
     let file = folder.join("llm-rum.toml");
-    fs::write(&file, format!("[journal]\n{journal}\n[ingest]\nqueue_batches = 16\n")).unwrap();
+    fs::write(&file, format!("{TOP}\n[journal]\n{journal}\n[ingest]\nqueue_batches = 16\n")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     command.env("LD_PRELOAD", library(folder)).env("LLM_RUM_DISK", folder.join("disk"));
     let log = fs::File::create(folder.join("log")).unwrap();
     Process::spawn_logging(command.arg("--data").arg(folder.join("data")), log)
 }
+
+/// What is open is soon counted.
+const TOP: &str = "settle_after_seconds = 1";
 
 fn library(folder: &Path) -> PathBuf {
     let (library, source) = (folder.join("disk.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/disk.c"));
@@ -215,4 +219,43 @@ fn a_collector_on_a_disk_that_hangs_ends_when_told_to_and_loses_nothing_that_was
     assert_eq!(collector.process.connect().report(20).unwrap().0, 204);
     collector.process.until("/v1/summary", |summary| summary["streams"] == 21);
     collector.balances(21);
+}
+
+/// Forty-two streams of which the first two stand in the page that is lost: one open, and one that is to be
+/// replaced.
+#[test]
+fn a_page_of_the_journal_that_is_lost_costs_what_it_holds_and_nothing_else() {
+    let collector = Fallible::start("sync = 'normal'");
+    collector.disk("unreadable");
+    let mut client = collector.process.connect();
+    let open = StreamReport { open: true, ..stream(0, 100.0) };
+    assert_eq!(client.reports(&[open, stream(1, 100.0)]).unwrap().0, 204);
+    (2..42).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    let later = StreamReport { rev: 1, ..stream(1, 200.0) };
+    assert_eq!(client.reports(&[later]).unwrap().0, 204);
+    let books = collector.balances(41);
+    assert_eq!(
+        (&books["reports"]["became"]["late"], &books["reports"]["became"]["unreadable"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(collector.process.get("/v1/streams").0, 200, "the others are listed");
+    drop(client);
+
+    let Fallible { process, folder } = collector;
+    drop(process);
+    let collector = Fallible { process: start(folder.path(), "sync = 'normal'"), folder };
+    collector.balances(41);
+
+    let Fallible { process, folder } = collector;
+    drop(process);
+    for file in ["llm-rum.sqlite", "llm-rum.sqlite-wal", "llm-rum.sqlite-shm"] {
+        // The last two are there or not.
+        let _gone = fs::remove_file(folder.path().join("data").join(file));
+    }
+    let collector = Fallible { process: start(folder.path(), "sync = 'normal'"), folder };
+    let streams = collector.process.json("/v1/accounting")["streams"]["new"].as_u64().unwrap();
+    assert!((8..40).contains(&streams), "{streams}");
+    let books = collector.balances(streams);
+    assert_eq!(books["reports"]["became"]["unreadable"], 1, "{books}");
+    assert!(collector.log().contains("The journal is damaged in 1 places"), "{}", collector.log());
 }
