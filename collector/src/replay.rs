@@ -110,14 +110,14 @@ pub fn replay(
     let mut replay = Replay::new(config, site, now_ms)?;
     let mut lines = Lines::new(from, config.ingest.body_bytes);
     loop {
-        let number = lines.read() + 1;
-        match lines.next().map_err(|source| ReplayError::Read { line: number, source })? {
+        let unread = lines.read() + 1;
+        match lines.next().map_err(|source| ReplayError::Read { line: unread, source })? {
             None => return Ok(replay.close()?),
-            Some(Line::Whole(line)) => {
+            Some((number, Line::Whole(line))) => {
                 let taken = replay.take(line);
                 replay.note(number, taken)?;
             }
-            Some(Line::TooLong) => {
+            Some((number, Line::TooLong)) => {
                 let message = format!("over {} bytes", config.ingest.body_bytes);
                 replay.note(number, Err(ApiError::new(Reason::BodyTooLarge, message)))?;
             }

@@ -28,20 +28,20 @@ impl<R: BufRead> Lines<R> {
         self.read
     }
 
-    /// The next line that is not blank. `None` at the end.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    /// The next line that is not blank, and which of all lines it is, from 1 on. `None` at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
         loop {
             let Some(fits) = self.fill()? else { return Ok(None) };
             self.read += 1;
             if !fits {
-                return Ok(Some(Line::TooLong));
+                return Ok(Some((self.read, Line::TooLong)));
             }
             if !self.line.trim_ascii().is_empty() {
                 // Not in the branch above: the borrow would last for all turns.
                 break;
             }
         }
-        Ok(Some(Line::Whole(self.line.trim_ascii())))
+        Ok(Some((self.read, Line::Whole(self.line.trim_ascii()))))
     }
 
     /// Reads up to the next line's end, and says whether it fits. `None` at the end.
@@ -81,12 +81,14 @@ mod tests {
         let mut lines = Lines::new(BufReader::with_capacity(buffer, text.as_bytes()), most);
         let mut all = Vec::new();
         loop {
-            let line = match lines.next().unwrap() {
+            let (number, line) = match lines.next().unwrap() {
                 None => return all,
-                Some(Line::Whole(line)) => Some(String::from_utf8(line.to_vec()).unwrap()),
-                Some(Line::TooLong) => None,
+                Some((number, Line::Whole(line))) => {
+                    (number, Some(String::from_utf8(line.to_vec()).unwrap()))
+                }
+                Some((number, Line::TooLong)) => (number, None),
             };
-            all.push((lines.read(), line));
+            all.push((number, line));
         }
     }
 
@@ -106,7 +108,7 @@ mod tests {
     fn of_a_line_without_end_no_more_is_held_than_may_be() {
         let endless = io::Read::take(io::repeat(b'x'), 50_000_000);
         let mut lines = Lines::new(BufReader::new(endless), 1_000);
-        assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
+        assert_eq!(lines.next().unwrap(), Some((1, Line::TooLong)));
         assert!(lines.line.capacity() <= 2 * 8_192);
         assert_eq!(lines.next().unwrap(), None);
     }
