@@ -184,9 +184,14 @@ impl Range {
 
     /// The period to compare with, in as many steps.
     pub(super) fn earlier_in_steps(self, against: Against, step_ms: i64) -> Result<Self, ApiError> {
+        let length_ms = self.to_ms - self.from_ms;
         let ms = match against {
-            Against::Previous => self.steps(step_ms) as i64 * step_ms,
             Against::Earlier { ms } => ms,
+            // What is known by the hour is moved by hours.
+            Against::Previous if self.from_ms - length_ms < self.minutes_from_ms => {
+                -(-length_ms).div_euclid(HOUR_MS) * HOUR_MS
+            }
+            Against::Previous => length_ms,
         };
         let [from_ms, to_ms, steps_from_ms] =
             [self.from_ms, self.to_ms, self.steps_from_ms].map(|moment| moment - ms);
@@ -258,16 +263,21 @@ impl Range {
     /// 120 points.
     pub(super) fn in_steps(self, params: &Params) -> Result<(Self, i64), ApiError> {
         let length_ms = self.to_ms - self.from_ms;
+        // What it is compared with has the same steps.
+        let first_ms = params.against()?.map_or(self.from_ms, |against| self.earlier(against).from_ms);
         let step_ms = match params.number("step")? {
             Some(seconds) if seconds >= 60 && seconds % 60 == 0 && seconds <= LONGEST_MS / 1_000 => {
                 seconds * 1_000
             }
-            Some(_) => return Err(bad("`step` is a number of seconds, a multiple of 60")),
+            Some(_) => {
+                let most = LONGEST_MS / 1_000;
+                return Err(bad(format!("`step` is a number of seconds, a multiple of 60 up to {most}")));
+            }
             None => STEPS
                 .into_iter()
                 .map(|minutes| minutes * MINUTE_MS)
                 .find(|step_ms| {
-                    let known = self.from_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0;
+                    let known = first_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0;
                     known && length_ms <= step_ms * USUAL_POINTS
                 })
                 .unwrap_or(7 * DAY * MINUTE_MS),
@@ -391,9 +401,34 @@ mod tests {
                 assert_eq!((earlier.from_ms % HOUR_MS, earlier.steps_from_ms % HOUR_MS), (0, 0));
                 assert!(earlier.to_ms > earlier.minutes_from_ms || earlier.to_ms % HOUR_MS == 0);
                 assert_eq!(earlier.steps(step_ms), range.steps(step_ms));
-                assert!(earlier.to_ms <= range.steps_from_ms || ms.is_some());
+                assert!(earlier.to_ms <= range.from_ms || ms.is_some());
                 let shift = range.steps_from_ms - earlier.steps_from_ms;
-                assert_eq!(shift, ms.unwrap_or(range.steps(step_ms) as i64 * step_ms));
+                let length_ms = (range.to_ms - range.from_ms) as u64;
+                assert_eq!(shift, ms.unwrap_or(length_ms.next_multiple_of(HOUR_MS as u64) as i64));
+            }
+        }
+    }
+
+    #[test]
+    fn the_period_before_is_the_same_however_it_is_cut() {
+        for step in ["60", "420", "600", "1800", "3600"] {
+            let asked = params(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
+            let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+            let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
+            let whole = range.earlier(Against::Previous);
+            assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
+            assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{step}");
+        }
+    }
+
+    #[test]
+    fn the_usual_step_is_one_for_what_is_compared_with_too() {
+        for (range, _) in RANGES {
+            for against in ["previous", "day", "week"] {
+                let asked = params(&[("range", range), ("against", against)]);
+                let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+                let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms);
+                assert_eq!(earlier.unwrap().steps(step_ms), range.steps(step_ms));
             }
         }
     }
