@@ -53,9 +53,14 @@ impl TryFrom<String> for Origin {
         if !port_is_good || !is_host(below.unwrap_or(host)) {
             return Err(OriginError(text));
         }
+        // Browsers leave out the port that goes without saying.
+        let told = match (scheme, port) {
+            ("http://", Some("80")) | ("https://", Some("443")) => host,
+            _ => authority,
+        };
         Ok(match below {
-            Some(_) => Self::Below { scheme: scheme.to_owned(), suffix: authority[1..].to_owned() },
-            None => Self::Exact(text),
+            Some(_) => Self::Below { scheme: scheme.to_owned(), suffix: told[1..].to_owned() },
+            None => Self::Exact(format!("{scheme}{told}")),
         })
     }
 }
@@ -117,6 +122,15 @@ mod tests {
             &["https://app.example:8443", "https://.app.example:8443", "https://evil-app.example:8443"],
         );
         check("https://*.app.example", &[], &["https://evil.com/.app.example", "https://a@b.app.example"]);
+    }
+
+    #[test]
+    fn a_port_that_goes_without_saying_is_left_out_as_browsers_do() {
+        check("https://app.example:443", &["https://app.example"], &["https://app.example:80"]);
+        check("http://app.example:80", &["http://app.example"], &["http://app.example:443"]);
+        check("http://app.example:443", &["http://app.example:443"], &["http://app.example"]);
+        check("https://*.app.example:443", &["https://a.app.example"], &["https://a.app.example:8443"]);
+        check("https://[2001:db8::1]:443", &["https://[2001:db8::1]"], &[]);
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl Found {
 
     fn targets(&mut self, at: &str, targets: &Targets) {
         if let Some(field) = targets.mistake() {
-            let remedy = "write milliseconds above 0, or a share from 0 to 1";
+            let remedy = "write milliseconds above 0, or a share from 0 to below 1";
             self.add(format!("{at}.{field}"), "cannot be a target", remedy);
         }
         if let Some((lower, higher)) = targets.out_of_order() {
