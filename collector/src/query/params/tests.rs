@@ -1,0 +1,142 @@
+//! What is asked, over which range and by which steps, and what it is compared with.
+
+use super::*;
+
+const NOW_MS: i64 = 1_000_000 * MINUTE_MS + 30_500;
+
+fn params(pairs: &[(&str, &str)]) -> Params {
+    Params(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+}
+
+fn minutes(pairs: &[(&str, &str)]) -> Option<(i64, i64)> {
+    let range = params(pairs).range_at(NOW_MS, 1_000_000).ok()?;
+    Some((range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS))
+}
+
+#[test]
+fn a_range_ends_with_the_running_minute_and_has_its_full_length() {
+    assert_eq!(minutes(&[]), Some((1_000_001 - 60, 1_000_001)));
+    assert_eq!(minutes(&[("range", "15m")]), Some((1_000_001 - 15, 1_000_001)));
+}
+
+#[test]
+fn from_and_to_grow_to_whole_minutes() {
+    assert_eq!(minutes(&[("from", "60001"), ("to", "120001")]), Some((1, 3)));
+    assert_eq!(minutes(&[("from", "60000"), ("to", "120000")]), Some((1, 2)));
+}
+
+#[test]
+fn what_is_no_range_is_refused() {
+    for pairs in [
+        &[("range", "2h")][..],
+        &[("from", "0")],
+        &[("from", "60000"), ("to", "60000")],
+        &[("from", "0"), ("to", "9223372036854775807")],
+        &[("from", "-1"), ("to", "5")],
+        &[("range", "1h"), ("from", "0"), ("to", "5")],
+        &[("from", "x"), ("to", "5")],
+    ] {
+        assert_eq!(minutes(pairs), None, "{pairs:?}");
+    }
+}
+
+#[test]
+fn the_usual_step_makes_at_most_120_points() {
+    for (name, length) in RANGES {
+        let asked = params(&[("range", name)]);
+        let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+        let points = range.steps(step_ms) as i64;
+        assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
+        assert_eq!(range.steps_from_ms % step_ms, 0);
+        let all = asked.range_at(NOW_MS, 48).unwrap();
+        assert_eq!((range.from_ms, range.to_ms), (all.from_ms, all.to_ms), "it stays what was asked for");
+    }
+}
+
+#[test]
+fn the_period_before_is_as_long_and_ends_where_this_begins() {
+    let range = params(&[]).range_at(NOW_MS, 48).unwrap();
+    let previous = range.earlier(Against::Previous);
+    assert_eq!(previous.to_ms, range.from_ms);
+    assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
+}
+
+#[test]
+fn what_is_known_by_the_hour_is_asked_by_the_hour() {
+    let week = params(&[("range", "7d")]).range_at(NOW_MS, 48).unwrap();
+    assert_eq!(week.from_ms % HOUR_MS, 0);
+    assert!((0..HOUR_MS).contains(&(NOW_MS - 7 * 24 * HOUR_MS - week.from_ms)));
+    let fine = params(&[("range", "7d"), ("step", "1800")]);
+    assert!(fine.range_at(NOW_MS, 48).unwrap().in_steps(&fine).is_err());
+    assert!(fine.range_at(NOW_MS, 200).unwrap().in_steps(&fine).is_ok());
+}
+
+#[test]
+fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
+    for (range, windows_hours, step_ms) in [("6h", 2, HOUR_MS), ("24h", 30, 2 * HOUR_MS)] {
+        for (name, ms) in [("previous", None), ("day", Some(DAY * MINUTE_MS))] {
+            let step = (step_ms / 1_000).to_string();
+            let asked = params(&[("range", range), ("step", step.as_str()), ("against", name)]);
+            let range = asked.range_at(NOW_MS, windows_hours).unwrap();
+            let (range, step_ms) = range.in_steps(&asked).unwrap();
+            let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms).unwrap();
+            assert_eq!((earlier.from_ms % HOUR_MS, earlier.steps_from_ms % HOUR_MS), (0, 0));
+            assert!(earlier.to_ms > earlier.minutes_from_ms || earlier.to_ms % HOUR_MS == 0);
+            assert_eq!(earlier.steps(step_ms), range.steps(step_ms));
+            assert!(earlier.to_ms <= range.from_ms || ms.is_some());
+            let shift = range.steps_from_ms - earlier.steps_from_ms;
+            let length_ms = (range.to_ms - range.from_ms) as u64;
+            assert_eq!(shift, ms.unwrap_or(length_ms.next_multiple_of(HOUR_MS as u64) as i64));
+        }
+    }
+}
+
+#[test]
+fn the_period_before_is_the_same_however_it_is_cut() {
+    for step in ["60", "420", "600", "1800", "3600"] {
+        let asked = params(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
+        let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+        let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
+        let whole = range.earlier(Against::Previous);
+        assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
+        assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{step}");
+    }
+}
+
+#[test]
+fn the_usual_step_is_one_for_what_is_compared_with_too() {
+    for (range, _) in RANGES {
+        for against in ["previous", "day", "week"] {
+            let asked = params(&[("range", range), ("against", against)]);
+            let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+            let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms);
+            assert_eq!(earlier.unwrap().steps(step_ms), range.steps(step_ms));
+        }
+    }
+}
+
+#[test]
+fn no_window_reaches_over_a_step() {
+    let filter = Filter::default();
+    for (range, step_ms, longest) in [
+        ("30d", None, 1_440),
+        ("30d", Some(24 * HOUR_MS), 1_440),
+        ("7d", Some(2 * HOUR_MS), 60),
+        ("24h", Some(90 * MINUTE_MS), 5),
+        ("1h", Some(MINUTE_MS), 1),
+    ] {
+        let asked = params(&[("range", range)]);
+        let range = asked.range_at(NOW_MS, 48).unwrap();
+        let steps_from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
+        let range = Range { steps_from_ms, ..range };
+        assert_eq!(range.windows(&filter, step_ms, &[]).longest, longest, "{step_ms:?}");
+    }
+}
+
+#[test]
+fn the_day_before_is_the_same_hours() {
+    let asked = params(&[("against", "day")]);
+    let range = asked.range_at(NOW_MS, 48).unwrap();
+    let before = range.earlier(asked.against().unwrap().unwrap());
+    assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
+}
