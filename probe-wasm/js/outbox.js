@@ -69,7 +69,7 @@ export function createOutbox() {
       // The app keeps it back.
       if (!report) return true;
       const bytes = new TextEncoder().encode(report).length;
-      if ((reports.length && (alone || bytes > room)) || reports.length == MAX_REPORTS) return false;
+      if ((reports.length && (alone || bytes > room)) || reports.length >= MAX_REPORTS) return false;
       room -= bytes;
       return reports.push(report);
     };
@@ -82,7 +82,7 @@ export function createOutbox() {
     // Reports carry no `dropped` of their own: it goes before the closing brace.
     if (drops != "{}") reports[0] = reports[0].slice(0, -1) + `,"dropped":${drops}}`;
     if (!blindly) [underWay, told, sent] = [taken, dropped, reports.length];
-    else if (failures || blindly > 1) doubtful.push(...taken);
+    else if (failures + blindly > 1) doubtful.push(...taken);
     dropped = {};
     return `{"reports":[${reports}]}`;
   }

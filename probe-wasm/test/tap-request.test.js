@@ -86,6 +86,14 @@ test("headers that are no texts are looked at as the browser does", async () => 
   assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
 });
 
+test("headers that cannot be sent are the app's own fault", async () => {
+  const { tap, fetch, seen } = watched();
+  for (const headers of [{ "x-name": "\u4e2d" }, { "a b": "c" }, { "x-sign": Symbol() }])
+    await assert.rejects(fetch("/json", { headers }), TypeError);
+  await fetch("/json", { headers: { accept: "text/event-stream" } });
+  assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
+});
+
 test("what an app has put in the place of a response is left alone", async () => {
   for (const made of [{ ok: true }, undefined]) {
     const { tap, seen } = watched();
