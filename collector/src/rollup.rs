@@ -80,7 +80,7 @@ impl Rollup {
             unstored_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
             settled: Vec::new(),
-            series: Book::new(config.limits.clone(), loaded.series),
+            series: Book::new(&config, loaded.series),
             windows: HashMap::new(),
             totals: loaded.totals.into_iter().map(stored).collect(),
             samples: Samples::new(config.store.samples as usize),

@@ -1,11 +1,12 @@
 //! Which series a report counts in: label values come in, a number goes out. Each site may bring so
-//! many values of each label; what is beyond counts as `other`, and that is counted too.
+//! many values of each label; what is beyond counts as `other`, and that is counted too. Names that the
+//! operator has written down are beyond no bound: anybody can send names, and those that come first stay.
 
 use std::collections::{HashMap, HashSet};
 
 use beacon::StreamReport;
 
-use crate::config::Limits;
+use crate::config::{Config, Limits};
 use crate::country::Country;
 
 /// The labels of everything that is counted.
@@ -47,6 +48,7 @@ impl Overflow {
 /// Every series there is.
 pub(crate) struct Book {
     limits: Limits,
+    configured: Configured,
     all: Vec<Series>,
     /// Of each, the one over all countries.
     over_countries: Vec<SeriesId>,
@@ -58,6 +60,15 @@ pub(crate) struct Book {
     scratch: String,
 }
 
+/// Names that stand in the configuration.
+#[derive(Default)]
+struct Configured {
+    /// By site.
+    use_cases: HashMap<String, HashSet<String>>,
+    models: HashSet<String>,
+}
+
+/// What a site has brought, but for what is configured.
 #[derive(Default)]
 struct SiteLabels {
     use_cases: HashSet<String>,
@@ -71,9 +82,10 @@ struct SiteLabels {
 
 impl Book {
     /// The series that the store has, in the order of their numbers.
-    pub(crate) fn new(limits: Limits, stored: Vec<Series>) -> Self {
+    pub(crate) fn new(config: &Config, stored: Vec<Series>) -> Self {
         let mut book = Self {
-            limits,
+            limits: config.limits.clone(),
+            configured: Configured::of(config),
             all: Vec::new(),
             over_countries: Vec::new(),
             by_labels: HashMap::new(),
@@ -104,25 +116,33 @@ impl Book {
         }
         let known = self.sites.entry(site.to_owned()).or_default();
         let limits = &self.limits;
-        let mut bound = |set: &HashSet<String>, value: &str, limit: usize, kind: Overflow| {
-            if set.contains(value) || set.len() < limit || value == UNKNOWN || value == OTHER {
+        let mut bound = |is_free: bool, set: &HashSet<String>, value: &str, limit: usize, kind: Overflow| {
+            if is_free || set.contains(value) || set.len() < limit {
                 return value.to_owned();
             }
             overflow(kind);
             OTHER.to_owned()
         };
+        let has_use_case = self.configured.has_use_case(site, use_case);
+        let has_model = self.configured.has_model(model);
         let mut series = Series {
             site: site.to_owned(),
-            use_case: bound(&known.use_cases, use_case, limits.use_cases, Overflow::UseCase),
-            provider: bound(&known.providers, provider, limits.providers, Overflow::Provider),
-            model: bound(&known.models, model, limits.models, Overflow::Model),
+            use_case: bound(has_use_case, &known.use_cases, use_case, limits.use_cases, Overflow::UseCase),
+            provider: bound(
+                is_ours(provider),
+                &known.providers,
+                provider,
+                limits.providers,
+                Overflow::Provider,
+            ),
+            model: bound(has_model, &known.models, model, limits.models, Overflow::Model),
             country: UNKNOWN.to_owned(),
         };
         if !self.has(&series) && self.sites.get(site).is_some_and(|known| known.series >= self.limits.series)
         {
             overflow(Overflow::Series);
             series = Series {
-                use_case: OTHER.to_owned(),
+                use_case: if has_use_case { series.use_case } else { OTHER.to_owned() },
                 provider: OTHER.to_owned(),
                 model: OTHER.to_owned(),
                 ..series
@@ -146,12 +166,15 @@ impl Book {
 
     /// Whether the series holds what is beyond this bound.
     pub(crate) fn is_beyond(&self, series: SeriesId, bound: Overflow) -> bool {
-        let Series { use_case, provider, model, country, .. } = &self.all[series as usize];
+        let Series { site, use_case, provider, model, country } = &self.all[series as usize];
         match bound {
             Overflow::UseCase => use_case == OTHER,
             Overflow::Provider => provider == OTHER,
             Overflow::Model => model == OTHER,
-            Overflow::Series => [use_case, provider, model].into_iter().all(|label| label == OTHER),
+            Overflow::Series => {
+                [provider, model].into_iter().all(|label| label == OTHER)
+                    && (use_case == OTHER || self.configured.has_use_case(site, use_case))
+            }
             Overflow::Country => country == OTHER,
         }
     }
@@ -181,12 +204,16 @@ impl Book {
             _ => self.insert(Series { country: UNKNOWN.to_owned(), ..series.clone() }),
         };
         let known = self.sites.entry(series.site.clone()).or_default();
-        for (set, value) in [
-            (&mut known.use_cases, &series.use_case),
-            (&mut known.providers, &series.provider),
-            (&mut known.models, &series.model),
+        for (is_free, set, value) in [
+            (
+                self.configured.has_use_case(&series.site, &series.use_case),
+                &mut known.use_cases,
+                &series.use_case,
+            ),
+            (is_ours(&series.provider), &mut known.providers, &series.provider),
+            (self.configured.has_model(&series.model), &mut known.models, &series.model),
         ] {
-            if value != UNKNOWN && value != OTHER {
+            if !is_free {
                 set.insert(value.clone());
             }
         }
@@ -200,6 +227,25 @@ impl Book {
         self.over_countries.push(over_countries);
         self.all.push(series);
         id
+    }
+}
+
+impl Configured {
+    fn of(config: &Config) -> Self {
+        let everywhere = config.targets.keys();
+        let use_cases = config.sites.iter().map(|site| {
+            let here = site.targets.keys().chain(everywhere.clone()).chain([&site.use_case]);
+            (site.name.clone(), here.cloned().collect())
+        });
+        Self { use_cases: use_cases.collect(), models: config.models.values().cloned().collect() }
+    }
+
+    fn has_use_case(&self, site: &str, name: &str) -> bool {
+        is_ours(name) || self.use_cases.get(site).is_some_and(|names| names.contains(name))
+    }
+
+    fn has_model(&self, name: &str) -> bool {
+        is_ours(name) || self.models.contains(name)
     }
 }
 
@@ -227,6 +273,11 @@ pub(crate) const UNKNOWN: &str = "unknown";
 /// Label of what is beyond a bound.
 pub(crate) const OTHER: &str = "other";
 
+/// Whether the collector has made up this name itself.
+fn is_ours(name: &str) -> bool {
+    name == UNKNOWN || name == OTHER
+}
+
 fn join(scratch: &mut String, labels: [&str; 5]) {
     scratch.clear();
     for label in labels {
@@ -237,7 +288,10 @@ fn join(scratch: &mut String, labels: [&str; 5]) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::slo::Targets;
 
     fn report(model: &str, provider: &str) -> StreamReport {
         StreamReport {
@@ -249,13 +303,13 @@ mod tests {
         }
     }
 
-    fn limits(models: usize, series: usize) -> Limits {
-        Limits { models, series, ..Limits::default() }
+    fn limits(models: usize, series: usize) -> Config {
+        Config { limits: Limits { models, series, ..Limits::default() }, ..Config::default() }
     }
 
     #[test]
     fn the_same_labels_are_the_same_series() {
-        let mut book = Book::new(Limits::default(), Vec::new());
+        let mut book = Book::new(&Config::default(), Vec::new());
         let first = book.of(&report("a", "p"), None, |_| unreachable!());
         assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), first);
         assert_ne!(book.of(&report("b", "p"), None, |_| unreachable!()), first);
@@ -263,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_thousand_made_up_models_become_as_many_as_allowed_and_other() {
-        let mut book = Book::new(limits(100, 2000), Vec::new());
+        let mut book = Book::new(&limits(100, 2000), Vec::new());
         let mut overflowed = 0;
         for n in 0..1_000 {
             book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
@@ -277,7 +331,7 @@ mod tests {
 
     #[test]
     fn combinations_are_bounded_too() {
-        let mut book = Book::new(limits(100, 10), Vec::new());
+        let mut book = Book::new(&limits(100, 10), Vec::new());
         let mut kinds = Vec::new();
         for n in 0..20 {
             book.of(&report(&format!("m{n}"), &format!("p{n}")), None, |kind| kinds.push(kind));
@@ -288,17 +342,50 @@ mod tests {
 
     #[test]
     fn what_the_store_has_counts_towards_the_bound() {
-        let mut book = Book::new(limits(1, 2000), Vec::new());
+        let mut book = Book::new(&limits(1, 2000), Vec::new());
         book.of(&report("a", "p"), None, |_| {});
-        let mut book = Book::new(limits(1, 2000), book.all);
+        let mut book = Book::new(&limits(1, 2000), book.all);
         assert_eq!(book.unstored().count(), 0);
         let other = book.of(&report("b", "p"), None, |_| {});
         assert_eq!(book.all[other as usize].model, OTHER);
     }
 
     #[test]
+    fn what_the_operator_has_named_is_told_apart_however_many_names_others_bring() {
+        let mut config = limits(3, 8);
+        config.limits.use_cases = 3;
+        config.models = BTreeMap::from([("gpt-5-*".to_owned(), "gpt-5".to_owned())]);
+        config.targets = BTreeMap::from([("search".to_owned(), Targets::default())]);
+        let of = |book: &mut Book, use_case: &str, model: &str, kinds: &mut Vec<_>| {
+            let report = StreamReport { use_case: Some(use_case.to_owned().into()), ..report(model, "p") };
+            let id = book.of(&report, None, |kind| kinds.push(kind));
+            (book.all[id as usize].use_case.clone(), book.all[id as usize].model.clone())
+        };
+        let mut book = Book::new(&config, Vec::new());
+        for n in 0..6 {
+            of(&mut book, &format!("u{n}"), &format!("m{n}"), &mut Vec::new());
+        }
+        // Also where the names that others brought are known from before.
+        for mut book in [Book::new(&config, book.all.clone()), book] {
+            let mut kinds = Vec::new();
+            for use_case in ["search", "chat"] {
+                let named = of(&mut book, use_case, "gpt-5", &mut kinds);
+                assert_eq!(named, (use_case.to_owned(), "gpt-5".to_owned()));
+                of(&mut book, use_case, "m0", &mut Vec::new());
+            }
+            assert_eq!(kinds, []);
+            assert_eq!(of(&mut book, "u4", "m4", &mut kinds), (OTHER.to_owned(), OTHER.to_owned()));
+            // No combination is left: its use case still is.
+            assert_eq!(of(&mut book, "search", "m1", &mut kinds), ("search".to_owned(), OTHER.to_owned()));
+            assert_eq!(kinds, [Overflow::UseCase, Overflow::Model, Overflow::Series]);
+        }
+    }
+
+    #[test]
     fn countries_are_bounded_on_their_own_and_no_model_gives_way_to_them() {
-        let mut book = Book::new(Limits { country_series: 3, ..limits(100, 4) }, Vec::new());
+        let mut config = limits(100, 4);
+        config.limits.country_series = 3;
+        let mut book = Book::new(&config, Vec::new());
         let mut kinds = Vec::new();
         for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
             book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
@@ -314,13 +401,13 @@ mod tests {
 
     #[test]
     fn every_country_is_of_one_series_over_all_of_them_also_after_a_restart() {
-        let mut book = Book::new(Limits::default(), Vec::new());
+        let mut book = Book::new(&Config::default(), Vec::new());
         let of = |book: &mut Book, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
         let over_all = over_all.map(|series| book.over_countries(series));
         assert_eq!(over_all, [over_all[1]; 3]);
         assert_eq!(book.all[over_all[0] as usize].country, UNKNOWN);
-        let again = Book::new(Limits::default(), book.all.clone());
+        let again = Book::new(&Config::default(), book.all.clone());
         assert_eq!((again.all, again.over_countries), (book.all, book.over_countries));
     }
 }

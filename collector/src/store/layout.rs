@@ -30,7 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 const FIRST: i64 = 2;
 
 /// Each entry leads from the layout before it to its own; entries are added, never changed.
-const LAYOUTS: [&str; 7] = [
+const LAYOUTS: [&str; 8] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -111,6 +111,11 @@ const LAYOUTS: [&str; 7] = [
     // Sums of before tell countries apart alone or beside all labels: see `Kept::COUNTRY_AND_ONE`.
     "
     ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
+",
+    // The wall clock's minute as it last was, and for how many minutes nothing old goes: see `Patience`.
+    "
+    CREATE TABLE clock (minute INTEGER, held INTEGER NOT NULL);
+    INSERT INTO clock SELECT max(minute), 0 FROM windows;
 ",
 ];
 

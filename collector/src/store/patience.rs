@@ -1,41 +1,69 @@
 //! Whether what is too old may go: the minute by the wall clock and a clock that never jumps come in. A wall
 //! clock that leaps forward would let the whole history look too old; so nothing goes until it has stood for
-//! a day.
+//! a day. What is known of it is kept in the store, so that a restart neither forgets a leap nor is one.
 
 use std::time::Duration;
+
+use rusqlite::{Connection, params};
 
 /// Watches the wall clock.
 pub(super) struct Patience {
     /// Minute and steady time as they last were.
     last: Option<(i64, Duration)>,
-    until: Duration,
+    /// How long nothing goes yet.
+    held: Duration,
+    /// From the next minute on it is this process that looks at the clock.
+    starts: bool,
 }
 
 impl Patience {
-    /// `newest` is the newest minute that the store has: a machine may start with a clock gone wrong.
-    pub(super) fn new(newest: Option<i64>, steady: Duration) -> Self {
-        Self { last: newest.map(|newest| (newest, steady)), until: Duration::ZERO }
+    /// As the store was left: a machine may start with a clock gone wrong.
+    pub(super) fn load(connection: &Connection, steady: Duration) -> rusqlite::Result<Self> {
+        let kept = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?));
+        let (minute, held) = connection.query_row("SELECT minute, held FROM clock", [], kept)?;
+        Ok(Self::new(minute, u64::from(held), steady))
+    }
+
+    fn new(minute: Option<i64>, held_minutes: u64, steady: Duration) -> Self {
+        let held = Duration::from_secs(held_minutes * 60);
+        Self { last: minute.map(|minute| (minute, steady)), held, starts: true }
+    }
+
+    /// Keeps it for the next start.
+    pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let (minute, held) =
+            (self.last.map(|(minute, _)| minute), self.held.as_secs().div_ceil(60).cast_signed());
+        connection
+            .prepare_cached("UPDATE clock SET minute = ?1, held = ?2")?
+            .execute(params![minute, held])?;
+        Ok(())
     }
 
     /// It is this minute by the wall clock. `true` when what is too old by it may go.
     pub(super) fn may_drop(&mut self, minute: i64, steady: Duration) -> bool {
+        let most = if std::mem::take(&mut self.starts) { ABSENCE_MINUTES } else { LEAP_MINUTES };
         if let Some((last_minute, last_steady)) = self.last.replace((minute, steady)) {
-            let passed = (steady.saturating_sub(last_steady).as_secs() / 60) as i64;
-            let leap = minute - last_minute - passed;
-            if leap > LEAP_MINUTES {
+            let passed = steady.saturating_sub(last_steady);
+            self.held = self.held.saturating_sub(passed);
+            let leap = minute - last_minute - (passed.as_secs() / 60) as i64;
+            if leap > most {
                 tracing::warn!(
                     leap,
                     "It is {leap} minutes later than it was: for a day nothing old is dropped"
                 );
-                self.until = steady + HOLD;
+                self.held = HOLD;
             }
         }
-        steady >= self.until
+        self.held.is_zero()
     }
 }
 
 /// A change of the clock that is none: a machine that slept, a leap second, a flush that took long.
 const LEAP_MINUTES: i64 = 60;
+
+/// The same at a start, as nobody ran in between: a machine that is off at night has no wrong clock. One that
+/// is so wrong lets minutes go a day too early, whose hours stay.
+const ABSENCE_MINUTES: i64 = 24 * 60;
 
 const HOLD: Duration = Duration::from_secs(24 * 3_600);
 
@@ -49,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_lets_go_of_what_is_old() {
-        let mut patience = Patience::new(Some(1_000), hours(0));
+        let mut patience = Patience::new(Some(1_000), 0, hours(0));
         for hour in 1..100 {
             assert!(patience.may_drop(1_000 + hour as i64 * 60, hours(hour)));
         }
@@ -57,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_leaps_forward_drops_nothing_for_a_day() {
-        let mut patience = Patience::new(Some(1_000), hours(0));
+        let mut patience = Patience::new(Some(1_000), 0, hours(0));
+        assert!(patience.may_drop(1_000, hours(0)));
         let leapt = 1_000 + 100 * 365 * 24 * 60;
         assert!(!patience.may_drop(leapt, hours(1)));
         assert!(!patience.may_drop(leapt + 22 * 60, hours(23)));
@@ -66,14 +95,42 @@ mod tests {
     }
 
     #[test]
-    fn a_start_long_after_the_newest_minute_is_a_leap_too() {
-        assert!(!Patience::new(Some(1_000), hours(0)).may_drop(9_000, hours(0)));
-        assert!(Patience::new(None, hours(0)).may_drop(9_000, hours(0)));
+    fn a_start_days_after_the_last_minute_is_a_leap_too() {
+        assert!(!Patience::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(Patience::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
+    }
+
+    #[test]
+    fn a_machine_that_is_off_at_night_lets_go_of_what_is_old() {
+        let mut minute = 1_000;
+        for _ in 0..10 {
+            let mut patience = Patience::new(Some(minute), 0, hours(0));
+            minute += 12 * 60;
+            assert!(patience.may_drop(minute, hours(0)));
+            minute += 12 * 60;
+            assert!(patience.may_drop(minute, hours(12)));
+        }
+    }
+
+    #[test]
+    fn a_restart_neither_forgets_a_leap_nor_begins_its_day_again() {
+        let file = Connection::open_in_memory().unwrap();
+        file.execute_batch("CREATE TABLE clock (minute, held); INSERT INTO clock VALUES (1000, 0)").unwrap();
+        let mut minute = 900_000;
+        for (hour, dropped) in [(0, false), (11, false), (22, true)] {
+            // Nine hours of running and two of standing still: only the former count.
+            let mut patience = Patience::load(&file, hours(hour)).unwrap();
+            assert!(!patience.may_drop(minute, hours(hour)), "{hour}");
+            minute += 9 * 60;
+            assert_eq!(patience.may_drop(minute, hours(hour + 9)), dropped, "{hour}");
+            minute += 2 * 60;
+            patience.store(&file).unwrap();
+        }
     }
 
     #[test]
     fn a_clock_that_goes_back_makes_nothing_look_old() {
-        let mut patience = Patience::new(Some(9_000), hours(0));
+        let mut patience = Patience::new(Some(9_000), 0, hours(0));
         assert!(patience.may_drop(1_000, hours(1)));
         assert!(!patience.may_drop(9_000, hours(2)), "coming forward again is a leap");
     }

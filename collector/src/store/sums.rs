@@ -122,8 +122,7 @@ impl Summer {
         connection.busy_timeout(Duration::from_secs(5))?;
         let (wake, woken) = mpsc::sync_channel(1);
         let ended = Arc::new(AtomicBool::new(false));
-        let newest = connection.query_row("SELECT max(minute) FROM windows", [], |row| row.get(0))?;
-        let mut patience = Patience::new(newest, clock::steady());
+        let mut patience = Patience::load(&connection, clock::steady())?;
         let run = {
             let ended = ended.clone();
             move || run(&mut connection, &woken, &mut patience, &limits, &ended)
@@ -161,7 +160,8 @@ fn run(
 ) {
     while let Ok(minute) = woken.recv() {
         let may_drop = patience.may_drop(minute, clock::steady());
-        let summed = sum_up_to(connection, minute, ended);
+        let kept = patience.store(connection).map_err(StoreError::from);
+        let summed = kept.and_then(|()| sum_up_to(connection, minute, ended));
         let done = summed.and_then(|all| match all && may_drop {
             true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
             false => Ok(()),
