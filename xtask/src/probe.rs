@@ -249,7 +249,7 @@ fn tool(package: &Path, name: &str) -> Command {
 /// by itself. So extensions, which are in a file of their own and see what the probe keeps with a stream,
 /// have no members called so but for the [`SHARED_NAMES`].
 const INNER_NAMES: &str = "^(answered|bodies|broken|drop|due|early|ended|examine|facts|first|held|hurry|\
-     lastPost|left|look|lost|native|onAbort|ours|post|retryAfterMs|room|shown|sink|submit|take|told|\
+     lastPost|left|look|lost|native|onAbort|ours|post|room|shown|sink|submit|take|told|\
      watcher|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page, the probe that it waits for and its extensions know each other. A stub
@@ -325,9 +325,10 @@ const WASM_OPT: [&str; 11] = [
 ];
 
 /// Its passes, in orders that measure well.
-const ORDERS: [&[&str]; 4] = [
+const ORDERS: [&[&str]; 5] = [
     &["-Oz", "--flatten", "--rereloop", "-Oz", "--gufa-optimizing", "--monomorphize", "-Oz", "--converge"],
     &["-Oz", "--flatten", "--rereloop", "-Oz", "-Oz"],
+    &["-Oz", "--flatten", "-Oz", "-Oz"],
     &["-Oz"],
     &["-Oz", "-Oz"],
 ];
@@ -337,7 +338,7 @@ const DEALIGN: &str = "--dealign";
 
 const TERSER: [&str; 5] = [
     "--compress",
-    "passes=3,unsafe_arrows,toplevel,keep_fargs=false,sequences=false,unsafe_methods",
+    "passes=10,unsafe_arrows,toplevel,keep_fargs=false,sequences=false,unsafe_methods",
     "--mangle",
     "--ecma",
     "2022",
