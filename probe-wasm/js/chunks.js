@@ -5,7 +5,7 @@ import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "./ends.js";
 
 const ENDED = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
 
-export function createChunkWatcher(wake) {
+export function createChunkWatcher(wake, later) {
   const streams = {};
   let timer;
 
@@ -55,7 +55,7 @@ export function createChunkWatcher(wake) {
 
     wake_in(ms) {
       clearTimeout(timer);
-      timer = setTimeout(wake, ms);
+      timer = later(wake, ms);
     },
   };
 }

@@ -2,8 +2,8 @@
 
 import { glued } from "llm-rum-glue";
 
-export function createWatcher(module, wake) {
-  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports, wake);
+export function createWatcher(module, wake, later) {
+  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports, wake, later);
   watcher.begin(performance);
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }

@@ -5,10 +5,10 @@ export const EVENTS = 0;
 export const LINES = 1;
 export const OTHER = 2;
 
-const OF_EVENTS = /^text\/event-stream\s*(;|$)/i;
-const OF_LINES = /^application\/((x-)?ndjson|jsonl|stream\+json|json-seq)\s*(;|$)/i;
+const KNOWN = /^(text\/event-stream|application\/((x-)?ndjson|jsonl|stream\+json|json-seq))\s*(;|$)/i;
 
 export function kindOf(type) {
-  if (OF_LINES.test(type)) return LINES;
-  return !type || OF_EVENTS.test(type) ? EVENTS : OTHER;
+  const known = KNOWN.exec(type);
+  if (known?.[2]) return LINES;
+  return !type || known ? EVENTS : OTHER;
 }

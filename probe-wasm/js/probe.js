@@ -64,7 +64,7 @@ const IDLE = {
   lastReport: silent,
   setConsent: silent,
   flush: async () => {},
-  stop: () => (running = undefined),
+  stop: () => void (running = undefined),
 };
 
 function createProbe(options) {
@@ -79,6 +79,8 @@ function createProbe(options) {
   const [onStreamEnd, tellEnd] = createChannel();
   const cleanups = [];
   const extensions = [];
+  // Zone.js takes a timer for work of the app, and keeps the page's under a name of its own.
+  const later = window.__zone_symbol__setTimeout ?? setTimeout;
   /** What the tap told before the session could listen. */
   const early = tap.sink;
   let session, loading, loadingAll, pumping, submitted, watcher;
@@ -88,7 +90,7 @@ function createProbe(options) {
   /** When the timer calls; it may be set earlier, and calls in vain where it should be later. */
   let alarm = Infinity;
 
-  tap.examine = requestExaminer(isStream && ((input, init) => attempt(() => isStream(input, init))));
+  tap.examine = requestExaminer((input, init) => attempt(() => isStream?.(input, init)));
   tap.sink = (...moment) => {
     early(...moment);
     load();
@@ -105,7 +107,7 @@ function createProbe(options) {
       if (key == "Enter") submitted = timeStamp;
     });
   if (tap.held.length) load();
-  else (window.requestIdleCallback ?? setTimeout)(load);
+  else (window.requestIdleCallback ?? later)(load);
 
   return {
     ...IDLE,
@@ -180,9 +182,9 @@ function createProbe(options) {
     for (const url of [urls || []].flat())
       try {
         const response = await tap.native.call(window, url, { integrity: wasmIntegrity });
-        return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake);
+        return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake, later);
       } catch {}
-    return createChunkWatcher(wake);
+    return createChunkWatcher(wake, later);
   }
 
   function takeOver(made) {
@@ -221,7 +223,7 @@ function createProbe(options) {
 
   function setTimer() {
     const at = consented ? session.next() : Infinity;
-    if (at < alarm) watcher.wake_in(Math.max(Math.ceil((alarm = at) - performance.now()), 0));
+    if (at < alarm) watcher.wake_in(Math.max((alarm = at) - performance.now() + 1, 0));
   }
 
   /** Called by the compiled probe as well, which is then left before it is called again. */
@@ -245,7 +247,7 @@ function createProbe(options) {
 
   async function sendAll() {
     for (let body; (body = nextBody()); ) {
-      const { status, retryAfterMs } = await sender.post(body);
+      const [status, retryAfterMs] = await sender.post(body);
       guard(() => session?.answered(status, retryAfterMs, performance.now(), Math.random()));
     }
     guard(() => session && setTimer());
@@ -256,7 +258,7 @@ function createProbe(options) {
     guard(() => {
       const how = persisted == false && PAGE_GONE;
       // Nothing will be loaded any more: what is held is told without being parsed.
-      if (how && !session) takeOver(createChunkWatcher(wake));
+      if (how && !session) takeOver(createChunkWatcher(wake, later));
       session?.hurry(performance.now(), how, timeStamp);
       for (let body; (body = nextBody(2 - navigator.onLine)); ) sender.lastPost(body);
       if (session) setTimer();

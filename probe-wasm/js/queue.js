@@ -8,9 +8,8 @@ export function holdIn(held) {
   // A moment counts as 512 bytes: together at most a megabyte of chunks, and 1,953 moments.
   let room = 1e6;
   return (stream, moment, value, time) => {
-    // The page may transfer the buffer before the probe sees it.
-    if (moment == CHUNK) value = value.slice();
     stream.early ||= (room -= 512 + (value?.length | 0)) < 0;
-    if (!stream.early) held.push([stream, moment, value, time]);
+    // The page may transfer the buffer before the probe sees it.
+    if (!stream.early) held.push([stream, moment, moment == CHUNK ? value.slice() : value, time]);
   };
 }

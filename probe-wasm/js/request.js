@@ -14,7 +14,7 @@ const EDGE_CHARS = 4096;
 export function requestExaminer(isStream) {
   return (stream, input, init) => {
     const { body, headers = input?.headers } = init ?? {};
-    const text = typeof body == "string" ? body.slice(0, EDGE_CHARS) + "\n" + body.slice(-EDGE_CHARS) : "";
+    const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
     stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;
     // Headers that nobody can send have made the call fail by now.

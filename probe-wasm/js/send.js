@@ -8,7 +8,7 @@ const PATIENCE_MS = 30_000;
 
 /** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
 export function createSender(collector, site, fetch) {
-  const url = `${collector.replace(/\/+$/, "")}/v1/beacons?site=${encodeURIComponent(site.trim())}`;
+  const url = collector.replace(/\/*$/, "/v1/beacons?site=") + encodeURIComponent(site.trim());
   // A failure may have been the budget of 64 KiB that all keepalive requests of a page share.
   let keepalive = true;
 
@@ -18,11 +18,11 @@ export function createSender(collector, site, fetch) {
       try {
         const { status, headers } = await request(body, keepalive);
         keepalive = true;
-        return { status, retryAfterMs: milliseconds(headers.get("retry-after")) };
+        return [status, milliseconds(headers.get("retry-after"))];
       } catch {
         keepalive = false;
         // Without a network there is no hurry, and nothing is given up.
-        return { status: navigator.onLine ? 0 : 503, retryAfterMs: 0 };
+        return [navigator.onLine ? 0 : 503, 0];
       }
     },
     lastPost(body) {
@@ -41,5 +41,5 @@ export function createSender(collector, site, fetch) {
 
 /** `Retry-After` is a number of seconds or a date. */
 function milliseconds(retryAfter) {
-  return Math.max(retryAfter > 0 ? retryAfter * 1000 : Date.parse(retryAfter) - Date.now(), 0) || 0;
+  return (retryAfter > 0 ? retryAfter * 1000 : Date.parse(retryAfter) - Date.now()) || 0;
 }

@@ -66,7 +66,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     if (moment != OPEN && !streams.has(stream)) return;
     switch (moment) {
       case OPEN:
-        return open(stream);
+        return open(stream, value);
       case HEADERS:
         // Such an answer has no body, whatever its type says: there is nothing to see.
         // One that is opaque, of status 0, shows nothing at all.
@@ -99,8 +99,10 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   }
 
   /** Too many at once: the oldest is reported as it is, and no more is seen of it. */
-  function open(stream) {
-    const { time, signal, model, submit } = stream;
+  function open(stream, [input, init] = []) {
+    const { time, model, submit } = stream;
+    const signal = (stream.signal ??= init?.signal ?? input?.signal);
+    stream.method ??= init?.method ?? input?.method;
     for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.UNSEEN, true);
     stream.key = ++keys;
     stream.shown = shown;
@@ -270,8 +272,7 @@ function whyFailed(signal, error) {
 
 /** A reader that brings its own buffer may get other views than bytes. */
 function bytesOf(value) {
-  if (value instanceof ArrayBuffer) return new Uint8Array(value);
-  if (value?.buffer) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (value?.byteLength >= 0) return new Uint8Array(value.buffer ?? value, value.byteOffset, value.byteLength);
 }
 
 function randomId() {

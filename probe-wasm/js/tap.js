@@ -49,15 +49,8 @@ export function createTap(sink) {
 
     const called = Reflect.apply(fetch, self, args);
     // The request is on its way: what is read of it now costs the user no time.
-    guard(ask, args);
-    return follow(called, answered, fail);
-
-    function ask([input, init]) {
-      stream.signal = init?.signal ?? input?.signal;
-      stream.method = init?.method ?? input?.method;
-      asked = tap.examine(stream, input, init);
-      if (asked) tell(OPEN);
-    }
+    guard(ask);
+    return follow(called, answered);
 
     function tell(moment, value) {
       if (!moment || (last <= moment && last < CLOSED))
@@ -68,52 +61,14 @@ export function createTap(sink) {
       tell(FAILED, error);
     }
 
-    function read() {
-      tell(READ);
-    }
-
-    function answered(response) {
-      const type = response?.headers?.get("content-type");
-      // Then the request has failed by now, and few apps read what the refusal says.
-      const failed = asked && response.status >= 400;
-      // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.
-      // A web page in place of the stream that was asked for is worth telling; JSON is a server
-      // that does not stream.
-      const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
-      // One with a `clone` of its own is watched already, by a wrapper inside this one.
-      if (!streams || Object.hasOwn(response, "clone")) return tell(FORGET);
-      if (!asked) tell(OPEN);
-      tell(HEADERS, response);
-      if (failed) tell(CLOSED);
-      watchResponse(response);
-    }
-
-    // A side subscription would mark the promise as handled and so swallow the app's
-    // `unhandledrejection`: the app gets the derived promise.
-    function follow(result, kept, broken) {
-      if (result?.then)
-        return result.then(
-          (value) => {
-            guard(kept, value);
-            return value;
-          },
-          (error) => {
-            guard(broken, error);
-            throw error;
-          },
-        );
-      guard(kept, result);
-      return result;
-    }
-
     /**
      * Replaces those methods that this one object has by proxies, which keep their names and lengths. `before`
      * may give another way to call them; `kept` and `broken` see what they return, or what their promises come to.
      */
-    function watch(target, names, kept, before, broken = fail) {
+    function watch(target, names, kept, before, broken) {
       for (const name of names)
         if (target?.[name])
-          Object.defineProperty(target, name, {
+          Reflect.defineProperty(target, name, {
             writable: true,
             configurable: true,
             value: new Proxy(target[name], {
@@ -132,12 +87,12 @@ export function createTap(sink) {
     function watchResponse(response) {
       // Once somebody has looked at the body, WebKit reads it another way: until the app does, nobody may.
       const awaitLook = () =>
-        Object.defineProperty(response, "body", {
+        Reflect.defineProperty(response, "body", {
           configurable: true,
           get() {
-            delete response.body;
-            guard(watchBody, response.body);
-            return response.body;
+            if (Reflect.deleteProperty(response, "body")) guard(watchBody, response.body);
+            // Where that is frozen, what is defined here stays.
+            return Reflect.get(response.__proto__, "body", response);
           },
         });
 
@@ -180,10 +135,9 @@ export function createTap(sink) {
           target,
           ["read", "next"],
           ({ done, value }) => {
-            if (value) at += value.length;
             // Branches of one body carry the same bytes: each counts when the first of them is there.
-            if (at > bytes) {
-              tell(CHUNK, at - bytes < value.length ? value.subarray(bytes - at) : value);
+            if ((at += value?.byteLength) > bytes) {
+              tell(CHUNK, at - bytes < value.byteLength ? value.subarray(bytes - at) : value);
               bytes = at;
             }
             // A read that was pending when the app cancelled ends with `done` as well.
@@ -225,6 +179,48 @@ export function createTap(sink) {
         piped.then?.(release, release);
         return piped;
       }
+    }
+
+    function ask() {
+      asked = tap.examine(stream, ...args);
+      if (asked) tell(OPEN, args);
+    }
+
+    function read() {
+      tell(READ);
+    }
+
+    function answered(response) {
+      const type = response?.headers?.get("content-type");
+      // Then the request has failed by now, and few apps read what the refusal says.
+      const failed = asked && response.status >= 400;
+      // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.
+      // A web page in place of the stream that was asked for is worth telling; JSON is a server
+      // that does not stream.
+      const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
+      // One with a `clone` of its own is watched already, by a wrapper inside this one.
+      if (!streams || Object.hasOwn(response, "clone")) return tell(FORGET);
+      if (!asked) tell(OPEN, args);
+      tell(HEADERS, response);
+      if (failed) tell(CLOSED);
+      watchResponse(response);
+    }
+
+    // A side subscription would mark the promise as handled and so swallow the app's
+    // `unhandledrejection`: the app gets the derived promise. Zone.js replaces `then` by one that gives
+    // another kind of promise, and keeps the page's under a name of its own.
+    function follow(result, kept, broken = fail) {
+      const then = result?.__zone_symbol__then ?? result?.then;
+      const keep = (value) => {
+        guard(kept, value);
+        return value;
+      };
+      return then
+        ? then.call(result, keep, (error) => {
+            guard(broken, error);
+            throw error;
+          })
+        : keep(result);
     }
   }
 }

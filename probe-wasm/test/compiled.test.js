@@ -23,7 +23,7 @@ const [usual, all] = ["llm-rum.wasm", "llm-rum-all.wasm"].map(
 );
 
 function watcher(wake = () => {}, module = usual) {
-  return createWatcher(module, wake);
+  return createWatcher(module, wake, setTimeout);
 }
 
 /** The rows of a timeline, as `probe-core/examples/replay/recording.rs` reads them. */

@@ -27,7 +27,7 @@ function* sizes(most) {
 
 /** Bytes of memory after each of as many rounds, in each of which so many streams are read in turns. */
 function measured(rounds, open, most) {
-  const watcher = createWatcher(module, () => {});
+  const watcher = createWatcher(module, () => {}, setTimeout);
   const size = sizes(most);
   let time = 0;
   return Array.from({ length: rounds }, (_, round) => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ } from "../js/moments.js";
 import { requestExaminer } from "../js/request.js";
 import { createTap } from "../js/tap.js";
-import { ASK, origin, readAll, watched } from "./watched.js";
+import { ASK, origin, readAll, watched, names } from "./watched.js";
 
 test("arguments go through untouched", async () => {
   const calls = [];
@@ -111,13 +111,12 @@ test("before the probe has loaded, a request asks for a stream by its body", asy
   assert.deepEqual(seen.told, [OPEN, HEADERS, CLOSED]);
 });
 
-test("the method of a request is known, however it is written", async () => {
-  const url = `${origin}/sse`;
-  const head = new Request(url, { method: "HEAD" });
-  for (const call of [[url, { method: "HEAD" }], [head], [new Request(url), { method: "HEAD" }]]) {
+test("what a request was made of is told as it begins, asked for or not", async () => {
+  for (const call of [[`${origin}/sse`, ASK], [new Request(`${origin}/sse`)], [`${origin}/sse`]]) {
     const { tap, seen } = watched();
     await tap.wrap(globalThis.fetch)(...call);
-    assert.deepEqual([...seen.streams].map(({ method }) => method), ["HEAD"]);
+    assert.equal(names(seen.told), "OPEN HEADERS");
+    assert.deepEqual(seen.values[0], call);
   }
 });
 

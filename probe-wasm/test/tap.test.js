@@ -45,6 +45,40 @@ test("nobody looks at a body before the app does", async () => {
   }
 });
 
+test("a response that the app freezes has its body still", async () => {
+  const { fetch, tap } = watched();
+  const response = Object.freeze(await fetch("/sse", ASK));
+  assert.equal(response.body, response.body);
+  assert.equal(await readAll(response.body.getReader()), TEXT);
+  assert.equal(tap.broken, 0);
+});
+
+test("promises are of the page's own kind where Zone.js has replaced `then`", async () => {
+  const { then } = Promise.prototype;
+  class Zoned {
+    constructor(promise) {
+      this.then = then.bind(promise);
+    }
+  }
+  Promise.prototype.__zone_symbol__then = then;
+  Promise.prototype.then = function (...reactions) {
+    return new Zoned(then.apply(this, reactions));
+  };
+  try {
+    const { fetch, seen } = watched();
+    const called = fetch("/sse", ASK);
+    assert.ok(called instanceof Promise);
+    const reader = (await called).body.getReader();
+    const read = reader.read();
+    assert.ok(read instanceof Promise);
+    assert.equal(new TextDecoder().decode((await read).value) + (await readAll(reader)), TEXT);
+    assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
+  } finally {
+    Promise.prototype.then = then;
+    delete Promise.prototype.__zone_symbol__then;
+  }
+});
+
 test("an answer without a body has none, and that is no fault", async () => {
   const { fetch, tap } = watched();
   const response = await fetch("/sse", { method: "HEAD" });

@@ -3,8 +3,8 @@
 
 /// The glue as a module of one export, `glued`. It hands what the Wasm asks for, as `asked` tells, to the
 /// function `made`, which owes it the Wasm's exports; what comes back is those, and in the place of some
-/// those whose arguments need work. `wake` is the one function of the facade that the Wasm asks for. A page
-/// may have several modules, each with a memory of its own.
+/// those whose arguments need work. `wake` is the one function of the facade that the Wasm asks for, and
+/// `setTimeout` the page's, as the facade knows it. A page may have several modules, each with a memory of its own.
 ///
 /// Where wasm-bindgen writes a helper in another way than [`OURS`] expects, it stays as written.
 pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
@@ -23,7 +23,7 @@ pub(super) fn trim(text: &str, asked: impl Fn(&str) -> bool) -> String {
         }
     }
     format!(
-        "export const glued = (made, wake) => {{\n{rest}wasm = made({{\n{imports}}});\n\
+        "export const glued = (made, wake, setTimeout) => {{\n{rest}wasm = made({{\n{imports}}});\n\
          return {{\n...wasm,\n{calls}}};\n}};\n"
     )
 }
@@ -248,7 +248,7 @@ export function __wbg_set_wasm(val) {
 
     #[test]
     fn what_nobody_asks_for_and_what_only_hands_on_goes() {
-        let expected = "export const glued = (made, wake) => {
+        let expected = "export const glued = (made, wake, setTimeout) => {
 
 const cachedTextDecoder = new TextDecoder();
 
