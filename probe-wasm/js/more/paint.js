@@ -15,6 +15,8 @@ const LATE_MS = 250;
 
 /** Adds `ttfp_ms` to reports, and `watchOutput(element)` to the probe. */
 export const paint = () => (core) => {
+  // A worker shows nothing.
+  if (!globalThis.document) return {};
   const outputs = new Set();
   const looks = new Set();
   const observer = new MutationObserver((changes) => core.guard(() => changed(changes)));

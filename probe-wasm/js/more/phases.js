@@ -13,6 +13,8 @@ const PROTOCOLS = ["http/1.1", "h2", "h3"];
 
 /** Adds `phases` and `around` to reports, and `userStopped()` to the probe. */
 export const phases = () => (core) => {
+  // A worker is no page: it is neither hidden nor clicked.
+  if (!globalThis.document) return {};
   const streams = new Map();
   /** When the page was hidden, from and to; the last may last. */
   const hidden = [];
@@ -25,7 +27,8 @@ export const phases = () => (core) => {
   listen(document, "visibilitychange", see);
   listen(document, "freeze", () => freezes++);
   listen(window, "pageshow", ({ persisted }) => (restored ||= persisted));
-  listen(window, "click", ({ target }) => target?.closest?.("[data-llm-stop]") && userStopped());
+  // Out here the target of a click inside a shadow root is its host.
+  listen(window, "click", (event) => event.composedPath().some(isStop) && userStopped());
   observe("resource", join);
   observe("long-animation-frame", slow);
   core.probe.userStopped = userStopped;
@@ -119,6 +122,10 @@ export const phases = () => (core) => {
     cleanups.push(() => target.removeEventListener(type, guarded, { capture: true }));
   }
 };
+
+function isStop({ dataset }) {
+  return dataset?.llmStop != null;
+}
 
 /** Of another origin that does not allow it, an entry holds zeros. */
 function timed(report, around, { time, over, whole }, entry) {
