@@ -2,7 +2,7 @@
 // element that the app names, or the one in which most of the text grows while the answer begins.
 
 import { CHUNK, CLOSED } from "../moments.js";
-import { FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
+import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
 import { frameOfGrowth, record } from "./growth.js";
 import { thousandths } from "./thousandths.js";
 
@@ -41,14 +41,18 @@ export const paint = () => (core) => {
   return {
     saw(stream, moment, value, time) {
       if (moment == CHUNK && stream.seen & FIRST_TOKEN) stream.paint ??= begin(performance.now() - time < TOLD_MS);
-      const { paint: look } = stream;
-      if (moment == CHUNK && stream.seen & FIRST_VISIBLE) look.from ??= time;
-      if (moment >= CLOSED && look) look.over = true;
+      const { paint: look, seen } = stream;
+      if (!look) return;
+      if (moment == CHUNK && seen & FIRST_VISIBLE) look.from ??= time;
+      // Some apps stop reading at the end marker, and tell nobody.
+      if (moment < CLOSED && !(seen & END_MARKER)) return;
+      look.over = true;
+      if (!look.from) finish(look);
     },
     add(report, { paint: look, time }) {
       // A stream that was under way already began while nobody looked.
       if (!look || !(Math.abs(look.from - time - report.ttfv_ms) < 1)) return;
-      const at = paintOf(look)?.at;
+      const at = (look.records ? paintOf(look) : look.frame)?.at;
       if (at) report.ttfp_ms = thousandths(at - time);
     },
     stop() {
@@ -58,8 +62,8 @@ export const paint = () => (core) => {
   };
 
   function begin(inTime) {
+    if (!inTime) return {};
     const look = { records: [], watched: outputs.size > 0 };
-    if (!inTime) return look;
     for (const other of looks)
       if (other.over) finish(other);
       // Two answers at once: only the app can say which text is whose.
@@ -106,7 +110,10 @@ export const paint = () => (core) => {
     return mixed ? undefined : frameOfGrowth(after);
   }
 
+  /** Nothing is kept of the page. */
   function finish(look) {
+    if (look.records) look.frame = paintOf(look);
+    look.records = undefined;
     looks.delete(look);
     if (!looks.size) observer.disconnect();
   }
