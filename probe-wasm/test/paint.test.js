@@ -17,17 +17,17 @@ class Element {
   rendered = true;
   display = "block";
 
-  constructor(parentElement) {
-    this.parentElement = parentElement;
+  constructor(parentNode) {
+    this.parentNode = parentNode;
   }
 
   contains(other) {
-    for (; other; other = other.parentElement) if (other == this) return true;
+    for (; other; other = other.parentNode) if (other == this) return true;
     return false;
   }
 
   checkVisibility() {
-    for (let node = this; node; node = node.parentElement) if (!node.rendered) return false;
+    for (let node = this; node; node = node.parentNode) if (!node.rendered) return false;
     return this.display != "contents";
   }
 }
@@ -74,14 +74,15 @@ function pass(ms) {
 }
 
 function grow(element, chars) {
-  element.textContent += "x".repeat(chars);
-  changed({ type: "childList", target: element, addedNodes: [{ textContent: "x".repeat(chars), contains: () => false }], removedNodes: [] });
+  const text = { textContent: "x".repeat(chars), contains: () => false };
+  element.textContent += text.textContent;
+  changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
 }
 
 /** The element comes to the page with what is in it. */
 function insert(element) {
   element.isConnected = true;
-  changed({ type: "childList", target: element.parentElement, addedNodes: [element], removedNodes: [] });
+  changed({ type: "childList", target: element.parentNode, addedNodes: [element], removedNodes: [] });
 }
 
 function chunk(stream, seen = VISIBLE) {
@@ -128,7 +129,86 @@ test("of an answer that is over a stream holds nothing of the page", () => {
   grow(output, 1);
   assert.equal(observing, false);
   assert.equal(painted(stream), 110);
-  assert.equal(stream.paint.records, undefined);
+  const { records, outputs } = stream.paint;
+  assert.deepEqual([records, outputs], [undefined, undefined]);
+});
+
+test("an output that comes with its first text is told by when it came", () => {
+  probe.watchOutput(new Element(body));
+  for (const named of [(name) => name(), (name) => mock.timers.tick(0, name())]) {
+    const output = Object.assign(new Element(body), { textContent: "Hello", isConnected: false });
+    const stream = answer();
+    insert(output);
+    named(() => probe.watchOutput(output));
+    frame();
+    frame(700);
+    grow(output, 5);
+    frame();
+    assert.equal(painted(stream), 110);
+    ended(stream);
+  }
+});
+
+test("an output that comes empty is told by its own text, not by what is beside it", () => {
+  probe.watchOutput(new Element(body));
+  const stream = answer();
+  const message = Object.assign(new Element(body), { textContent: "Assistant" });
+  const output = new Element(message);
+  insert(message);
+  probe.watchOutput(output);
+  frame();
+  grow(output, 5);
+  // An app may name it with each text.
+  probe.watchOutput(output);
+  frame();
+  assert.equal(painted(stream), 120);
+});
+
+test("of two answers each has the frame of its own output, or none", () => {
+  const [one, other] = [new Element(body), new Element(body)];
+  probe.watchOutput(one);
+  probe.watchOutput(other);
+  const first = answer();
+  grow(one, 5);
+  frame();
+  const second = answer();
+  grow(one, 5);
+  frame();
+  assert.deepEqual([first, second].map(painted), [110, undefined]);
+  grow(other, 5);
+  frame();
+  assert.deepEqual([first, second].map(painted), [110, 120]);
+});
+
+test("of two answers that begin before one is shown nobody knows which is where", () => {
+  const [one, other] = [new Element(body), new Element(body)];
+  probe.watchOutput(one);
+  probe.watchOutput(other);
+  const streams = [answer(), answer()];
+  grow(one, 5);
+  frame();
+  grow(other, 5);
+  frame();
+  assert.deepEqual(streams.map(painted), [undefined, undefined]);
+});
+
+test("an answer that goes on for long is not taken for the next one", () => {
+  const [output, long] = [new Element(body), answer()];
+  grow(output, 5);
+  frame();
+  frame(4000);
+  grow(output, 5);
+  chunk(long);
+  const next = answer();
+  grow(output, 5);
+  frame();
+  assert.deepEqual([long, next].map(painted), [110, undefined]);
+  // One that nobody reads any more is no answer under way.
+  frame(4000);
+  const last = answer();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(last), 110);
 });
 
 test("in a worker there is nothing to see", () => {

@@ -1,4 +1,4 @@
-// Where text grows: changes of the page come in, the frame in which it first grew there goes out. Only
+// Where text grows: changes of the page come in, the one that brought the first text of an answer goes out. Only
 // lengths are kept.
 
 /** The output has this share of all that grows. */
@@ -7,14 +7,15 @@ const SHARE = 0.8;
 const MAX_RECORDS = 300;
 const MAX_DEPTH = 40;
 
-/** Adds to `records` what `changes` have made grow or shrink, where `isOutput` takes the element. */
-export function record(records, changes, frame, isOutput) {
+/** Adds to `records` what `changes` have made grow or shrink, each with what there is to say `about` them. */
+export function record(records, changes, about) {
   for (const { type, target, oldValue, addedNodes, removedNodes } of changes) {
     const isText = type == "characterData";
-    const element = isText ? target.parentElement : target;
-    const chars = isText ? target.length - oldValue.length : lengthOf(addedNodes) - lengthOf(removedNodes);
-    if (chars && element && records.length < MAX_RECORDS && isOutput(element))
-      records.push({ frame, chars, path: pathOf(element), time: performance.now() });
+    const path = pathOf(isText ? target.parentNode : target);
+    const came = lengthOf(addedNodes);
+    const chars = isText ? target.length - oldValue.length : came - lengthOf(removedNodes);
+    if ((chars || came) && path[0] && records.length < MAX_RECORDS)
+      records.push({ ...about, chars, path, added: [...addedNodes], time: performance.now() });
   }
 }
 
@@ -25,17 +26,17 @@ function lengthOf(nodes) {
 }
 
 /** The element and those around it: later it may be elsewhere. */
-function pathOf(element) {
+function pathOf(node) {
   const path = [];
-  for (; element && path.length < MAX_DEPTH; element = element.parentElement) path.push(element);
+  for (; node && path.length < MAX_DEPTH; node = node.parentNode) path.push(node);
   return path;
 }
 
 /**
- * The frame of the first growth in the smallest element that has nearly all of it. What shrinks as it
- * grows, such as a clock, has none. `undefined` when nothing grew.
+ * The first growth in the smallest element that has nearly all of it. What shrinks as it grows, such as a clock,
+ * has none. `undefined` when nothing grew.
  */
-export function frameOfGrowth(records) {
+export function firstGrowth(records) {
   const [own, all] = [new Map(), new Map()];
   const add = (sums, element, chars) => sums.set(element, (sums.get(element) ?? 0) + chars);
   for (const { path, chars } of records) add(own, path[0], chars);
@@ -50,5 +51,21 @@ export function frameOfGrowth(records) {
     const found = path.find((element) => all.get(element) >= SHARE * total);
     if (!place || place.contains(found)) place = found;
   }
-  return growing.find(({ path, chars }) => chars > 0 && path.includes(place))?.frame;
+  return growing.find(({ path, chars }) => chars > 0 && path.includes(place));
+}
+
+/**
+ * The first growth in one of the `outputs`, and which. Those that are mapped to true had text when they were named:
+ * it came with them. Of an answer that is `mixed` with another no more than one may have grown.
+ */
+export function firstGrowthIn(outputs, records, mixed) {
+  const grown = [];
+  for (const record of records) {
+    const { path, chars, added } = record;
+    const output =
+      (chars > 0 && path.find((node) => outputs.has(node))) ||
+      [...outputs.keys()].find((node) => outputs.get(node) && added.some((other) => other.contains(node)));
+    if (output) grown.push({ ...record, output });
+  }
+  if (!mixed || new Set(grown.map(({ output }) => output)).size < 2) return grown[0];
 }

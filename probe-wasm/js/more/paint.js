@@ -3,7 +3,7 @@
 
 import { CHUNK, CLOSED } from "../moments.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
-import { frameOfGrowth, record } from "./growth.js";
+import { firstGrowth, firstGrowthIn, record } from "./growth.js";
 import { thousandths } from "./thousandths.js";
 
 /** Text that is not in the page by then was not shown as it came. */
@@ -18,7 +18,10 @@ export const paint = () => (core) => {
   // A worker shows nothing.
   if (!globalThis.document) return {};
   const outputs = new Set();
+  /** Of the streams that are under way, and of those whose output is still looked for, which have `records`. */
   const looks = new Set();
+  /** Whose text grew in an output. */
+  const owners = new WeakMap();
   const observer = new MutationObserver((changes) => core.guard(() => changed(changes)));
   const { port1, port2 } = new MessageChannel();
   /** The next frame, once something has changed, and those that have begun and are being presented. */
@@ -35,16 +38,17 @@ export const paint = () => (core) => {
   document.addEventListener("visibilitychange", hide, true);
   core.probe.watchOutput = (element) => {
     outputs.add(element);
+    core.guard(() => looks.forEach((look) => look.records && watch(look, element, element.textContent)));
     return () => outputs.delete(element);
   };
 
   return {
     saw(stream, moment, value, time) {
-      if (moment == CHUNK && stream.seen & FIRST_TOKEN) stream.paint ??= begin(performance.now() - time < TOLD_MS);
-      const { paint: look, seen } = stream;
+      const { seen } = stream;
+      if (moment == CHUNK && seen & FIRST_TOKEN) stream.paint ??= begin(stream, performance.now() - time < TOLD_MS);
+      const { paint: look } = stream;
       if (!look) return;
       if (moment == CHUNK && seen & FIRST_VISIBLE) look.from ??= time;
-      // Some apps stop reading at the end marker, and tell nobody.
       if (moment < CLOSED && !(seen & END_MARKER)) return;
       look.over = true;
       if (!look.from) finish(look);
@@ -52,7 +56,7 @@ export const paint = () => (core) => {
     add(report, { paint: look, time }) {
       // A stream that was under way already began while nobody looked.
       if (!look || !(Math.abs(look.from - time - report.ttfv_ms) < 1)) return;
-      const at = (look.records ? paintOf(look) : look.frame)?.at;
+      const at = (look.records ? firstOf(look)?.frame : look.frame)?.at;
       if (at) report.ttfp_ms = thousandths(at - time);
     },
     stop() {
@@ -61,17 +65,33 @@ export const paint = () => (core) => {
     },
   };
 
-  function begin(inTime) {
-    if (!inTime) return {};
-    const look = { records: [], watched: outputs.size > 0 };
-    for (const other of looks)
-      if (other.over) finish(other);
-      // Two answers at once: only the app can say which text is whose.
-      else other.mixed = look.mixed = true;
+  function begin(stream, inTime) {
+    const records = inTime ? [] : undefined;
+    const look = { stream, records, outputs: outputs.size ? new Map() : undefined };
+    for (const other of looks) {
+      const { seen, read } = other.stream;
+      // Some apps stop reading at the end marker, or before, and tell nobody.
+      if (other.over || seen & END_MARKER || performance.now() - read > LOOK_MS) {
+        other.over = true;
+        finish(other);
+        continue;
+      }
+      // Two answers at once: only the app can say which text is whose. Where one has begun to grow is known.
+      look.mixed = true;
+      other.mixed ||= !(other.outputs && firstOf(other));
+    }
     looks.add(look);
-    if (looks.size == 1) observe(document);
-    if (look.watched) outputs.forEach(observe);
+    if (inTime) observe(document);
+    if (inTime) for (const output of outputs) watch(look, output);
     return look;
+  }
+
+  /** It is an output of that answer, unless it is another's. */
+  function watch(look, element, full) {
+    look.outputs ??= new Map();
+    if (look.outputs.has(element) || looks.has(owners.get(element))) return;
+    look.outputs.set(element, !!full);
+    observe(element);
   }
 
   /** Observing again what is observed changes nothing. An output may lie where the document does not see. */
@@ -90,13 +110,11 @@ export const paint = () => (core) => {
       });
     }
     for (const look of looks) {
-      const { records, watched, from } = look;
-      if (now - from > LOOK_MS) {
-        finish(look);
-        continue;
-      }
+      const { records, from } = look;
+      if (now - from > LOOK_MS) finish(look);
+      if (!look.records) continue;
       while (!from && records[0]?.time < now - LATE_MS) records.shift();
-      record(records, changes, frame, (element) => !watched || [...outputs].some((output) => output.contains(element)));
+      record(records, changes, { frame });
     }
   }
 
@@ -104,17 +122,21 @@ export const paint = () => (core) => {
     if (document.hidden) sight = {};
   }
 
-  function paintOf({ records, watched, mixed, from }) {
+  /** The change that brought the first text of that answer. */
+  function firstOf(look) {
+    const { records, outputs, mixed, from } = look;
     const after = records.filter(({ time }) => time >= from);
-    if (watched) return after.find(({ chars }) => chars > 0)?.frame;
-    return mixed ? undefined : frameOfGrowth(after);
+    if (!outputs) return mixed ? undefined : firstGrowth(after);
+    const found = firstGrowthIn(outputs, after, mixed);
+    if (found) owners.set(found.output, look);
+    return found;
   }
 
   /** Nothing is kept of the page. */
   function finish(look) {
-    if (look.records) look.frame = paintOf(look);
-    look.records = undefined;
-    looks.delete(look);
-    if (!looks.size) observer.disconnect();
+    if (look.records) look.frame = firstOf(look)?.frame;
+    look.records = look.outputs = undefined;
+    if (look.over) looks.delete(look);
+    if (![...looks].some(({ records }) => records)) observer.disconnect();
   }
 };
