@@ -40,13 +40,13 @@ export function webSocket(options: Sockets): Extension;
 
 /**
  * Adds `ttfp_ms`, the first frame with the first visible token in it: in what `probe.watchOutput()` names,
- * or else where most of the text grows while the answer begins. Absent where that cannot be told.
+ * or else where most of the text grows while the answer begins. Absent where that cannot be told, and in workers.
  */
 export function paint(): Extension;
 
 /**
  * Adds `phases` and `around`, and corrects `headers_ms` by Resource Timing. These come after the end, so
- * they are in what is sent, not in what `onStreamEnd` gets. Absent where the browser hides them.
+ * they are in what is sent, not in what `onStreamEnd` gets. Absent where the browser hides them, and in workers.
  */
 export function phases(): Extension;
 

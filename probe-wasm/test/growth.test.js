@@ -30,10 +30,10 @@ const text = (target, before, after) => ({
 const nodes = (...lengths) => lengths.map((length) => ({ textContent: "x".repeat(length) }));
 const children = (target, added, removed) => ({ type: "childList", target, addedNodes: nodes(...added), removedNodes: nodes(...removed) });
 
-/** The frame of the output after these changes, each in a frame of its own. */
-function frameOf(changes) {
+/** The frame of the output after these changes, each in a frame of its own; from which on they are late. */
+function frameOf(changes, lateFrom) {
   const records = [];
-  changes.forEach((change, frame) => record(records, [change], { frame }));
+  changes.forEach((change, frame) => record(records, [change], { frame, late: frame >= lateFrom }));
   return firstGrowth(records)?.frame;
 }
 
@@ -62,6 +62,14 @@ test("a title that grows a little beside the answer is no output", () => {
 test("what vanishes is no output", () => {
   assert.equal(frameOf([children(chat, [20], []), children(chat, [], [20]), text(first, 0, 5)]), 2);
   assert.equal(frameOf([]), undefined);
+});
+
+test("what begins late is the output where it goes on, not where it is a label", () => {
+  const typed = [5, 6, 7, 8].map((length) => text(first, length - 1, length));
+  assert.equal(frameOf([text(title, 0, 12)], 0), undefined);
+  assert.equal(frameOf([text(title, 0, 2), text(title, 2, 12)], 0), undefined);
+  assert.equal(frameOf(typed, 0), 0);
+  assert.equal(frameOf([text(first, 0, 12)], 1), 0);
 });
 
 test("no more is kept than an answer needs to begin", () => {

@@ -211,6 +211,73 @@ test("an answer that goes on for long is not taken for the next one", () => {
   assert.equal(painted(last), 110);
 });
 
+test("what nobody sees is no output", () => {
+  const [output, data, stream] = [new Element(body), new Element(body), answer()];
+  Object.assign(data, { textContent: "x".repeat(500), rendered: false });
+  insert(data);
+  frame();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 120);
+  ended(stream);
+
+  probe.watchOutput(output);
+  output.rendered = false;
+  const unseen = answer();
+  grow(output, 5);
+  frame();
+  // When the text before it was shown nobody knows.
+  output.rendered = true;
+  grow(output, 5);
+  frame();
+  assert.equal(painted(unseen), undefined);
+});
+
+test("the page is asked once where text grows, not with each text", () => {
+  const output = new Element(body);
+  const asked = mock.method(output, "checkVisibility");
+  const stream = answer();
+  for (let count = 0; count < 20; count++) {
+    grow(output, 5);
+    frame();
+  }
+  assert.equal(painted(stream), 110);
+  assert.equal(asked.mock.callCount(), 1);
+});
+
+test("what has no box of its own, or is gone when it is looked at, was seen", () => {
+  const output = Object.assign(new Element(body), { display: "contents" });
+  const stream = answer();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 110);
+  ended(stream);
+
+  const [message, next] = [Object.assign(new Element(body), { textContent: "Hello" }), answer()];
+  insert(message);
+  Object.assign(message, { isConnected: false, rendered: false });
+  frame();
+  assert.equal(painted(next), 110);
+});
+
+test("a label that changes later than an idle page shows text is no output", () => {
+  const stream = answer();
+  pass(300);
+  grow(new Element(body), 20);
+  frame();
+  assert.equal(painted(stream), undefined);
+});
+
+test("a page that is busy shows its text when it can", () => {
+  const busy = [];
+  window.requestIdleCallback = (job) => busy.push(job);
+  const stream = answer();
+  pass(300);
+  grow(new Element(body), 20);
+  frame();
+  assert.equal(painted(stream), 410);
+});
+
 test("in a worker there is nothing to see", () => {
   delete globalThis.document;
   assert.deepEqual(paint()({ probe }), {});

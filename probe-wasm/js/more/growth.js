@@ -3,6 +3,8 @@
 
 /** The output has this share of all that grows. */
 const SHARE = 0.8;
+/** What began to grow late has to go on: a status line and the label of a button do not. */
+const LATE_FRAMES = 3;
 /** More than an app writes while an answer begins. */
 const MAX_RECORDS = 300;
 const MAX_DEPTH = 40;
@@ -33,6 +35,28 @@ function pathOf(node) {
 }
 
 /**
+ * Whether somebody may see a change whose frame has been presented. What is `known` of an element stays: it is asked
+ * for once, and when text that came unseen is shown, nobody knows.
+ */
+export function isSeen({ path, added }, known) {
+  if (path.some((node) => known.get(node) == false)) return false;
+  if (known.has(path[0])) return true;
+  const unseen = (added.length ? added : path.slice(0, 1)).map((node) => unseenIn([node, ...path]));
+  for (const node of unseen) if (node) known.set(node, false);
+  return !unseen.every(Boolean) && !!known.set(path[0], true);
+}
+
+/** The first that is in the page has the say: what is gone by now, replaced by what came next, was seen. */
+function unseenIn(path) {
+  for (const node of path) {
+    if (!node.isConnected || !node.checkVisibility) continue;
+    if (node.checkVisibility()) return;
+    // It has no box of its own, and shows what is in it.
+    if (getComputedStyle(node).display != "contents") return node;
+  }
+}
+
+/**
  * The first growth in the smallest element that has nearly all of it. What shrinks as it grows, such as a clock,
  * has none. `undefined` when nothing grew.
  */
@@ -51,7 +75,8 @@ export function firstGrowth(records) {
     const found = path.find((element) => all.get(element) >= SHARE * total);
     if (!place || place.contains(found)) place = found;
   }
-  return growing.find(({ path, chars }) => chars > 0 && path.includes(place));
+  const grown = growing.filter(({ path, chars }) => chars > 0 && path.includes(place));
+  if (!grown[0]?.late || new Set(grown.map(({ frame }) => frame)).size >= LATE_FRAMES) return grown[0];
 }
 
 /**

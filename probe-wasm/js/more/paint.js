@@ -3,14 +3,17 @@
 
 import { CHUNK, CLOSED } from "../moments.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
-import { firstGrowth, firstGrowthIn, record } from "./growth.js";
+import { firstGrowth, firstGrowthIn, isSeen, record } from "./growth.js";
 import { thousandths } from "./thousandths.js";
 
 /** Text that is not in the page by then was not shown as it came. */
 const LOOK_MS = 3000;
 /** A stream that is told later than this began while nobody looked. */
 const TOLD_MS = 20;
-/** How late a stream's first visible text may be told: what changed the page before it is forgotten. */
+/**
+ * How late a stream's first visible text may be told: what changed the page before it is forgotten. And how soon
+ * a page that is not busy shows it.
+ */
 const LATE_MS = 250;
 
 /** Adds `ttfp_ms` to reports, and `watchOutput(element)` to the probe. */
@@ -31,10 +34,7 @@ export const paint = () => (core) => {
   let sight = {};
 
   // A frame's own time is its start, before the text was there. What is posted in it comes after it.
-  port1.onmessage = () => {
-    const presented = begun.shift();
-    if (presented.sight == sight) presented.at = performance.now();
-  };
+  port1.onmessage = () => core.guard(presented);
   document.addEventListener("visibilitychange", hide, true);
   core.probe.watchOutput = (element) => {
     outputs.add(element);
@@ -48,7 +48,7 @@ export const paint = () => (core) => {
       if (moment == CHUNK && seen & FIRST_TOKEN) stream.paint ??= begin(stream, performance.now() - time < TOLD_MS);
       const { paint: look } = stream;
       if (!look) return;
-      if (moment == CHUNK && seen & FIRST_VISIBLE) look.from ??= time;
+      if (moment == CHUNK && seen & FIRST_VISIBLE && !look.from) expect(look, time);
       if (moment < CLOSED && !(seen & END_MARKER)) return;
       look.over = true;
       if (!look.from) finish(look);
@@ -67,7 +67,7 @@ export const paint = () => (core) => {
 
   function begin(stream, inTime) {
     const records = inTime ? [] : undefined;
-    const look = { stream, records, outputs: outputs.size ? new Map() : undefined };
+    const look = { stream, records, outputs: outputs.size ? new Map() : undefined, known: new WeakMap() };
     for (const other of looks) {
       const { seen, read } = other.stream;
       // Some apps stop reading at the end marker, or before, and tell nobody.
@@ -99,6 +99,12 @@ export const paint = () => (core) => {
     observer.observe(target, { subtree: true, childList: true, characterData: true, characterDataOldValue: true });
   }
 
+  function expect(look, time) {
+    look.from = time;
+    // A page that is busy until then is not idle.
+    setTimeout(() => (window.requestIdleCallback ?? setTimeout)(() => (look.late = true)), LATE_MS);
+  }
+
   function changed(changes) {
     const now = performance.now();
     if (!frame) {
@@ -110,12 +116,19 @@ export const paint = () => (core) => {
       });
     }
     for (const look of looks) {
-      const { records, from } = look;
+      const { records, from, late } = look;
       if (now - from > LOOK_MS) finish(look);
       if (!look.records) continue;
       while (!from && records[0]?.time < now - LATE_MS) records.shift();
-      record(records, changes, { frame });
+      record(records, changes, { frame, late });
     }
+  }
+
+  function presented() {
+    const latest = begun.shift();
+    if (latest.sight == sight) latest.at = performance.now();
+    for (const look of looks)
+      look.records = look.records?.filter((change) => change.frame != latest || isSeen(change, look.known));
   }
 
   function hide() {
