@@ -1,39 +1,79 @@
 // Shows each instance that a page or worker makes of one of its classes, and the calls of its methods, without
 // changing what the page gets.
 
+/** How to give back each class, by its name. */
+const undos = {};
+/** Who sees the calls of an instance's methods. */
+const watchers = new WeakMap();
+
 /**
- * Puts a proxy in the place of `self[name]`: statics, prototype, name, length and `instanceof` stay
- * as they are. `made(instance, time)` sees each instance first. Gives back how to undo it.
+ * Puts proxies in the place of `self[name]` and of its `methods`: statics, prototype, names, lengths and
+ * `instanceof` stay as they are. `made(instance, time)` sees each instance first; what it gives back sees the
+ * arguments of each call, before it. Of several that watch a class, the last does. Gives back how to undo it.
  */
-export function watchConstructor(name, made) {
+export function watchClass({ guard }, name, methods, made) {
+  undos[name]?.();
   const native = self[name];
-  if (!native) return () => {};
+  const prototype = native?.prototype;
+  if (!prototype) return () => {};
+  /** How to give back what was there; empty once it is done. */
+  const undo = [];
+  // A script may have put a function without methods in the place of a class: then each instance has its own.
+  const home = methods[0] in prototype && innermost(prototype);
   const ours = new Proxy(native, {
     construct(...call) {
       const time = performance.now();
       const instance = Reflect.construct(...call);
-      made(instance, time);
+      // Somebody may have wrapped what nobody watches by any longer.
+      if (undo.length) guard(() => see(instance, made(instance, time)));
       return instance;
     },
   });
-  const { prototype } = native;
-  prototype.constructor = self[name] = ours;
+  undo.push(put(prototype, "constructor", ours), put(self, name, ours), ...(home ? watchMethods(home) : []));
+  return (undos[name] = () => undo.splice(0).forEach((giveBack) => giveBack()));
+
+  function see(instance, calls) {
+    if (!calls) return;
+    watchers.set(instance, (method, args) => guard(() => calls[method](args)));
+    if (!home) watchMethods(instance);
+  }
+
+  /** What has the methods that a subclass calls in the end. */
+  function innermost(object) {
+    const above = Object.getPrototypeOf(object);
+    return methods[0] in above ? innermost(above) : object;
+  }
+
+  function watchMethods(object) {
+    return methods.map((method) => {
+      const isOwn = Object.hasOwn(object, method);
+      const apply = (native, self, args) => {
+        if (undo.length) watchers.get(self)?.(method, args);
+        return Reflect.apply(isOwn ? native : Object.getPrototypeOf(object)[method], self, args);
+      };
+      return put(object, method, new Proxy(object[method], { apply }));
+    });
+  }
+}
+
+/** Gives back how to undo it, unless somebody has wrapped ours since. */
+function put(object, key, ours) {
+  const native = object[key];
+  const isOwn = Object.hasOwn(object, key);
+  object[key] = ours;
   return () => {
-    // Somebody may have wrapped ours since.
-    if (self[name] == ours) prototype.constructor = self[name] = native;
+    if (object[key] == ours) isOwn ? (object[key] = native) : delete object[key];
   };
 }
 
-/** Replaces a method of this one object by a proxy; `before` sees each call's arguments. */
-export function watchMethod(target, name, before) {
-  Object.defineProperty(target, name, {
-    writable: true,
-    configurable: true,
-    value: new Proxy(target[name], {
-      apply(method, self, args) {
-        before(args);
-        return Reflect.apply(method, self, args);
-      },
-    }),
-  });
+/** Hears events before the app does. */
+export function listen({ guard }, target, type, heard) {
+  const listener = (event) => guard(() => heard(event));
+  try {
+    // A subclass may have a method of its own, which is not for us.
+    EventTarget.prototype.addEventListener.call(target, type, listener);
+  } catch {
+    // A script may have put something else in the place of a class.
+    target.addEventListener(type, listener);
+  }
 }

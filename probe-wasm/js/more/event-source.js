@@ -4,19 +4,22 @@
 import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ } from "../moments.js";
 import { FIRST_TOKEN } from "../seen.js";
 import { createBurst } from "./burst.js";
-import { watchConstructor, watchMethod } from "./constructor.js";
+import { listen, watchClass } from "./constructor.js";
 
 const OPENED = { status: 200, headers: new Headers({ "content-type": "text/event-stream" }) };
 
 /** Watches each EventSource of the page, or those whose address `isStream` takes. */
 export const eventSource = ({ isStream = () => true } = {}) => (core) => ({
-  stop: watchConstructor("EventSource", (source, time) =>
-    core.guard(() => core.attempt(() => isStream(source.url)) && watchSource(core, source, time)),
+  stop: watchClass(
+    core,
+    "EventSource",
+    ["close", "addEventListener"],
+    (source, time) => core.attempt(() => isStream(source.url)) && watchSource(core, source, time),
   ),
 });
 
-function watchSource({ tell, guard }, source, time) {
-  const listen = source.addEventListener;
+function watchSource(core, source, time) {
+  const { tell } = core;
   const types = new Set();
   const burst = createBurst((text, time) => tell(stream, CHUNK, new TextEncoder().encode(text), time));
   let stream = begin(time);
@@ -28,8 +31,11 @@ function watchSource({ tell, guard }, source, time) {
   hear("open", opened);
   hear("message", event);
   hear("error", failed);
-  watchMethod(source, "addEventListener", ([type]) => guard(() => hear(`${type}`, event)));
-  watchMethod(source, "close", () => guard(() => end(CANCELLED)));
+  return {
+    close: () => end(CANCELLED),
+    // What is no text yet is made one by the call.
+    addEventListener: ([type]) => typeof type == "string" && hear(type, event),
+  };
 
   function begin(time) {
     const stream = { time, url: source.url };
@@ -41,7 +47,7 @@ function watchSource({ tell, guard }, source, time) {
   function hear(type, heard) {
     if (types.has(type)) return;
     types.add(type);
-    listen.call(source, type, (happened) => guard(() => ("data" in happened ? event : heard)(happened)));
+    listen(core, source, type, (happened) => ("data" in happened ? event : heard)(happened));
   }
 
   function opened() {

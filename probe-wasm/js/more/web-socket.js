@@ -5,7 +5,7 @@
 import { CANCELLED, CHUNK, CLOSED, FAILED, OPEN, READ } from "../moments.js";
 import { END_MARKER, FIRST_TOKEN } from "../seen.js";
 import { createBurst } from "./burst.js";
-import { watchConstructor, watchMethod } from "./constructor.js";
+import { listen, watchClass } from "./constructor.js";
 
 /** What follows an end marker, such as a count of tokens, belongs to the answer for this long. */
 const AFTER_END_MS = 500;
@@ -20,8 +20,11 @@ const HELD_LENGTH = 500_000;
 export const webSocket = ({ isStream, asks = () => true, ends = () => false }) => (core) => {
   const watching = new WeakMap();
   const app = { asks, ends, space: HELD_LENGTH };
-  const giveBack = watchConstructor("WebSocket", (socket) =>
-    core.guard(() => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching)),
+  const giveBack = watchClass(
+    core,
+    "WebSocket",
+    ["send", "close"],
+    (socket) => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching),
   );
   return {
     stop() {
@@ -32,20 +35,20 @@ export const webSocket = ({ isStream, asks = () => true, ends = () => false }) =
   };
 };
 
-function watchSocket({ tell, guard, attempt }, socket, app, watching) {
+function watchSocket(core, socket, app, watching) {
+  const { tell, guard, attempt } = core;
   let stream, timer, heard;
   /** What happens while nobody can read: to which answer it belongs, the content of the earlier ones shows. */
   let held;
 
   const burst = createBurst((text, time) => happen(() => chunk(text, time), text.length));
-  for (const [type, listener] of [
-    ["message", ({ data }) => typeof data == "string" && stream && received(data)],
-    ["error", () => ends(FAILED)],
-    ["close", ({ wasClean }) => ends(wasClean ? CLOSED : FAILED)],
-  ])
-    socket.addEventListener(type, (event) => guard(() => listener(event)));
-  watchMethod(socket, "send", ([data]) => guard(() => socket.readyState == socket.OPEN && sent(data)));
-  watchMethod(socket, "close", () => guard(() => ends(CANCELLED)));
+  listen(core, socket, "message", ({ data }) => typeof data == "string" && stream && received(data));
+  listen(core, socket, "error", () => ends(FAILED));
+  listen(core, socket, "close", ({ wasClean }) => ends(wasClean ? CLOSED : FAILED));
+  return {
+    send: ([data]) => socket.readyState == socket.OPEN && sent(data),
+    close: () => ends(CANCELLED),
+  };
 
   function sent(data) {
     if (typeof data != "string" || !attempt(() => app.asks(data))) return;

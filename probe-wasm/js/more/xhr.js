@@ -3,7 +3,7 @@
 
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../moments.js";
 import { requestExaminer } from "../request.js";
-import { watchConstructor, watchMethod } from "./constructor.js";
+import { listen, watchClass } from "./constructor.js";
 
 const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
 const TEXT = /^(text)?$/;
@@ -14,10 +14,12 @@ const TEXT = /^(text)?$/;
  */
 export const xhr = ({ isStream = () => false } = {}) => (core) => {
   const examine = requestExaminer((url) => core.attempt(() => isStream(url)));
-  return { stop: watchConstructor("XMLHttpRequest", (request) => core.guard(() => watchRequest(core, examine, request))) };
+  const watch = (request) => watchRequest(core, examine, request);
+  return { stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch) };
 };
 
-function watchRequest({ tell, guard }, examine, request) {
+function watchRequest(core, examine, request) {
+  const { tell } = core;
   let method, url, later, accept, stream, asked, told, length;
 
   const endsBy = (moment, name) => () => end(moment, { name });
@@ -29,16 +31,18 @@ function watchRequest({ tell, guard }, examine, request) {
     ["timeout", endsBy(FAILED, "TimeoutError")],
     ["abort", endsBy(FAILED, "AbortError")],
   ])
-    request.addEventListener(type, () => guard(() => stream && listener()));
-  watchMethod(request, "open", ([verb, address, isLater = true]) => {
-    [method, url, later, accept] = [verb, address, isLater, ""];
-  });
-  watchMethod(request, "setRequestHeader", ([name, value]) => {
-    if (/^accept$/i.test(name)) accept = value;
-  });
-  watchMethod(request, "send", ([body]) => guard(() => send(body)));
+    listen(core, request, type, () => stream && listener());
+  return {
+    open([verb, address, isLater = true]) {
+      [method, url, later, accept] = [verb, address, isLater, ""];
+    },
+    setRequestHeader([name, value]) {
+      if (/^accept$/i.test(name)) accept = value;
+    },
+    send,
+  };
 
-  function send(body) {
+  function send([body]) {
     // What is sent already or is no text shows nothing before it is whole.
     if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !TEXT.test(request.responseType)) return;
     stream = { time: performance.now(), method };
