@@ -71,6 +71,20 @@ test("a page without the compiled part has no memory to tell of", () => {
   assert.deepEqual(told(extension, {}), {});
 });
 
+test("a stream that was given up before the probe could read it is no fault, and has no part in the memory", () => {
+  const extension = used();
+  extension.saw({ bodies: 1 }, CHUNK, new Uint8Array(1), 1010, undefined);
+  assert.deepEqual(told(extension, {}), { memory_bytes: 65_536 });
+});
+
+test("used twice, each sum is one of its own", () => {
+  const [one, other] = [used(), used()];
+  const stream = { bodies: 1 };
+  for (const extension of [one, other]) chunk(extension, stream, 1010, 0.1);
+  for (const extension of [one, other])
+    assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.1, memory_bytes: 65_536 });
+});
+
 test("memory is told as it is by then, and what was sent in bytes", () => {
   const extension = used();
   for (const body of ["é", undefined, "abc", false]) extension.sent(body);

@@ -6,25 +6,28 @@ import { thousandths } from "./thousandths.js";
 /** Adds `cost` to reports. Of several extensions the last: what those behind it do is not in its times. */
 export const cost = () => () => {
   let loaded, sentBytes, memory;
+  // Another one in the same page has sums of its own.
+  const [timed, took] = [Symbol(), Symbol()];
 
   return {
     saw(stream, moment, value, time, watcher) {
       const now = performance.now();
-      memory = watcher.memory;
+      // A stream that the probe has given up has none.
+      memory = watcher?.memory ?? memory;
       // What came before the probe had loaded is all told at once, and long after its time.
       loaded ??= now;
       // Only `fetch` is told of at the very read. A body of another kind is told with the time of its first part.
       if (moment != CHUNK || !stream.bodies || time <= loaded) return;
-      stream.timed = -~stream.timed;
-      stream.took = (stream.took ?? 0) + now - time;
+      stream[timed] = -~stream[timed];
+      stream[took] = (stream[took] ?? 0) + now - time;
     },
     sent(body) {
       if (body) sentBytes = (sentBytes ?? 0) + new TextEncoder().encode(body).length;
     },
-    add(report, { timed, took, late = 0 }) {
+    add(report, { [timed]: chunks, [took]: ms, late = 0 }) {
       report.cost = {
-        timed_chunks: timed,
-        chunks_ms: timed && thousandths(took + late),
+        timed_chunks: chunks,
+        chunks_ms: chunks && thousandths(ms + late),
         memory_bytes: memory?.buffer.byteLength,
         sent_bytes: sentBytes,
       };
