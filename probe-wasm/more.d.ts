@@ -17,6 +17,7 @@ export function eventSource(options?: Addresses): Extension;
 /**
  * Watches answers over `XMLHttpRequest` whose `responseText` grows while they arrive: those of the same
  * content types as with `fetch`, or whose request asks for one. Of other response types nothing is seen.
+ * `headers_ms` is absent without `phases`: a browser tells the page of headers with the first byte.
  * `isStream` takes the addresses of more; default: none.
  */
 export function xhr(options?: Addresses): Extension;

@@ -8,14 +8,25 @@ import { listen, watchClass } from "./constructor.js";
 const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
 const TEXT = /^(text)?$/;
 
+// Of `readyState`. A script in the place of the class may not have its constants.
+const OPENED = 1;
+const HEADERS_RECEIVED = 2;
+
 /**
  * Watches the requests of the page that are answered by a stream of text. `isStream` takes the addresses
  * of those that neither their content type nor their request shows to be one.
  */
-export const xhr = ({ isStream = () => false } = {}) => (core) => {
-  const examine = requestExaminer((url) => core.attempt(() => isStream(url)));
+export const xhr = ({ isStream } = {}) => (core) => {
+  // An address may be a `URL` as well.
+  const examine = requestExaminer(isStream && ((url) => core.attempt(() => isStream(`${url}`))));
   const watch = (request) => watchRequest(core, examine, request);
-  return { stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch) };
+  return {
+    stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch),
+    add(report, { xhr }) {
+      // No browser tells of headers before the first byte. `phases` may know when they came.
+      if (xhr && !report.phases) delete report.headers_ms;
+    },
+  };
 };
 
 function watchRequest(core, examine, request) {
@@ -33,19 +44,24 @@ function watchRequest(core, examine, request) {
   ])
     listen(core, request, type, () => stream && listener());
   return {
-    open([verb, address, isLater = true]) {
-      [method, url, later, accept] = [verb, address, isLater, ""];
+    open(args) {
+      // What was under way is dropped, before its headers without a word.
+      end(CANCELLED);
+      [method, url, later] = args;
+      // Only where nothing is said: `undefined` does not wait.
+      later ||= args.length < 3;
+      accept = "";
     },
     setRequestHeader([name, value]) {
-      if (/^accept$/i.test(name)) accept = value;
+      if (typeof name == "string" && /^accept$/i.test(name)) accept = value;
     },
     send,
   };
 
   function send([body]) {
     // What is sent already or is no text shows nothing before it is whole.
-    if (stream || !later || request.readyState != XMLHttpRequest.OPENED || !TEXT.test(request.responseType)) return;
-    stream = { time: performance.now(), method };
+    if (stream || !later || request.readyState != OPENED || !TEXT.test(request.responseType)) return;
+    stream = { time: performance.now(), method, xhr: true };
     told = length = 0;
     asked = examine(stream, url, { body, headers: { accept } });
     if (asked) open();
@@ -57,9 +73,7 @@ function watchRequest(core, examine, request) {
   }
 
   function changed() {
-    // Opened anew: what was under way is dropped without a word.
-    if (request.readyState == XMLHttpRequest.OPENED) end(CANCELLED);
-    else if (request.readyState == XMLHttpRequest.HEADERS_RECEIVED) answered(request);
+    if (request.readyState == HEADERS_RECEIVED) answered(request);
     else grown();
   }
 
