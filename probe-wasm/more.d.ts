@@ -26,7 +26,10 @@ export function xhr(options?: Addresses): Extension;
 export interface Sockets {
   /** Takes the address of such a socket. */
   isStream: (url: string) => boolean;
-  /** Takes the texts that ask for an answer, when the app sends them. Default: each, while none is under way. */
+  /**
+   * Takes the texts that ask for an answer, when the app sends them; where one is under way it ends there. Default:
+   * each, while none is under way. To be given where the app sends anything else, such as a ping or a stop.
+   */
   asks?: (sent: string) => boolean;
   /** Takes the texts that end an answer. Default: those with the end marker of a known format. */
   ends?: (received: string) => boolean;

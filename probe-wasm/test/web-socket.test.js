@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CHUNK, CLOSED, OPEN } from "../js/moments.js";
+import { CANCELLED, CHUNK, CLOSED, OPEN } from "../js/moments.js";
 import { holdIn } from "../js/queue.js";
 import { END_MARKER } from "../js/seen.js";
 import { webSocket } from "../js/more/web-socket.js";
@@ -26,7 +26,7 @@ class Channel {
 }
 
 /** A page with one socket, a clock to be set, and a probe that comes when it is `loaded`. */
-function page(t) {
+function page(t, options) {
   const self = { WebSocket: Socket };
   Object.assign(globalThis, { self, MessageChannel: Channel });
   t.after(() => Object.assign(globalThis, { self: undefined, MessageChannel }));
@@ -36,7 +36,8 @@ function page(t) {
   const told = [];
   let tell = holdIn(held);
   const call = (job) => job();
-  const extension = webSocket({ isStream: () => true })({ tell: (...moment) => tell(...moment), guard: call, attempt: call });
+  const core = { tell: (...moment) => tell(...moment), guard: call, attempt: call };
+  const extension = webSocket({ isStream: () => true, ...options })(core);
   const socket = new self.WebSocket();
   const streams = [];
 
@@ -52,9 +53,9 @@ function page(t) {
   return {
     told,
     stop: extension.stop,
-    lost: () => held.some(([stream]) => stream.early),
+    lost: () => held.filter(([stream, moment]) => stream.early && moment == OPEN).length,
     at: (time) => clock.mock.mockImplementation(() => time),
-    ask: () => socket.send("a question"),
+    ask: (text = "a question") => socket.send(text),
     say: (data) => socket.dispatchEvent(Object.assign(new Event("message"), { data })),
     load() {
       tell = take;
@@ -116,9 +117,72 @@ test("what does not fit gives the answer up as a whole", (t) => {
   const chat = page(t);
   chat.ask();
   for (let said = 0; said < 500; said++) chat.say("x".repeat(1000));
-  assert.ok(chat.lost());
+  assert.equal(chat.lost(), 1);
   chat.load();
   assert.deepEqual(chat.told, []);
+});
+
+for (const when of ["before", "after"])
+  test(`an answer that did not fit takes none with it that is asked for ${when} the probe has loaded`, (t) => {
+    const chat = page(t);
+    chat.ask();
+    for (let said = 0; said < 500; said++) chat.say("x".repeat(1000));
+    if (when == "after") chat.load();
+    twoAnswers(chat);
+    assert.deepEqual(chat.toldOf(CHUNK), when == "after" ? CHUNKS : []);
+    // There is no space before, but each is counted.
+    if (when == "before") assert.equal(chat.lost(), 3);
+  });
+
+/** Stopped after some text or before any, and asked again; of what else the app sends nothing is asked. */
+function askAgain({ at, ask, say }, answered) {
+  at(10);
+  ask();
+  at(20);
+  if (answered) say("one");
+  at(30);
+  ask("stop");
+  at(3000);
+  ask();
+  at(3400);
+  say("two");
+}
+
+for (const [answered, end] of [[true, [0, CLOSED, undefined, 20]], [false, [0, CANCELLED, undefined, 3000]]])
+  for (const when of ["before", "after"])
+    test(`who asks again ends an answer that ${answered ? "had begun" : "never came"}, ${when} it can be read`, (t) => {
+      const chat = page(t, { asks: (text) => text == "a question" });
+      if (when == "after") chat.load();
+      askAgain(chat, answered);
+      chat.say("[DONE]");
+      if (when == "before") chat.load();
+      assert.deepEqual(chat.told.filter(([, moment]) => moment == CLOSED || moment == CANCELLED), [end]);
+      assert.deepEqual(chat.toldOf(OPEN), [
+        [0, OPEN, undefined, 10],
+        [1, OPEN, undefined, 3000],
+      ]);
+      assert.deepEqual(chat.toldOf(CHUNK).filter(([stream]) => stream == 1), [
+        [1, CHUNK, "data: two", 3400],
+        [1, CHUNK, "data: [DONE]", 3400],
+      ]);
+    });
+
+test("an answer of which nothing came has no text of the one before", (t) => {
+  const chat = page(t, { asks: () => true });
+  chat.load();
+  twoAnswers(chat);
+  for (const time of [3000, 4000]) {
+    chat.at(time);
+    chat.ask();
+  }
+  assert.deepEqual(chat.told.at(-3), [2, CANCELLED, undefined, 4000]);
+});
+
+test("where the app does not say what asks, what it sends while an answer is under way asks for none", (t) => {
+  const chat = page(t);
+  chat.load();
+  askAgain(chat, true);
+  assert.equal(chat.toldOf(OPEN).length, 1);
 });
 
 test("a socket that outlives the watching holds nothing", (t) => {
@@ -127,5 +191,5 @@ test("a socket that outlives the watching holds nothing", (t) => {
   chat.stop();
   chat.say("one");
   chat.ask();
-  assert.ok(chat.lost());
+  assert.equal(chat.lost(), 1);
 });

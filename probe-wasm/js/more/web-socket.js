@@ -15,9 +15,9 @@ const HELD_LENGTH = 500_000;
 
 /**
  * Watches the sockets whose address `isStream` takes. `asks` takes the sent texts that ask for an answer
- * (default: each), and `ends` the texts that end one.
+ * (default: each while none is under way), and `ends` the texts that end one.
  */
-export const webSocket = ({ isStream, asks = () => true, ends = () => false }) => (core) => {
+export const webSocket = ({ isStream, asks, ends = () => false }) => (core) => {
   const watching = new WeakMap();
   const app = { asks, ends, space: HELD_LENGTH };
   const giveBack = watchClass(
@@ -51,9 +51,11 @@ function watchSocket(core, socket, app, watching) {
   };
 
   function sent(data) {
-    if (typeof data != "string" || !attempt(() => app.asks(data))) return;
+    if (typeof data != "string" || (app.asks && !attempt(() => app.asks(data)))) return;
     const time = performance.now();
     burst.flush();
+    // An answer that was given up takes none with it that is asked for later.
+    if (stream?.early) stream = held = undefined;
     happen(() => ask(time));
   }
 
@@ -82,8 +84,11 @@ function watchSocket(core, socket, app, watching) {
   function ask(time) {
     // An answer that has ended by now waits for what may follow it no longer.
     if (timer) ended();
+    // Where the app says what asks, no more comes of what it has asked before.
+    if (app.asks) end(heard ? CLOSED : CANCELLED, heard ?? time);
     if (stream) return;
     stream = { time, url: socket.url };
+    heard = undefined;
     watching.set(stream, saw);
     held = [];
     for (const moment of [OPEN, READ]) tell(stream, moment, undefined, time);
