@@ -2,11 +2,17 @@
 // hands over to the probe of the other tag, whichever of the two has loaded first.
 
 import * as more from "./more.js";
+import { FORGET, OPEN } from "./moments.js";
 import { holdIn } from "./queue.js";
 
-const { with: names = "", socket } = document.currentScript.dataset;
-/** Sockets are for many things: of a tag that does not say which, none is watched. */
-const options = { webSocket: { isStream: (url) => socket && url.includes(socket) } };
+const { with: names = "", socket, asks } = document.currentScript.dataset;
+const options = {
+  webSocket: {
+    // Sockets are for many things: of a tag that does not say which, none is watched.
+    isStream: (url) => socket && url.includes(socket),
+    asks: asks && ((sent) => sent.includes(asks)),
+  },
+};
 const held = [];
 let tell = holdIn(held);
 /** What extensions know until there is a probe, which then gets what they have added to this one. */
@@ -17,7 +23,7 @@ const core = {
   guard: (job) => caught(job, () => (tell = silent)),
   attempt: (job) => caught(job, reportError),
 };
-const extensions = names.split(" ").filter((name) => name in more).map((name) => more[name](options[name])(core));
+const extensions = names.split(/\s+/).filter((name) => name in more).map((name) => more[name](options[name])(core));
 
 window.llmRumMore = more;
 document.addEventListener("load", look, true);
@@ -25,14 +31,21 @@ look();
 
 /** Whether the other tag has loaded, wherever it stands and whatever its file is called. */
 function look() {
-  if (!window.llmRum) return;
+  const { llmRum } = window;
+  if (!llmRum) return;
   document.removeEventListener("load", look, true);
-  handOver();
+  const { probe, start } = llmRum;
+  if (probe) return handOver(probe);
+  // That tag names no site: the page starts the probe when it will.
+  llmRum.start = (...call) => {
+    const probe = (llmRum.start = start)(...call);
+    handOver(probe);
+    return probe;
+  };
 }
 
-function handOver() {
-  const { probe } = window.llmRum;
-  if (tell == silent || !probe) return;
+function handOver(probe) {
+  if (tell == silent) return;
   let found;
   probe.use(...extensions.map((extension) => () => extension), (core) => {
     found = core;
@@ -42,7 +55,17 @@ function handOver() {
   if (!found) return stop();
   Object.assign(probe, core.probe);
   ({ tell, url: core.url, standing: core.standing } = found);
-  for (const [stream, ...moment] of held.splice(0)) if (!stream.early) tell(stream, ...moment);
+  for (const [stream, moment, ...told] of held.splice(0))
+    if (!stream.early) tell(stream, moment, ...told);
+    else if (moment == OPEN) giveUp(stream, told);
+}
+
+/** The probe counts what it was told of and cannot be told more of, where it still holds what it is told. */
+function giveUp(stream, told) {
+  stream.early = false;
+  tell(stream, OPEN, ...told);
+  stream.early = true;
+  tell(stream, FORGET);
 }
 
 function stop() {
