@@ -287,10 +287,10 @@ const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
 pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
-    ("eventSource", "event-source.js", 850),
-    ("xhr", "xhr.js", 1_050),
-    ("webSocket", "web-socket.js", 950),
-    ("paint", "paint.js", 1_100),
+    ("eventSource", "event-source.js", 1_100),
+    ("xhr", "xhr.js", 1_280),
+    ("webSocket", "web-socket.js", 1_230),
+    ("paint", "paint.js", 1_600),
     ("phases", "phases.js", 1_250),
     ("lastWord", "last-word.js", 400),
     ("cost", "cost.js", 350),
