@@ -177,10 +177,11 @@ impl Counter {
         self.health.store_answered(&written);
         if written.is_ok() {
             self.rollup.stored(now_ms);
+            // Before the next report changes a window.
+            self.trim(now_ms, needs_journal_from);
             while self.rollup.forget_some(now_ms, &self.store)? {
                 thread::yield_now();
             }
-            self.trim(now_ms, needs_journal_from);
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::error::{ApiError, Reason};
 use crate::journal::{At, KeptReport, read_report, write_report};
 use crate::normal::Aliases;
 use crate::query::{Figures, Ratio};
-use crate::rollup::{Earlier, Rollup, WindowKey};
+use crate::rollup::{Earlier, Rollup, Stored, WindowKey};
 use crate::samples::Kept;
 use crate::state::OpenSite;
 use crate::store::{Loaded, StoreError};
@@ -239,7 +239,7 @@ impl Replay {
         self.rollup.settle(i64::MAX, &self.earlier)?;
         let mut all = Tally::default();
         // Nothing was stored, so everything is among the changes.
-        self.rollup.changes().windows.iter().for_each(|(_, tally)| all.merge(tally));
+        self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
         let counts = &self.rollup.counts;
         let mut overflow = BTreeMap::new();
         for (key, count) in counts.iter(Kind::Overflow) {
@@ -275,8 +275,8 @@ impl Remembered {
 
 impl Earlier for Remembered {
     /// No window leaves the memory.
-    fn window(&self, _: WindowKey) -> Result<Option<Tally>, StoreError> {
-        Ok(None)
+    fn window(&self, _: WindowKey) -> Result<Stored, StoreError> {
+        Ok(Stored::default())
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {

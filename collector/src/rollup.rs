@@ -20,11 +20,19 @@ use crate::totals::Total;
 /// Earlier state that is no longer in memory.
 pub(crate) trait Earlier {
     /// A window as it was last stored.
-    fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError>;
+    fn window(&self, at: WindowKey) -> Result<Stored, StoreError>;
     /// A report from the journal.
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
     /// The kept samples of a site and day as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError>;
+}
+
+/// What the store has of a window; nothing, where it has none.
+#[derive(Default)]
+pub(crate) struct Stored {
+    pub(crate) tally: Tally,
+    /// The minutes of its hour are gone: it is the sum over that.
+    pub(crate) is_hour: bool,
 }
 
 /// One minute of one series.
@@ -48,12 +56,21 @@ pub(crate) struct Rollup {
     /// Revisions before it that were counted since the last flush.
     settled: Vec<Place>,
     series: Book,
-    windows: HashMap<WindowKey, Dirty<Tally>>,
+    windows: HashMap<WindowKey, Window>,
     totals: Vec<Dirty<Total>>,
     samples: Samples,
     /// Position in the journal up to which everything is counted.
     applied: u64,
     pub(crate) counts: Counts,
+}
+
+/// A window in memory.
+pub(crate) struct Window {
+    pub(crate) tally: Box<Tally>,
+    /// Where it is the sum over an hour: what that was. Of other minutes of the hour there may be more of them, and
+    /// only what has changed in each goes into the store.
+    pub(crate) before: Option<Box<Tally>>,
+    changed: bool,
 }
 
 /// A value, and whether the store has yet to learn of it.
@@ -202,7 +219,7 @@ impl Rollup {
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         let changed = self.windows.iter().filter(|(_, window)| window.changed);
-        let mut windows: Vec<_> = changed.map(|(key, window)| (*key, &*window.value)).collect();
+        let mut windows: Vec<_> = changed.map(|(key, window)| (*key, window)).collect();
         windows.sort_unstable_by_key(|(key, _)| *key);
         let totals = self.totals.iter_mut().enumerate().filter(|(_, total)| total.changed);
         Changes {
@@ -230,7 +247,7 @@ impl Rollup {
         let recent = minute_of(now_ms);
         self.windows.retain(|key, window| {
             window.changed = false;
-            key.minute >= recent
+            key.minute >= recent && window.before.is_none()
         });
         for total in &mut self.totals {
             total.changed = false;
@@ -242,9 +259,11 @@ impl Rollup {
         let Some(counted) = known.counted else { return Ok(Handled::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        if !self.window(at, earlier)?.take_back(&report, counted.good) {
+        let window = self.window(at, earlier)?;
+        if !window.tally.take_back(&report, counted.good) {
             return Ok(Handled::Late);
         }
+        window.changed = true;
         let site = report.site.as_deref().unwrap_or_default();
         let day = |site: &str, day| earlier.samples(site, day);
         self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
@@ -278,7 +297,9 @@ impl Rollup {
     ) -> Result<Counted, StoreError> {
         let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
-        self.window(at, earlier)?.add(report, good);
+        let window = self.window(at, earlier)?;
+        window.tally.add(report, good);
+        window.changed = true;
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.totalled {
             self.counts.cost(report);
@@ -289,16 +310,15 @@ impl Rollup {
         Ok(Counted { minute: at.minute as i32, good })
     }
 
-    fn window(&mut self, at: WindowKey, earlier: &impl Earlier) -> Result<&mut Tally, StoreError> {
-        let window = match self.windows.entry(at) {
+    fn window(&mut self, at: WindowKey, earlier: &impl Earlier) -> Result<&mut Window, StoreError> {
+        Ok(match self.windows.entry(at) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(free) => {
-                let value = earlier.window(at)?.unwrap_or_default();
-                free.insert(Dirty { value: Box::new(value), changed: false })
+                let Stored { tally, is_hour } = earlier.window(at)?;
+                let before = is_hour.then(|| Box::new(tally.clone()));
+                free.insert(Window { tally: Box::new(tally), before, changed: false })
             }
-        };
-        window.changed = true;
-        Ok(&mut window.value)
+        })
     }
 
     fn total(&mut self, series: SeriesId) -> &mut Dirty<Total> {

@@ -24,11 +24,10 @@ use std::time::Duration;
 use crate::codec::UnreadableBlob;
 use crate::country::CountryError;
 use crate::counts::{CountKey, Counts};
-use crate::rollup::WindowKey;
+use crate::rollup::{Window, WindowKey};
 use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream, Streams};
-use crate::tally::Tally;
 use crate::totals::Total;
 
 pub use clickhouse::ClickHouseError;
@@ -51,7 +50,7 @@ pub(crate) use sums::LENGTHS;
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// In the order of their keys, which is that of the table.
-    pub(crate) windows: Vec<(WindowKey, &'a Tally)>,
+    pub(crate) windows: Vec<(WindowKey, &'a Window)>,
     pub(crate) totals: Vec<(SeriesId, &'a mut Total)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,

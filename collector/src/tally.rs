@@ -82,17 +82,29 @@ impl Tally {
     pub(crate) fn take_back(&mut self, report: &StreamReport, good: bool) -> bool {
         let mut one = Self::default();
         one.add(report, good);
-        if !self.covers(&one) {
+        self.subtract(&one)
+    }
+
+    /// What this tally is once a part of it has become another. `None` when the part cannot be in it.
+    pub(crate) fn with_changed(&self, before: &Self, now: &Self) -> Option<Self> {
+        let mut changed = self.clone();
+        // What other parts have lost may be in this one too: it is made good before it is taken.
+        changed.merge(now);
+        changed.subtract(before).then_some(changed)
+    }
+
+    fn subtract(&mut self, other: &Self) -> bool {
+        if !self.covers(other) {
             return false;
         }
-        subtract(&mut self.outcomes, &one.outcomes);
-        subtract(&mut self.defects, &one.defects);
-        subtract(&mut self.sources, &one.sources);
-        self.whole -= one.whole;
-        self.good -= one.good;
-        self.input_tokens -= one.input_tokens;
-        self.output_tokens -= one.output_tokens;
-        for (mine, other) in self.histograms.iter_mut().zip(&one.histograms) {
+        subtract(&mut self.outcomes, &other.outcomes);
+        subtract(&mut self.defects, &other.defects);
+        subtract(&mut self.sources, &other.sources);
+        self.whole -= other.whole;
+        self.good -= other.good;
+        self.input_tokens -= other.input_tokens;
+        self.output_tokens -= other.output_tokens;
+        for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.subtract(other);
         }
         true

@@ -16,8 +16,10 @@ struct Past {
 }
 
 impl Earlier for Past {
-    fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError> {
-        Ok(self.windows.get(&at).map(|bytes| Tally::decode(bytes)).transpose()?)
+    fn window(&self, at: WindowKey) -> Result<Stored, StoreError> {
+        let bytes = self.windows.get(&at);
+        let tally = bytes.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(bytes))?;
+        Ok(Stored { tally, is_hour: false })
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
@@ -31,7 +33,7 @@ impl Earlier for Past {
 
 fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
     rollup.settle(now_ms, past).unwrap();
-    past.windows.extend(rollup.changes().windows.iter().map(|(key, tally)| (*key, tally.encode())));
+    past.windows.extend(rollup.changes().windows.iter().map(|(key, window)| (*key, window.tally.encode())));
     rollup.stored(now_ms);
     while rollup.forget_some(now_ms, past).unwrap() {}
 }

@@ -11,14 +11,17 @@ use std::time::Duration;
 
 use beacon::StreamReport;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use tracing::warn;
 
 use super::checkpoint::Checkpointer;
-use super::sums::{Summer, touch};
+use super::patience::Patience;
+use super::sums::{self, Summer};
 use super::{Changes, Loaded, StoreError, layout, read, remembered, samples};
+use crate::clock;
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
 use crate::journal::{At, Segments};
-use crate::rollup::{Earlier, MINUTE_MS, WindowKey};
+use crate::rollup::{Earlier, MINUTE_MS, Stored, Window, WindowKey};
 use crate::samples::Kept;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
@@ -29,6 +32,8 @@ use crate::totals::Total;
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
     summer: Summer,
+    patience: Patience,
+    windows_hours: u32,
     connection: Connection,
     segments: Arc<Segments>,
     /// What changes is noted for the thread that publishes.
@@ -69,9 +74,20 @@ impl Writer {
             )?,
         }
         let checkpointer = Checkpointer::start(&file)?;
+        let patience = Patience::load(&connection, clock::steady())?;
+        let windows_hours = limits.windows_hours;
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
-        Ok(Self { checkpointer, summer, connection, segments, publishes, _lock: lock })
+        Ok(Self {
+            checkpointer,
+            summer,
+            patience,
+            windows_hours,
+            connection,
+            segments,
+            publishes,
+            _lock: lock,
+        })
     }
 
     /// The journal's files.
@@ -117,9 +133,21 @@ impl Writer {
         self.segments.drop_before(position)
     }
 
-    /// Sums what is over to hours and days, and drops what is too old: soon, on another thread.
-    pub(crate) fn sum_and_trim(&self, now_ms: i64) {
-        self.summer.wake(now_ms.div_euclid(MINUTE_MS));
+    /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
+    /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
+    pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
+        let minute = now_ms.div_euclid(MINUTE_MS);
+        let may_drop = self.patience.may_drop(minute, clock::steady());
+        let oldest = sums::oldest_kept(minute, self.windows_hours);
+        let kept = self.patience.store(&self.connection).map_err(StoreError::from);
+        let frozen = kept.and_then(|()| match may_drop {
+            true => sums::freeze(&self.connection, oldest),
+            false => Ok(()),
+        });
+        if let Err(error) = &frozen {
+            warn!(%error, "Minutes could not be let go of; they stay, and it is tried again");
+        }
+        self.summer.wake(minute, may_drop && frozen.is_ok());
     }
 
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
@@ -192,12 +220,16 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 impl Earlier for Writer {
-    fn window(&self, at: WindowKey) -> Result<Option<Tally>, StoreError> {
+    fn window(&self, at: WindowKey) -> Result<Stored, StoreError> {
+        if let Some(tally) = sums::of_frozen_hour(&self.connection, at)? {
+            return Ok(Stored { tally, is_hour: true });
+        }
         let mut statement =
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
-        Ok(found.map(|bytes| Tally::decode(&bytes)).transpose()?)
+        let tally = found.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(&bytes))?;
+        Ok(Stored { tally, is_hour: false })
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
@@ -241,24 +273,24 @@ fn write_counted(
     transaction: &Transaction<'_>,
     changes: &mut Changes<'_>,
     publishes: bool,
-) -> rusqlite::Result<()> {
+) -> Result<(), StoreError> {
     let mark = if publishes { Some(next_flush(transaction, changes.next)?) } else { None };
     let mut outbox = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (minute, series, mark) VALUES (?1, ?2, ?3)")?;
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
-    let mut open = BTreeMap::new();
-    for (key, tally) in &changes.windows {
-        let is_open = match open.get(&key.minute) {
-            Some(is_open) => *is_open,
-            None => *open.entry(key.minute).or_insert(touch(transaction, key.minute)?),
-        };
-        // A minute of a frozen hour would take the place of those that are gone.
-        if is_open {
-            window.execute(params![key.minute, key.series, tally.encode()])?;
-            if let Some(mark) = mark {
-                outbox.execute(params![key.minute, key.series, mark])?;
-            }
+    let mut touched = None;
+    for (key, Window { tally, before, .. }) in &changes.windows {
+        if let Some(before) = before {
+            sums::change_hour(transaction, *key, before, tally)?;
+            continue;
+        }
+        if touched.replace(key.minute) != Some(key.minute) {
+            sums::touch(transaction, key.minute)?;
+        }
+        window.execute(params![key.minute, key.series, tally.encode()])?;
+        if let Some(mark) = mark {
+            outbox.execute(params![key.minute, key.series, mark])?;
         }
     }
     let mut total =

@@ -5,6 +5,8 @@
 //! while nothing in it has changed since it was made; otherwise what it was made from is read.
 
 #[cfg(test)]
+mod late;
+#[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
@@ -18,12 +20,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::patience::Patience;
 use super::read::{self, Filter};
 use super::{StoreError, samples};
+use crate::config;
+use crate::rollup::WindowKey;
 use crate::series::{Series, UNKNOWN};
 use crate::tally::Tally;
-use crate::{clock, config};
 
 /// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
 pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
@@ -108,10 +110,17 @@ impl Kept {
 
 /// A running thread; ends when dropped.
 pub(super) struct Summer {
-    wake: Option<SyncSender<i64>>,
+    wake: Option<SyncSender<Woken>>,
     /// Nobody waits at the end for what can be summed at the next start.
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What it is woken with.
+struct Woken {
+    minute: i64,
+    /// What is too old by that may go.
+    may_drop: bool,
 }
 
 impl Summer {
@@ -122,20 +131,19 @@ impl Summer {
         connection.busy_timeout(Duration::from_secs(5))?;
         let (wake, woken) = mpsc::sync_channel(1);
         let ended = Arc::new(AtomicBool::new(false));
-        let mut patience = Patience::load(&connection, clock::steady())?;
         let run = {
             let ended = ended.clone();
-            move || run(&mut connection, &woken, &mut patience, &limits, &ended)
+            move || run(&mut connection, &woken, &limits, &ended)
         };
         let thread = thread::Builder::new().name("sums".into()).spawn(run).map_err(StoreError::Thread)?;
         Ok(Self { wake: Some(wake), ended, thread: Some(thread) })
     }
 
     /// It is this minute: whatever is over by now is summed at once or after a later call. Does not wait.
-    pub(super) fn wake(&self, minute: i64) {
+    pub(super) fn wake(&self, minute: i64, may_drop: bool) {
         if let Some(wake) = &self.wake {
             // Full: it is at work, and will be woken again.
-            let _full = wake.try_send(minute);
+            let _full = wake.try_send(Woken { minute, may_drop });
         }
     }
 }
@@ -151,18 +159,9 @@ impl Drop for Summer {
     }
 }
 
-fn run(
-    connection: &mut Connection,
-    woken: &Receiver<i64>,
-    patience: &mut Patience,
-    limits: &config::Store,
-    ended: &AtomicBool,
-) {
-    while let Ok(minute) = woken.recv() {
-        let may_drop = patience.may_drop(minute, clock::steady());
-        let kept = patience.store(connection).map_err(StoreError::from);
-        let summed = kept.and_then(|()| sum_up_to(connection, minute, ended));
-        let done = summed.and_then(|all| match all && may_drop {
+fn run(connection: &mut Connection, woken: &Receiver<Woken>, limits: &config::Store, ended: &AtomicBool) {
+    while let Ok(Woken { minute, may_drop }) = woken.recv() {
+        let done = sum_up_to(connection, minute, ended).and_then(|all| match all && may_drop {
             true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
             false => Ok(()),
         });
@@ -286,51 +285,121 @@ fn write(
     let all: Vec<_> = sums.iter().collect();
     for some in all.chunks(ROWS_AT_A_TIME) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut label = transaction.prepare_cached(
-            "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
-        )?;
-        let mut sum = transaction.prepare_cached(
-            "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
-        )?;
         for (series, tally) in some {
-            let Series { site, use_case, provider, model, country } = series;
-            let labels = params![kept.0, site, use_case, provider, model, country];
-            let id: i64 = label.query_row(labels, |row| row.get(0))?;
-            sum.execute(params![id, length, start, tally.encode()])?;
+            put(&transaction, label(&transaction, kept, series)?, length, start, tally)?;
         }
-        drop((label, sum));
         transaction.commit()?;
     }
     Ok(())
 }
 
-/// This minute is about to change, and with it every sum over it. `false`, and it must not: its hour stands
-/// for minutes that are gone.
-pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<bool> {
-    let is_frozen = "SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen";
-    if connection.prepare_cached(is_frozen)?.exists([HOUR, minute.div_euclid(HOUR) * HOUR])? {
-        return Ok(false);
-    }
+/// The number of these labels.
+fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
+    )?;
+    let Series { site, use_case, provider, model, country } = labels;
+    statement.query_row(params![kept.0, site, use_case, provider, model, country], |row| row.get(0))
+}
+
+fn put(connection: &Connection, label: i64, length: i64, start: i64, sum: &Tally) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    statement.execute(params![label, length, start, sum.encode()])?;
+    Ok(())
+}
+
+/// This minute is about to change, and with it every sum over it. It is of no frozen hour.
+pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
     for length in LENGTHS {
         connection
             .prepare_cached(
                 "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
                  ON CONFLICT DO UPDATE SET changes = changes + 1",
             )?
-            .execute([length, minute.div_euclid(length) * length])?;
+            .execute([length, first_of(minute, length)])?;
     }
-    Ok(true)
+    Ok(())
 }
 
-/// Drops what is shorter than an hour and too old, once its hour stands and nothing of it has yet to be
-/// published, and what is older than the history.
+/// The first minute of the hours whose minutes are kept.
+pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
+    first_of(minute - i64::from(windows_hours) * HOUR, HOUR)
+}
+
+/// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
+/// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
+/// and only while it holds no change of them: a change is made for a minute or for its hour.
+pub(super) fn freeze(connection: &Connection, before: i64) -> Result<(), StoreError> {
+    let Some(first) = first_hour(connection)? else { return Ok(()) };
+    let freeze = "UPDATE spans SET frozen = 1
+        WHERE length = ?1 AND start >= ?2 AND start < ?3 AND NOT frozen AND summed = changes
+          AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= start AND minute < start + length)";
+    connection.prepare_cached(freeze)?.execute([HOUR, first, before])?;
+    Ok(())
+}
+
+/// The sum of a series over the hour of a minute, where that hour is frozen; `None` where it is not.
+pub(super) fn of_frozen_hour(
+    connection: &Connection,
+    WindowKey { minute, series }: WindowKey,
+) -> Result<Option<Tally>, StoreError> {
+    let hour = first_of(minute, HOUR);
+    if !is_frozen(connection, hour)? {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT tally FROM series JOIN labels USING (site, use_case, provider, model, country)
+             JOIN sums ON sums.labels = labels.id
+         WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
+    )?;
+    let sum = statement.query_row(params![series, Kept::ALL.0, HOUR, hour], |row| row.get(0)).optional()?;
+    Ok(Some(sum.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?))
+}
+
+/// Changes a frozen hour by what a series in it was and is: all sums over it, which stand before and after. Its
+/// day is summed again.
+pub(super) fn change_hour(
+    connection: &Connection,
+    WindowKey { minute, series }: WindowKey,
+    before: &Tally,
+    now: &Tally,
+) -> Result<(), StoreError> {
+    let hour = first_of(minute, HOUR);
+    let mut change = connection.prepare_cached(
+        "UPDATE spans SET changes = changes + 1, summed = changes + 1
+         WHERE length = ?1 AND start = ?2 AND frozen RETURNING countries",
+    )?;
+    let countries = change.query_row([HOUR, hour], |row| row.get(0)).optional()?;
+    // Since it was read it has become too old, and what changed in it with it.
+    let Some(countries) = countries else { return Ok(()) };
+    connection
+        .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
+        .execute([DAY, first_of(minute, DAY)])?;
+    let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
+    let labels = connection.prepare_cached(labels)?.query_row([series], |row| read::series(row, 0))?;
+    let and_one: &[Kept] = if countries { &Kept::COUNTRY_AND_ONE } else { &[] };
+    let mut sum = connection
+        .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
+    for kept in Kept::each().chain(and_one.iter().copied()) {
+        let id = label(connection, kept, &kept.labels(&labels))?;
+        let held = sum.query_row([id, HOUR, hour], |row| row.get(0)).optional()?;
+        let held = held.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?;
+        match held.with_changed(before, now) {
+            Some(changed) => put(connection, id, HOUR, hour, &changed)?,
+            None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),
+        }
+    }
+    Ok(())
+}
+
+/// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
-    let oldest = (minute - i64::from(limits.windows_hours) * HOUR).div_euclid(HOUR) * HOUR;
+    let oldest = oldest_kept(minute, limits.windows_hours);
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
-        let freeze = "UPDATE spans SET frozen = 1 WHERE length = ?1 AND start = ?2 AND summed = changes
-            AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= ?2 AND minute < ?2 + ?1)";
-        if connection.prepare_cached(freeze)?.execute([HOUR, hour])? == 0 {
+        if !is_frozen(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
             connection.prepare_cached(mend)?.execute([HOUR, hour])?;
@@ -399,7 +468,18 @@ fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Re
 fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
     let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
-    Ok(minute.map(|minute| minute.div_euclid(HOUR) * HOUR))
+    Ok(minute.map(|minute| first_of(minute, HOUR)))
+}
+
+/// The first minute of the window of a length that a minute is in.
+const fn first_of(minute: i64, length: i64) -> i64 {
+    minute.div_euclid(length) * length
+}
+
+fn is_frozen(connection: &Connection, hour: i64) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen")?
+        .exists([HOUR, hour])
 }
 
 fn decode(row: &rusqlite::Row<'_>, column: usize) -> Result<Tally, StoreError> {

@@ -50,11 +50,16 @@ fn tally(ttft_ms: i64) -> Tally {
 
 /// One stream in a minute of a series, as a flush writes it.
 fn put(connection: &Connection, minute: i64, series: usize) {
-    if touch(connection, minute).unwrap() {
-        let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
-        let tally = tally(100 + minute % 700).encode();
-        connection.execute(insert, params![minute, series as i64, tally]).unwrap();
+    let tally = tally(100 + minute % 700);
+    let at = WindowKey { minute, series: series as u32 };
+    if let Some(before) = of_frozen_hour(connection, at).unwrap() {
+        let mut now = before.clone();
+        now.merge(&tally);
+        return change_hour(connection, at, &before, &now).unwrap();
     }
+    touch(connection, minute).unwrap();
+    let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
+    connection.execute(insert, params![minute, series as i64, tally.encode()]).unwrap();
 }
 
 /// Something every so often over nine days, in all series by turns.
@@ -77,6 +82,7 @@ fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i
 
 fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
     assert!(sum_up_to(connection, minute, &AtomicBool::new(false)).unwrap());
+    freeze(connection, oldest_kept(minute, limits.windows_hours)).unwrap();
     trim(connection, minute, limits).unwrap();
 }
 
@@ -151,11 +157,31 @@ fn minutes_go_and_their_hours_stay() {
     let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
     assert!((NOW - 2 * DAY..NOW - 2 * DAY + HOUR).contains(&first));
     assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+}
 
-    // A late change of a minute that is gone must not take the hour's place.
-    put(&connection, NOW - 5 * DAY, 0);
+#[test]
+fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY, NOW);
+    let late = NOW - 5 * DAY;
+    let sums = |connection: &Connection, longest| {
+        let asked = filters().map(|filter| ask(connection, &filter, range, longest).0.encode());
+        asked.to_vec()
+    };
+    let exact = {
+        let (_folder, connection) = store();
+        fill(&connection);
+        (0..4).for_each(|series| put(&connection, late + series as i64, series));
+        sums(&connection, 1)
+    };
     sum_all(&mut connection, NOW, &limits());
-    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+    (0..4).for_each(|series| put(&connection, late + series as i64, series));
+    assert_eq!(sums(&connection, HOUR), exact, "at once");
+    assert_eq!(sums(&connection, DAY), exact, "its day does not stand until it is summed again");
+    sum_all(&mut connection, NOW, &limits());
+    assert_eq!(sums(&connection, DAY), exact);
+    assert_eq!(first_hour(&connection).unwrap(), Some(oldest_kept(NOW, 48)), "no minute of it is there");
 }
 
 #[test]
@@ -230,6 +256,7 @@ fn what_could_not_be_dropped_goes_with_the_next() {
     let (_folder, mut connection) = store();
     fill(&connection);
     assert!(sum_up_to(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
+    freeze(&connection, oldest_kept(NOW, 48)).unwrap();
     let fail = "CREATE TEMP TRIGGER fail BEFORE DELETE ON sums BEGIN SELECT RAISE(ABORT, 'full'); END";
     connection.execute_batch(fail).unwrap();
     trim(&mut connection, NOW, &limits()).unwrap_err();
