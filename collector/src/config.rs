@@ -203,7 +203,7 @@ pub struct Dedupe {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
-    /// Single streams, the newest. Default 50000.
+    /// Single streams, the newest; fewer where more than four reports of each came. Default 50000.
     pub streams_kept: u32,
     /// Single streams kept beside them for `history_days`: so many of the slowest, of the failed and of all
     /// by lot, for each site and day (UTC). Default 20; 0 keeps none.

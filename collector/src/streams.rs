@@ -51,6 +51,11 @@ impl Stream {
     pub(crate) const fn is_elsewhere(&self) -> bool {
         self.at.len == 0
     }
+
+    /// It is what its stream is listed as.
+    const fn stands(&self) -> bool {
+        !self.superseded && !self.is_elsewhere()
+    }
 }
 
 /// Where and how a stream is counted.
@@ -69,7 +74,7 @@ pub(crate) struct Memory {
     pub(crate) most: usize,
     /// Longest time for that.
     pub(crate) keep_ms: i64,
-    /// The newest revisions stay in any case.
+    /// So many streams stay, however old their latest revisions are.
     pub(crate) listed: usize,
 }
 
@@ -80,6 +85,8 @@ pub(crate) struct Streams {
     revisions: Row<Stream>,
     /// Of the first of them.
     first: Place,
+    /// How many of them stand.
+    standing: usize,
     /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
     /// hundreds of thousands twice would be a third of all that the collector holds.
     by_id: HashTable<Place>,
@@ -95,6 +102,7 @@ impl Streams {
             memory,
             revisions: Row::new(),
             first: 0,
+            standing: 0,
             by_id: HashTable::new(),
             hasher: RandomState::new(),
             open: VecDeque::new(),
@@ -145,7 +153,7 @@ impl Streams {
     /// Remembers a revision, which takes the place of an earlier one.
     pub(crate) fn put(&mut self, stream: Stream) {
         let place = self.next();
-        let Self { by_id, hasher, revisions, first, open, .. } = self;
+        let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
         let id_at = |place: Place| revisions[(place - *first) as usize].id;
         let hash = hasher.hash_one(stream.id);
         let rehash = |place: &Place| hasher.hash_one(id_at(*place));
@@ -153,12 +161,15 @@ impl Streams {
             Entry::Vacant(free) => drop(free.insert(place)),
             Entry::Occupied(mut held) => {
                 let before = std::mem::replace(held.get_mut(), place);
-                revisions[(before - *first) as usize].superseded = true;
+                let before = &mut revisions[(before - *first) as usize];
+                *standing -= usize::from(before.stands());
+                before.superseded = true;
             }
         }
         if stream.counted.is_none() {
             open.push_back(place);
         }
+        *standing += usize::from(stream.stands());
         revisions.push_back(stream);
     }
 
@@ -187,19 +198,22 @@ impl Streams {
     /// Forgets what is too old or too many, and gives back the stream in front that must be counted
     /// before it can be forgotten.
     pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<Place> {
-        while let Some(&Stream { id, received_ms, .. }) = self.revisions.get(0) {
+        while let Some(&oldest) = self.revisions.get(0) {
             let Memory { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
-            if held <= listed || held <= most && received_ms > now_ms - keep_ms {
+            let is_listed =
+                oldest.stands() && self.standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
+            if is_listed || held <= listed || held <= most && oldest.received_ms > now_ms - keep_ms {
                 return None;
             }
             if self.waiting(self.first).is_some() {
                 return Some(self.first);
             }
-            if let Ok(latest) = self.by_id.find_entry(self.hasher.hash_one(id), |place| *place == self.first)
-            {
+            let hash = self.hasher.hash_one(oldest.id);
+            if let Ok(latest) = self.by_id.find_entry(hash, |place| *place == self.first) {
                 latest.remove();
             }
+            self.standing -= usize::from(oldest.stands());
             self.revisions.pop_front();
             self.first += 1;
         }
@@ -227,7 +241,7 @@ impl Streams {
     /// The latest revisions before `before` of the streams that are listed, newest first.
     pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
-        let standing = all.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
+        let standing = all.filter(|(_, stream)| stream.stands());
         standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
     }
 
@@ -242,6 +256,10 @@ impl Streams {
 
 /// Revisions are in the order in which the journal took them, and batches may wait for it for so long.
 const OUT_OF_ORDER_MS: i64 = 60_000;
+
+/// Those that another took the place of lie between those that are listed, and their reports in the journal. One
+/// stream may have any number: so many of each, on an average, do not shorten the list.
+const MOST_REVISIONS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -322,6 +340,33 @@ mod tests {
         let mut streams = with(Memory { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
         assert_eq!(streams.crowded_out(1_000_000), None);
         assert_eq!(known(&streams), [3]);
+    }
+
+    #[test]
+    fn a_stream_of_several_revisions_is_listed_as_one() {
+        let memory = Memory { most: 0, listed: 3, ..MEMORY };
+        let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
+        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(known(&streams), [2, 3, 4]);
+        assert_eq!(streams.newest(Place::MAX).count(), 3);
+        // What another collector counts is not listed here, and takes no place.
+        streams.put(Stream { at: At { position: 0, len: 0 }, ..counted(3, 5) });
+        streams.put(counted(1, 6));
+        assert_eq!(streams.crowded_out(1_000_000), None);
+        let listed: Vec<_> = streams.newest(Place::MAX).map(|(_, stream)| stream.id).collect();
+        assert_eq!(listed, [1, 4, 2]);
+    }
+
+    #[test]
+    fn endless_revisions_of_one_stream_do_not_grow_the_memory_where_others_are_listed() {
+        let memory = Memory { most: 0, listed: 5, ..MEMORY };
+        let mut streams = with(memory, [counted(1, 0)]);
+        for received_ms in 0..1_000 {
+            streams.put(counted(2, received_ms));
+            assert_eq!(streams.crowded_out(received_ms), None);
+            assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
+        }
+        assert_eq!(streams.standing, streams.newest(Place::MAX).count());
     }
 
     #[test]
