@@ -31,6 +31,8 @@ pub(crate) struct Reader {
     cluster: Option<Arc<Tables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    /// What a cluster is asked waits for it: that must not hold up what this collector knows by itself.
+    cluster_permits: Arc<Semaphore>,
 }
 
 /// Which series a query is about. `None` is all.
@@ -145,7 +147,8 @@ impl Reader {
             listing,
             cluster: cluster.map(Arc::new),
             idle: Arc::default(),
-            permits: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+            permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            cluster_permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
         }
     }
 
@@ -154,12 +157,14 @@ impl Reader {
         &self,
         query: impl FnOnce(&Source<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let cluster = self.cluster.clone();
-        self.run_own(move |connection, listing| match &cluster {
-            None => query(&Source::File { connection, listing }),
-            Some(tables) => query(&Source::Cluster(tables)),
-        })
-        .await
+        match self.cluster.clone() {
+            None => {
+                self.run_own(move |connection, listing| query(&Source::File { connection, listing })).await
+            }
+            Some(tables) => {
+                on_a_thread(&self.cluster_permits, move || query(&Source::Cluster(&tables))).await
+            }
+        }
     }
 
     /// The same for what is asked of this collector alone.
@@ -167,18 +172,30 @@ impl Reader {
         &self,
         query: impl FnOnce(&Connection, &Listing) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
         let (file, idle, listing) = (self.file.clone(), self.idle.clone(), self.listing.clone());
-        let answer = tokio::task::spawn_blocking(move || {
+        on_a_thread(&self.permits, move || {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = kept.map_or_else(|| open(&file), Ok)?;
             let answer = query(&connection, &listing);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            drop(permit);
             answer
-        });
-        answer.await.expect("a query neither panics nor is cancelled")
+        })
+        .await
     }
+}
+
+/// Runs a question on a thread where it may block, once it is its turn.
+async fn on_a_thread<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    question: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+    let answer = tokio::task::spawn_blocking(move || {
+        let answer = question();
+        drop(permit);
+        answer
+    });
+    answer.await.expect("a query neither panics nor is cancelled")
 }
 
 /// A connection that reads.
@@ -324,4 +341,5 @@ pub(super) const IN_FILTER: &str =
     AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)
     AND (:country IS NULL OR country = :country)";
 
-const MOST_CONNECTIONS: usize = 4;
+/// At a time, of each kind.
+const MOST_QUESTIONS: usize = 4;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -13,25 +13,37 @@ use crate::harness::{PATIENCE, TestCollector, stream};
 
 /// A ClickHouse without rows that answers no question before so many have come.
 fn clickhouse(at_once: usize) -> String {
+    let all_asked = Barrier::new(at_once);
+    serve(move |statement| {
+        // The thread that publishes makes tables, and looks at them.
+        if statement.starts_with("SELECT") && !statement.contains("system.tables") {
+            all_asked.wait();
+        }
+    })
+}
+
+/// A ClickHouse without rows that answers nothing before the other end of this is dropped.
+fn silent(ended: Receiver<()>) -> String {
+    let ended = Mutex::new(ended);
+    serve(move |_| _ = ended.lock().unwrap().recv())
+}
+
+fn serve(hear: impl Fn(&str) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let all_asked = Arc::new(Barrier::new(at_once));
+    let hear = Arc::new(hear);
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, all_asked) = (BufReader::new(stream.unwrap()), all_asked.clone());
-            thread::spawn(move || answer(stream, &all_asked));
+            let (stream, hear) = (BufReader::new(stream.unwrap()), hear.clone());
+            thread::spawn(move || answer(stream, &*hear));
         }
     });
     url
 }
 
-fn answer(mut stream: BufReader<TcpStream>, all_asked: &Barrier) -> Option<()> {
+fn answer(mut stream: BufReader<TcpStream>, hear: impl Fn(&str)) -> Option<()> {
     loop {
-        let statement = statement(&mut stream)?;
-        // The thread that publishes makes tables, and looks at them.
-        if statement.starts_with("SELECT") && !statement.contains("system.tables") {
-            all_asked.wait();
-        }
+        hear(&statement(&mut stream)?);
         stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()?;
     }
 }
@@ -142,6 +154,21 @@ fn in_cluster(url: String) -> TestCollector {
             timeout_seconds: PATIENCE.as_secs() as u32,
         });
     })
+}
+
+#[tokio::test]
+async fn metrics_do_not_wait_for_questions_that_wait_for_clickhouse() {
+    let (silence, ended) = mpsc::channel();
+    let collector = in_cluster(silent(ended));
+    let (ask, asked) = (|| collector.get("/v1/summary"), Instant::now());
+    let metrics = tokio::select! {
+        biased;
+        answers = async { tokio::join!(ask(), ask(), ask(), ask(), ask()) } => panic!("{answers:?}"),
+        metrics = collector.get("/metrics") => metrics,
+    };
+    assert!(metrics.body.contains("llm_rum_cluster_behind_seconds"), "{metrics:?}");
+    assert!(asked.elapsed() < PATIENCE / 2, "{:?}", asked.elapsed());
+    drop(silence);
 }
 
 #[tokio::test]
