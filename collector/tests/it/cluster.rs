@@ -172,6 +172,17 @@ async fn metrics_do_not_wait_for_questions_that_wait_for_clickhouse() {
 }
 
 #[tokio::test]
+async fn a_stop_does_not_wait_for_a_silent_clickhouse() {
+    let (silence, ended) = mpsc::channel();
+    let mut collector = in_cluster(silent(ended));
+    collector.report(&[stream(1, 100.0)]).await;
+    let told = Instant::now();
+    collector.close();
+    assert!(told.elapsed() < PATIENCE / 2, "{:?}", told.elapsed());
+    drop(silence);
+}
+
+#[tokio::test]
 async fn a_stream_gives_way_to_what_another_said_before_also_after_a_round_that_failed() {
     let (tell, told) = mpsc::channel();
     let collector = in_cluster(Failing::start(tell));

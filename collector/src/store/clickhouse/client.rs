@@ -21,6 +21,9 @@ pub enum ClickHouseError {
         /// The beginning of its answer.
         said: String,
     },
+    /// It confirmed when nobody waited any more.
+    #[error("ClickHouse confirmed too late")]
+    TooLate,
     /// A row is not what was asked for.
     #[error("ClickHouse answered with a row that cannot be read")]
     Row(#[from] serde_json::Error),

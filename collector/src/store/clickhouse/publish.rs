@@ -4,13 +4,13 @@
 mod send;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::client::Client;
+use super::client::{ClickHouseError, Client};
 use super::outbox::Outbox;
 use super::{rows, tables};
 use crate::clock;
@@ -21,9 +21,12 @@ use crate::streams::{Place, StreamId};
 
 pub(super) use send::ALL_LABELS;
 
-/// A running thread; publishes once more and ends when dropped.
+/// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
+/// the next start.
 pub(crate) struct Publisher {
     wake: Option<SyncSender<()>>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
 }
@@ -33,6 +36,8 @@ pub(crate) struct Publisher {
 struct Shared {
     heard: Mutex<Vec<Heard>>,
     published_ms: AtomicI64,
+    /// Nobody waits for the thread any more: the folder may be somebody else's.
+    is_left: AtomicBool,
 }
 
 /// When this collector last published all that it had.
@@ -73,10 +78,14 @@ impl Publisher {
             dropped_up_to: 0,
         };
         let (wake, woken) = mpsc::sync_channel(0);
-        let run = move || publishing.run(&woken, every);
+        let (ends, ended) = mpsc::sync_channel(0);
+        let run = move || {
+            let _ends = ends;
+            publishing.run(&woken, every);
+        };
         let thread =
             thread::Builder::new().name("publisher".into()).spawn(run).map_err(StoreError::Thread)?;
-        Ok(Self { wake: Some(wake), thread: Some(thread), shared })
+        Ok(Self { wake: Some(wake), ended, thread: Some(thread), shared })
     }
 
     /// What others have said since the last call.
@@ -92,6 +101,13 @@ impl Publisher {
 impl Drop for Publisher {
     fn drop(&mut self) {
         self.wake = None;
+        if self.ended.recv_timeout(LAST_WITHIN) == Err(RecvTimeoutError::Timeout) {
+            self.shared.is_left.store(true, Ordering::Relaxed);
+            tracing::warn!(
+                "ClickHouse has not taken within {LAST_WITHIN:?} what it does not have: it waits for the next start"
+            );
+            return;
+        }
         if let Some(thread) = self.thread.take() {
             // A panic there was told where it happened, and must not become two.
             let _panicked = thread.join();
@@ -150,7 +166,7 @@ impl Publishing {
                     failures = failures.saturating_add(1);
                 }
             }
-            if last {
+            if last || self.shared.is_left.load(Ordering::Relaxed) {
                 return;
             }
             wait = (every * (1 << failures.min(MOST_DOUBLINGS))).min(LONGEST_WAIT.max(every));
@@ -181,6 +197,15 @@ impl Publishing {
         self.unheard_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
+    fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
+        self.client.insert(table, columns, rows)?;
+        match self.shared.is_left.load(Ordering::Relaxed) {
+            true => Err(ClickHouseError::TooLate),
+            false => Ok(()),
+        }
     }
 
     /// A folder that was restored from a backup does not know how far it had come.
@@ -238,3 +263,6 @@ impl Publishing {
 /// While ClickHouse is away, rounds come slower, and never so slow that its return goes unseen for long.
 const MOST_DOUBLINGS: u32 = 3;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Less than the whole of a stop may take, as the disk needs some of it.
+const LAST_WITHIN: Duration = Duration::from_secs(10);

@@ -62,11 +62,7 @@ impl Publishing {
                     self.version.into(),
                 ]);
             }
-            self.client.insert(
-                "spans",
-                "length, start, collector, stands, countries, version",
-                rows.bytes(),
-            )?;
+            self.insert("spans", "length, start, collector, stands, countries, version", rows.bytes())?;
             self.outbox.told(spans.iter())?;
         }
     }
@@ -92,7 +88,7 @@ impl Publishing {
         if !rows.is_empty() {
             let tally = tally_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
             let columns = format!("length, kept, start, {LABELS}, collector, version, {tally}");
-            self.client.insert("windows", &columns, rows.bytes())?;
+            self.insert("windows", &columns, rows.bytes())?;
         }
         *rows = Rows::default();
         Ok(())
@@ -114,7 +110,7 @@ impl Publishing {
             }
         }
         if !rows.is_empty() {
-            self.client.insert("counts", "kind, site, word, collector, n, version", rows.bytes())?;
+            self.insert("counts", "kind, site, word, collector, n, version", rows.bytes())?;
             self.sent_counts.extend(changed);
         }
         Ok(())
@@ -153,7 +149,7 @@ impl Publishing {
             let columns = format!(
                 "day, id, collector, kinds, waited_ms, lot, received_ms, outcome, {LABELS}, report, version"
             );
-            self.client.insert("samples", &columns, rows.bytes())?;
+            self.insert("samples", &columns, rows.bytes())?;
             self.outbox.sent_samples(&samples)?;
         }
     }
@@ -190,7 +186,7 @@ impl Publishing {
                 let columns = format!(
                     "collector, place, id, rev, is_open, received_ms, outcome, {LABELS}, report, version"
                 );
-                self.client.insert("streams", &columns, rows.bytes())?;
+                self.insert("streams", &columns, rows.bytes())?;
             }
             self.outbox.sent_places(to)?;
             from = to;
