@@ -36,6 +36,15 @@ pub(crate) struct Books {
     pub(crate) counted: u64,
 }
 
+impl Books {
+    /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
+    /// what they would have been there.
+    pub(super) fn joined(mut self) -> Self {
+        let twice = self.counts.join();
+        Self { counted: self.counted.saturating_sub(twice), ..self }
+    }
+}
+
 impl Source<'_> {
     /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
     pub(crate) fn both<A: Send, B>(
@@ -120,7 +129,8 @@ impl Source<'_> {
     /// Counts and totals as one transaction left them.
     pub(crate) fn books(&self) -> Result<Books, StoreError> {
         match self {
-            Self::File { connection, .. } => read::books(connection),
+            // It may have been one of several.
+            Self::File { connection, .. } => Ok(read::books(connection)?.joined()),
             Self::Cluster(tables) => tables.books(),
         }
     }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use beacon::StreamReport;
 use collector::ClickHouse;
+use serde_json::json;
 
 use crate::harness::{PATIENCE, TestCollector, stream};
 
@@ -184,12 +186,31 @@ async fn a_stop_does_not_wait_for_a_silent_clickhouse() {
 
 #[tokio::test]
 async fn a_stream_gives_way_to_what_another_said_before_also_after_a_round_that_failed() {
+    give_way(&stream(1, 100.0)).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_gave_way_is_not_open_at_a_collector_that_is_alone_again() {
+    for open in [true, false] {
+        let mut collector = give_way(&StreamReport { open, ..stream(1, 100.0) }).await;
+        collector.config.store.clickhouse = None;
+        collector.restart();
+        let books = collector.json("/v1/accounting").await;
+        assert_eq!(books["streams"], json!({ "new": 0, "counted": 0, "open": 0 }), "{open}");
+        let became = json!({ "new": 0, "revised": 1 });
+        assert_eq!((&books["reports"]["became"], &books["reports"]["unexplained"]), (&became, &json!(0)));
+    }
+}
+
+/// A collector whose only stream is another's.
+async fn give_way(report: &StreamReport) -> TestCollector {
     let (tell, told) = mpsc::channel();
     let collector = in_cluster(Failing::start(tell));
     assert_eq!(told.recv_timeout(PATIENCE), Ok(Told::Asked), "what the other has is heard, and unknown here");
-    collector.report(&[stream(1, 100.0)]).await;
+    collector.report(std::slice::from_ref(report)).await;
     let reported = Instant::now();
     while told.recv_timeout(PATIENCE) != Ok(Told::GaveWay) {
         assert!(reported.elapsed() < PATIENCE, "it never gave way");
     }
+    collector
 }

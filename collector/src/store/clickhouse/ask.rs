@@ -135,9 +135,7 @@ impl Tables {
             }
             Ok(())
         })?;
-        let mut counts = Counts::new(counts);
-        let twice = counts.join();
-        Ok(Books { counts, counted: counted.saturating_sub(twice) })
+        Ok(Books { counts: Counts::new(counts), counted }.joined())
     }
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
