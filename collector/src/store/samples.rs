@@ -100,9 +100,10 @@ pub(super) fn write(transaction: &Transaction<'_>, changes: &SampleChanges<'_>) 
     Ok(())
 }
 
-/// Drops those of the days before this one.
+/// Drops those of the days before this one, and what was yet to be told of them: all forget these days.
 pub(super) fn drop_before(connection: &Connection, day: i64) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM samples WHERE day < ?1")?.execute([day])?;
+    connection.prepare_cached("DELETE FROM outbox_samples WHERE day < ?1")?.execute([day])?;
     Ok(())
 }
 

@@ -68,10 +68,7 @@ impl Writer {
         let publishes = limits.clickhouse.is_some();
         match publishes {
             true => note_unpublished(&mut connection)?,
-            // What is counted now is not noted: a start that publishes again is like the first.
-            false => connection.execute_batch(
-                "BEGIN; DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET flush = 0; COMMIT",
-            )?,
+            false => note_only_gone(&mut connection)?,
         }
         let checkpointer = Checkpointer::start(&file)?;
         let patience = Patience::load(&connection, clock::steady())?;
@@ -325,10 +322,29 @@ fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.execute(note, [])?;
     }
     transaction.execute_batch(NOTE_SAMPLES)?;
+    transaction.execute_batch(NOTE_GONE_SAMPLES)?;
     transaction.commit()
 }
 
-/// Of this connection alone: what is dropped with its day, ClickHouse drops by itself.
+/// While nothing is published, what comes is not noted: a start that publishes again is like the first. But where
+/// ClickHouse has samples of this collector, only what is noted can tell it which have gone.
+fn note_only_gone(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    // Flushes are numbered anew.
+    transaction.execute_batch(
+        "DELETE FROM outbox;
+         DELETE FROM outbox_samples WHERE (day, stream) IN (SELECT day, stream FROM samples);
+         UPDATE outbox_samples SET mark = 0;
+         UPDATE collector SET flush = 0",
+    )?;
+    let has_published: bool =
+        transaction.query_row("SELECT version > 0 FROM collector", [], |row| row.get(0))?;
+    if has_published {
+        transaction.execute_batch(NOTE_GONE_SAMPLES)?;
+    }
+    transaction.commit()
+}
+
 const NOTE_SAMPLES: &str = "
     CREATE TEMP TRIGGER sample_added AFTER INSERT ON samples BEGIN
         INSERT OR REPLACE INTO outbox_samples SELECT new.day, new.stream, flush FROM collector;
@@ -336,6 +352,10 @@ const NOTE_SAMPLES: &str = "
     CREATE TEMP TRIGGER sample_changed AFTER UPDATE ON samples BEGIN
         INSERT OR REPLACE INTO outbox_samples SELECT new.day, new.stream, flush FROM collector;
     END;
+";
+
+/// Of this connection alone: what is dropped with its day, ClickHouse drops by itself.
+const NOTE_GONE_SAMPLES: &str = "
     CREATE TEMP TRIGGER sample_gone AFTER DELETE ON samples BEGIN
         INSERT OR REPLACE INTO outbox_samples SELECT old.day, old.stream, flush FROM collector;
     END;
@@ -391,10 +411,22 @@ mod tests {
     use crate::config::Config;
     use crate::journal::KeptReport;
     use crate::rollup::Rollup;
+    use crate::samples::SampleChanges;
 
     fn kept(id: u128) -> KeptReport {
         let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
         KeptReport { id, country: None, report, at: At { position: 0, len: 1 } }
+    }
+
+    fn clickhouse() -> config::ClickHouse {
+        config::ClickHouse {
+            url: "http://127.0.0.1:8123".into(),
+            database: "llm_rum".into(),
+            user: "default".into(),
+            password: None,
+            publish_seconds: 1,
+            timeout_seconds: 1,
+        }
     }
 
     #[test]
@@ -419,20 +451,44 @@ mod tests {
             rollup.stored(now_ms);
             noted
         };
-        let clickhouse = || {
-            Some(config::ClickHouse {
-                url: "http://127.0.0.1:8123".into(),
-                database: "llm_rum".into(),
-                user: "default".into(),
-                password: None,
-                publish_seconds: 1,
-                timeout_seconds: 1,
-            })
-        };
-        assert_eq!(noted_with(clickhouse()), [0, 0]);
-        assert_eq!(noted_with(clickhouse()), [1, 1]);
+        assert_eq!(noted_with(Some(clickhouse())), [0, 0]);
+        assert_eq!(noted_with(Some(clickhouse())), [1, 1]);
         assert_eq!(noted_with(None), [0, 0]);
-        assert_eq!(noted_with(clickhouse()), [3, 3]);
+        assert_eq!(noted_with(Some(clickhouse())), [3, 3]);
+    }
+
+    #[test]
+    fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
+        let folder = TempDir::new().unwrap();
+        let open = |clickhouse| {
+            let limits = config::Store { clickhouse, ..config::Store::default() };
+            Writer::open(folder.path(), Sync::Normal, limits).unwrap()
+        };
+        let lose = |writer: &mut Writer, id| {
+            let transaction = writer.connection.transaction().unwrap();
+            samples::write(&transaction, &SampleChanges { gone: &[(0, id)], kept: Vec::new() }).unwrap();
+            transaction.commit().unwrap();
+        };
+        let mut writer = open(Some(clickhouse()));
+        let mut rollup = Rollup::new(Config::default(), Loaded::default());
+        (1..=3).for_each(|id| rollup.apply(&kept(id), MINUTE_MS, &writer).unwrap());
+        writer.apply(rollup.changes()).unwrap();
+        // As if all were sent, and one went before that could be told.
+        let sent = "DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET version = 1";
+        writer.connection.execute_batch(sent).unwrap();
+        lose(&mut writer, 1);
+        drop(writer);
+        let mut writer = open(None);
+        lose(&mut writer, 2);
+        drop(writer);
+        let writer = open(Some(clickhouse()));
+        let noted = "SELECT stream, samples.stream IS NULL
+            FROM outbox_samples LEFT JOIN samples USING (day, stream) ORDER BY stream";
+        let mut statement = writer.connection.prepare(noted).unwrap();
+        let noted = statement
+            .query_map([], |row| Ok((u128::from_be_bytes(row.get(0)?), row.get::<_, bool>(1)?)))
+            .unwrap();
+        assert_eq!(noted.collect::<Result<Vec<_>, _>>().unwrap(), [(1, true), (2, true), (3, false)]);
     }
 
     #[test]
