@@ -133,9 +133,17 @@ impl Alarm {
         Self { severity: Severity::Ticket, long_minutes: 3 * DAY, short_minutes: 6 * HOUR, share: 0.1 },
     ];
 
-    /// The burn rate from which on it sounds, for a budget of so many days.
+    /// The burn rate above which it sounds, for a budget of so many days. Of a short period the share may be
+    /// gone in time although the budget lasts: up to a rate of 1 nothing breaks the promise.
     pub(crate) fn rate(&self, days: u32) -> f64 {
-        self.share * f64::from(days) * DAY as f64 / self.long_minutes as f64
+        let rate = self.share * f64::from(days) * DAY as f64 / self.long_minutes as f64;
+        rate.max(1.0)
+    }
+
+    /// Whether it sounds where every stream breaks the promise. A low objective allows so many that not even
+    /// that is fast enough.
+    pub(crate) fn can_sound(&self, days: u32, objective: f64) -> bool {
+        self.rate(days) * (1.0 - objective) < 1.0
     }
 
     /// Whether it sounds; never over fewer streams than can be judged by.
@@ -205,6 +213,30 @@ mod tests {
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
         for alarm in Alarm::ALL {
             assert!(LENGTHS.contains(&alarm.long_minutes) && LENGTHS.contains(&alarm.short_minutes));
+        }
+    }
+
+    #[test]
+    fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
+        let rates = Alarm::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
+        assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
+        let (lasts, does_not) = (Kept { good: 9_900, total: 10_000 }, Kept { good: 9_899, total: 10_000 });
+        for days in [1, 7, 29, 30, 90] {
+            assert!(Alarm::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
+        }
+        let [.., ticket] = Alarm::ALL;
+        assert!(ticket.sounds(7, 0.99, does_not, does_not));
+    }
+
+    #[test]
+    fn a_promise_that_allows_much_is_never_broken_so_fast() {
+        let can_sound = |days, objective| Alarm::ALL.map(|alarm| alarm.can_sound(days, objective));
+        assert_eq!(can_sound(30, 0.995), [true; 4]);
+        assert_eq!(can_sound(30, 0.9), [false, true, true, true]);
+        assert_eq!(can_sound(365, 0.99), [false, true, true, true]);
+        let none = Kept { good: 0, total: 1_000 };
+        for (alarm, can_sound) in Alarm::ALL.iter().zip(can_sound(30, 0.9)) {
+            assert_eq!(alarm.sounds(30, 0.9, none, none), can_sound, "{alarm:?}");
         }
     }
 

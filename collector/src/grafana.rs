@@ -151,4 +151,24 @@ mod tests {
         assert!(!speed["targets"].to_string().contains("triage"), "1.7 s is no edge of a bucket");
         assert!(speed["description"].as_str().unwrap().contains("triage"), "and that is said: {speed}");
     }
+
+    #[test]
+    fn no_bound_of_a_short_period_is_below_what_the_budget_lasts_at() {
+        let mut config = Config::default();
+        config.slo.days = 7;
+        let panels = panels_of(&config);
+        let speed = panels.iter().find(|panel| panel["title"] == "Speed budgets: burn rate").unwrap();
+        let steps = speed["fieldConfig"]["defaults"]["thresholds"]["steps"].as_array().unwrap();
+        let steps: Vec<_> = steps.iter().map(|step| (step["value"].as_f64(), &step["color"])).collect();
+        let rate = |value: f64| Some((value * 100.0).round() / 100.0);
+        let steps: Vec<_> =
+            steps.iter().map(|(value, color)| (value.and_then(rate), color.as_str())).collect();
+        let expected = [
+            (None, Some("green")),
+            (Some(1.0), Some("orange")),
+            (Some(1.4), Some("red")),
+            (Some(3.36), Some("red")),
+        ];
+        assert_eq!(steps, expected);
+    }
 }

@@ -35,8 +35,13 @@ pub fn rules(config: &Config) -> Result<String, NoRule> {
         for promise in Promise::ALL {
             let Some(objective) = promise.objective(&profile.targets) else { continue };
             let Some(shares) = profile.shares(promise)? else { continue };
+            let days = config.budget_days();
             for alarm in Alarm::ALL {
-                profile.write(&mut file, promise, objective, &shares, (alarm, config.budget_days()));
+                if alarm.can_sound(days, objective) {
+                    profile.write(&mut file, promise, objective, &shares, (alarm, days));
+                } else {
+                    profile.leave_out(&mut file, promise, objective, (alarm, days));
+                }
             }
         }
     }
@@ -165,6 +170,20 @@ impl Profile {
 "
         );
     }
+
+    /// Says which alert there is not: its share would be above 1.
+    fn leave_out(&self, file: &mut String, promise: Promise, objective: f64, (alarm, days): (Alarm, u32)) {
+        let (word, rate, most) = (promise.as_str(), rounded(alarm.rate(days)), 1.0 / (1.0 - objective));
+        let (severity, long) = (alarm.severity.as_str(), length(alarm.long_minutes));
+        let (use_case, most) = (quoted(&self.use_case), rounded(most));
+        let of_site = self.site.as_ref().map(|site| format!(" of {site}")).unwrap_or_default();
+        // Writing to a text does not fail.
+        let _written = writeln!(
+            file,
+            "      # Left out, {severity} over {long}: {use_case}{of_site} cannot use up its {word} budget {rate} \
+             times too fast, {most} times at most."
+        );
+    }
 }
 
 impl Shares {
@@ -225,6 +244,18 @@ mod tests {
         assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
         assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
         assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
+    }
+
+    #[test]
+    fn an_alarm_that_cannot_sound_is_left_out_and_named() {
+        let mut config = Config::default();
+        let targets = Targets { availability: Some(0.9), ..Targets::default() };
+        config.targets.insert("some\nchat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
+        let said = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
+        assert_eq!(left_out, [said]);
+        assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
     }
 
     #[test]

@@ -244,6 +244,8 @@ impl Lines {
         };
         let mut bounds = self.bounds.clone();
         bounds.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // The gravest comes first, and hides the others.
+        bounds.dedup_by(|other, first| other.0 == first.0);
         let base = json!({ "color": "green", "value": null });
         let steps = bounds.iter().map(|(value, color)| json!({ "color": color, "value": value }));
         let steps: Vec<_> = [base].into_iter().chain(steps).collect();
