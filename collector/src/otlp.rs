@@ -81,22 +81,32 @@ impl Pusher {
         Ok(())
     }
 
-    /// Tells the endpoint of everything that is new; what fails is told with the next push.
+    /// Tells the endpoint of everything that is new; what fails is told with the next push. What is refused for
+    /// good keeps nothing else from being told.
     fn push(&mut self, tries: u32, told: &Receiver<()>) {
         let all = match self.read() {
             Ok(all) => all,
             Err(error) => return warn!(%error, "OTLP: the store could not be read"),
         };
         let now_ns = now_ns();
-        let mut all = all.into_iter().peekable();
+        let (mut all, mut failed) = (all.into_iter().peekable(), Vec::new());
         while all.peek().is_some() {
             let some: BTreeMap<_, _> = all.by_ref().take(SERIES_AT_A_TIME).collect();
-            if let Err(error) = self.push_some(&some, now_ns, tries, told) {
-                return warn!(%error, "OTLP: {error}");
+            match self.push_some(&some, now_ns, tries, told) {
+                Ok(()) if self.settings.temporality == Temporality::Delta => self.learn(some, now_ns),
+                Ok(()) => {}
+                Err(error) => {
+                    let is_away = error.worth_a_retry().is_some();
+                    failed.push(error);
+                    if is_away {
+                        break;
+                    }
+                }
             }
-            if self.settings.temporality == Temporality::Delta {
-                self.learn(some, now_ns);
-            }
+        }
+        if let Some(error) = failed.last() {
+            let messages = failed.len();
+            warn!(%error, messages, "OTLP: {error}; messages of this push that failed: {messages}");
         }
     }
 
@@ -142,7 +152,8 @@ impl Pusher {
         }
         let mut answer = request.send(body)?;
         let status = answer.status().as_u16();
-        if status != 200 {
+        // Proxies and queues before an endpoint answer 202 or 204.
+        if !answer.status().is_success() {
             let seconds =
                 answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
             return Err(PushError::Refused { status, retry_after: seconds.map(Duration::from_secs) });

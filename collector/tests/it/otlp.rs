@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use beacon::StreamReport;
 use collector::{Config, Temporality};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
@@ -22,13 +23,21 @@ type Push = (u16, HeaderMap, ExportMetricsServiceRequest);
 
 /// Answers so, then with 200.
 async fn receiver(answers: &[u16]) -> (String, UnboundedReceiver<Push>) {
+    let mut answers = VecDeque::from(answers.to_vec());
+    receiver_by(move |_| answers.pop_front().unwrap_or(200)).await
+}
+
+/// Answers as it judges of a push.
+async fn receiver_by(
+    judge: impl FnMut(&ExportMetricsServiceRequest) -> u16 + Send + 'static,
+) -> (String, UnboundedReceiver<Push>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/", listener.local_addr().unwrap());
-    let answers = Arc::new(Mutex::new(VecDeque::from(answers.to_vec())));
+    let judge = Arc::new(Mutex::new(judge));
     let (told, pushes) = unbounded_channel();
     let take = move |headers: HeaderMap, body: Bytes| async move {
-        let status = answers.lock().unwrap().pop_front().unwrap_or(200);
         let request = ExportMetricsServiceRequest::decode(body).unwrap();
+        let status = judge.lock().unwrap()(&request);
         told.send((status, headers, request)).unwrap();
         StatusCode::from_u16(status).unwrap()
     };
@@ -171,4 +180,49 @@ async fn an_endpoint_that_is_not_there_stops_nothing() {
     let asked = Instant::now();
     collector.close();
     assert!(asked.elapsed() < Duration::from_secs(8), "supervisors wait no longer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_answer_of_success_is_one() {
+    for status in [202, 204] {
+        let (endpoint, mut pushes) = receiver_by(move |_| status).await;
+        let collector = TestCollector::with(pushing(&endpoint, Temporality::Delta));
+        collector.report(&[stream(1, 100.0), stream(2, 100.0)]).await;
+        about(&mut pushes, 2).await;
+        collector.report(&[stream(3, 100.0)]).await;
+        let (_, _, next) = tokio::time::timeout(PATIENCE, pushes.recv()).await.unwrap().unwrap();
+        assert_eq!(streams(&next), 1, "{status}: what was taken is not told again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_for_good_holds_up_nothing_else() {
+    let has = |push: &ExportMetricsServiceRequest, model: &str| {
+        let points = points(push, "gen_ai.client.operation.duration");
+        points.iter().any(|point| point.attributes.iter().map(pair).any(|(_, value)| value == model))
+    };
+    let (endpoint, mut pushes) = receiver_by(move |push| if has(push, "m000") { 400 } else { 200 }).await;
+    let collector = TestCollector::with(|config| {
+        pushing(&endpoint, Temporality::Delta)(config);
+        config.limits.models = 1_000;
+    });
+    // One series more than a message has.
+    let one_each: Vec<_> = (0..501_u128)
+        .map(|id| StreamReport { model: Some(format!("m{id:03}").into()), ..stream(id, 100.0) })
+        .collect();
+    for batch in one_each.chunks(100) {
+        collector.report(batch).await;
+    }
+    let (mut refused, mut taken) = (0, Vec::new());
+    let all_is_told = async {
+        while refused < 2 || taken.is_empty() {
+            let (status, _, push) = pushes.recv().await.unwrap();
+            match status {
+                200 => taken.push(streams(&push)),
+                _ => refused = if streams(&push) == 500 { refused + 1 } else { 0 },
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_is_told).await.expect("a message behind the one that is refused");
+    assert_eq!(taken, [1], "once, while the other comes again with every push");
 }
