@@ -122,6 +122,11 @@ impl Scrape {
             self.tpot(),
             self.outcomes(),
             self.defects(),
+            self.counter(
+                names::BROKEN,
+                "Streams that did not arrive whole, of those that can be judged.",
+                |s| s.total.broken,
+            ),
         ];
         families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());

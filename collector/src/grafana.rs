@@ -135,6 +135,7 @@ mod tests {
             availability: Some(0.9),
             ttft_p95_ms: Some(1_700.0),
             speed: Some(0.99),
+            integrity: Some(0.95),
             ..Targets::default()
         };
         config.targets.insert("triage \"night\"".to_owned(), targets);
@@ -147,6 +148,8 @@ mod tests {
         };
         let availability = titled("Availability budgets: burn rate").to_string();
         assert!(availability.contains(r#"use_case=\"triage \\\"night\\\"\""#), "{availability}");
+        let integrity = titled("Integrity budgets: burn rate").to_string();
+        assert!(integrity.contains("llm_rum_broken_streams_total{use_case="), "{integrity}");
         let speed = titled("Speed budgets: burn rate");
         assert!(!speed["targets"].to_string().contains("triage"), "1.7 s is no edge of a bucket");
         assert!(speed["description"].as_str().unwrap().contains("triage"), "and that is said: {speed}");

@@ -99,15 +99,18 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 }
 
 impl Profile {
-    /// `None` where Prometheus is not told enough.
+    /// `None` where nothing is promised.
     pub(crate) fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
-        Ok(match (promise, self.targets.wait()) {
-            (Promise::Availability, _) => Some(Shares {
-                bad: format!("{}{{{labels}}}", names::ERRORS),
-                all: format!("{}{{{labels},{JUDGED}}}", names::STREAMS),
-            }),
-            (Promise::Speed, Some((metric, target_ms))) => {
+        let of_judged = |bad| Shares {
+            bad: format!("{bad}{{{labels}}}"),
+            all: format!("{}{{{labels},{JUDGED}}}", names::STREAMS),
+        };
+        Ok(match promise {
+            Promise::Availability => Some(of_judged(names::ERRORS)),
+            Promise::Integrity => Some(of_judged(names::BROKEN)),
+            Promise::Speed => {
+                let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
                 let classic = if metric == Metric::E2e { Classic::Request } else { Classic::FirstVisible };
                 let edge = self.edge(classic, target_ms)?;
                 let name = classic.name();
@@ -116,7 +119,6 @@ impl Profile {
                     all: format!("{name}_count{{{labels}}}"),
                 })
             }
-            _ => None,
         })
     }
 
@@ -244,6 +246,20 @@ mod tests {
         assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
         assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
         assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
+    }
+
+    #[test]
+    fn every_promise_has_its_rules() {
+        let mut config = Config::default();
+        let targets = Targets { integrity: Some(0.99), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        for promise in Promise::ALL {
+            let labels = format!(r#"use_case: "chat", promise: {},"#, promise.as_str());
+            assert_eq!(file.matches(&labels).count(), Alarm::ALL.len(), "{labels}");
+        }
+        let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;
+        assert!(file.contains(share), "{file}");
     }
 
     #[test]

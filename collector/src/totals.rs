@@ -158,6 +158,8 @@ pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
 pub(crate) struct Total {
     outcomes: [u64; Outcome::ALL.len()],
     defects: [u64; Defect::ALL.len()],
+    /// Streams that can be judged and did not arrive whole.
+    pub(crate) broken: u64,
     pub(crate) output_tokens: u64,
     histograms: [Buckets; Classic::ALL.len()],
     /// Gaps that are in no bucket yet: finding the buckets of one report's costs more than all else that
@@ -171,6 +173,7 @@ impl Total {
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
+        self.broken += u64::from(report.outcome.is_judged() && !report.is_whole());
         self.output_tokens += report.output_tokens.unwrap_or(0);
         for classic in Classic::ALL {
             if let Some(value_ms) = classic.value_ms(report) {
@@ -213,23 +216,25 @@ impl Total {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        codec::encode(
-            LAYOUT,
-            &Stored {
-                outcomes: self
-                    .outcomes()
-                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
-                    .collect(),
-                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
-                output_tokens: self.output_tokens,
-                histograms: self.histograms.to_vec(),
-            },
-        )
+        codec::encode(LAYOUT, &(self.stored(), self.broken))
+    }
+
+    fn stored(&self) -> Stored {
+        Stored {
+            outcomes: self.outcomes().map(|(outcome, count)| (outcome.as_str().to_owned(), count)).collect(),
+            defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+            output_tokens: self.output_tokens,
+            histograms: self.histograms.to_vec(),
+        }
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
-        let stored: Stored = codec::decode(LAYOUT, bytes)?;
-        let mut total = Self { output_tokens: stored.output_tokens, ..Self::default() };
+        let (stored, broken): (Stored, u64) = match bytes.first() {
+            // How many there had been is not known: the count goes on from 0.
+            Some(&WITHOUT_BROKEN) => (codec::decode(WITHOUT_BROKEN, bytes)?, 0),
+            _ => codec::decode(LAYOUT, bytes)?,
+        };
+        let mut total = Self { broken, output_tokens: stored.output_tokens, ..Self::default() };
         codec::place(&stored.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut total.outcomes)?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
         codec::place(&stored.defects, &defects, &mut total.defects)?;
@@ -249,7 +254,10 @@ impl Total {
     }
 }
 
-const LAYOUT: u8 = 1;
+/// Stored, and the number of broken streams.
+const LAYOUT: u8 = 2;
+/// Number of the one that 0.1.0 wrote.
+const WITHOUT_BROKEN: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -319,5 +327,37 @@ mod tests {
         total.add(&report(700.0));
         let bytes = total.encode();
         assert_eq!(Total::decode(&bytes), Ok(total));
+    }
+
+    #[test]
+    fn a_stream_that_can_be_judged_is_whole_or_broken() {
+        let mut total = Total::default();
+        let mut add = |outcome, defect: Option<Defect>| {
+            let mut report = StreamReport { outcome, ..StreamReport::new("0") };
+            defect.into_iter().for_each(|defect| report.defects.add(defect));
+            total.add(&report);
+            total.broken
+        };
+        for (outcome, defect, broken) in [
+            (Outcome::Complete, None, 0),
+            (Outcome::Complete, Some(Defect::NoSentinel), 0),
+            (Outcome::Complete, Some(Defect::SequenceGap), 1),
+            (Outcome::Truncated, None, 2),
+            (Outcome::HttpError, Some(Defect::SequenceGap), 3),
+            (Outcome::Aborted, None, 3),
+            (Outcome::Abandoned, Some(Defect::SequenceGap), 3),
+            (Outcome::Unobserved, None, 3),
+        ] {
+            assert_eq!(add(outcome, defect), broken, "{outcome:?} {defect:?}");
+        }
+    }
+
+    #[test]
+    fn what_0_1_0_wrote_is_read_and_its_broken_streams_are_not_known() {
+        let mut total = Total::default();
+        total.add(&report(700.0));
+        total.fold_gaps();
+        let before = codec::encode(WITHOUT_BROKEN, &total.stored());
+        assert_eq!(Total::decode(&before), Ok(Total { broken: 0, ..total }));
     }
 }

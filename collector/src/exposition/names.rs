@@ -7,6 +7,7 @@ pub(crate) const TOKENS: &str = "llm_tokens_generated_total";
 pub(crate) const TPOT: &str = "llm_tpot_seconds";
 pub(crate) const STREAMS: &str = "llm_rum_streams_total";
 pub(crate) const DEFECTS: &str = "llm_rum_stream_defects_total";
+pub(crate) const BROKEN: &str = "llm_rum_broken_streams_total";
 pub(crate) const BEACONS: &str = "llm_rum_beacons_total";
 pub(crate) const REPORTS: &str = "llm_rum_reports_total";
 pub(crate) const OVERFLOW: &str = "llm_rum_overflow_total";

@@ -262,6 +262,7 @@ async fn every_required_metric_and_bucket_is_there() {
         ("llm_requests_total", "counter"),
         ("llm_generation_errors_total", "counter"),
         ("llm_rum_streams_total", "counter"),
+        ("llm_rum_broken_streams_total", "counter"),
         ("llm_rum_first_visible_duration_seconds", "histogram"),
         ("llm_rum_chunk_gap_seconds", "histogram"),
         ("llm_rum_first_paint_duration_seconds", "histogram"),
