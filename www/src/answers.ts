@@ -25,7 +25,7 @@ export interface Interval {
   upper_ms?: number | null;
 }
 
-/** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then. */
+/** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then, and of gaps. */
 export interface Percentiles {
   n: number;
   p50_ms?: number | null;

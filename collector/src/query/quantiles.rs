@@ -20,7 +20,7 @@ pub(super) struct Percentiles {
     pub(super) p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p99_ms: Option<f64>,
-    /// Present while `n` is from 1 to 499.
+    /// Present while `n` is from 1 to 499, but for gaps: those of one stream are not independent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) intervals: Option<Intervals>,
     /// With those who saw nothing; present for `ttft` and `ttfv`.
@@ -83,12 +83,14 @@ impl Percentiles {
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
         let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
+        // A stream brings many gaps, and they resemble each other: of two streams hundreds would bound a p95.
+        let is_one_a_stream = metric != Metric::Gap;
         Self {
             n,
             p50_ms: quantile_ms(histogram, 0.5),
             p95_ms: quantile_ms(histogram, 0.95),
             p99_ms: quantile_ms(histogram, 0.99),
-            intervals: (1..MANY).contains(&n).then(intervals),
+            intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
             adjusted: Adjusted::of(tally, metric),
         }
     }
@@ -157,6 +159,8 @@ const MANY: u64 = 500;
 
 #[cfg(test)]
 mod tests {
+    use beacon::StreamReport;
+
     use super::*;
 
     /// Against published tables of distribution-free confidence intervals for the median.
@@ -174,6 +178,20 @@ mod tests {
         assert_eq!(ranks(5, 0.5), (None, None));
         assert_eq!(ranks(100, 0.99).1, None, "the largest of 100 is below the p99 in 37 of 100 cases");
         assert!(ranks(499, 0.99).1.is_some());
+    }
+
+    #[test]
+    fn the_gaps_of_a_few_streams_bound_nothing() {
+        let mut tally = Tally::default();
+        for gap_ms in [20.0, 90.0] {
+            let mut gaps = Histogram::default();
+            (0..200).for_each(|_| gaps.record(gap_ms));
+            let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
+            tally.add(&report, true);
+        }
+        let gaps = Percentiles::of(&tally, Metric::Gap);
+        assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
+        assert!(Percentiles::of(&tally, Metric::Ttft).intervals.is_some());
     }
 
     #[test]
