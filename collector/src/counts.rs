@@ -246,12 +246,8 @@ impl Counts {
     /// What a probe says it had to drop since its last report arrived.
     pub(crate) fn dropped(&mut self, dropped: Option<&Dropped>) {
         let Some(dropped) = dropped else { return };
-        for (word, count) in [
-            ("queue_full", dropped.queue_full),
-            ("send_failed", dropped.send_failed),
-            ("refused", dropped.refused),
-            ("early", dropped.early),
-        ] {
+        let counts = [dropped.queue_full, dropped.send_failed, dropped.refused, dropped.early];
+        for (word, count) in DROPPED.into_iter().zip(counts) {
             self.add(Kind::Dropped, "", word, u64::from(count));
         }
     }
@@ -349,6 +345,9 @@ pub(crate) const TOTALLED: &str = "totalled";
 /// report of an open stream.
 pub(crate) const REPAIRS: [&str; 3] = ["torn_end", "damaged", LOST_STREAM];
 pub(crate) const LOST_STREAM: &str = "lost_stream";
+
+/// Why probes had to drop something.
+pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "early"];
 
 /// What became of new files of countries.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];

@@ -20,12 +20,12 @@ use exemplars::Exemplars;
 
 use crate::clock;
 use crate::counts::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
     TIMED_CHUNKS,
 };
 use crate::error::{ApiError, Reason};
 use crate::rollup::minute_of;
-use crate::series::Series;
+use crate::series::{Overflow, Series};
 use crate::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
 use crate::streams::Place;
@@ -46,7 +46,8 @@ pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -
     let writable = !state.health().storage_failed();
     let behind_seconds = state.published().map(|published| published.behind_seconds(now_ms));
     let listeners = state.live().listeners();
-    let scrape = Scrape { snapshot, exemplars, writable, listeners, behind_seconds };
+    let sites = state.config().sites.iter().map(|site| site.name.clone()).collect();
+    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, behind_seconds };
     // Thousands of series take long enough to hold up the beacons that this worker takes.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -85,6 +86,8 @@ struct Scrape {
     snapshot: Snapshot,
     /// `None` in the form that has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
+    /// Those of the configuration.
+    sites: Vec<String>,
     writable: bool,
     listeners: usize,
     /// `None` where this collector is alone.
@@ -204,12 +207,12 @@ impl Scrape {
             counter(
                 names::OVERFLOW,
                 "Streams counted as `other` because a site ran into a bound, by label.",
-                self.seen(Kind::Overflow, "label"),
+                self.overflows(),
             ),
             counter(
                 names::DROPPED,
                 "What probes say they had to drop, by reason.",
-                self.seen(Kind::Dropped, "reason"),
+                self.each(Kind::Dropped, "reason", DROPPED),
             ),
             counter(
                 names::TIMED_CHUNKS,
@@ -252,6 +255,18 @@ impl Scrape {
             Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT, SAMPLED_OUT]);
         let unseen = results.filter(|word| !is_seen(word)).map(|word| counted(vec![pair("result", word)], 0));
         self.seen(Kind::Beacon, "result").into_iter().chain(unseen).collect()
+    }
+
+    /// By site and label; at each configured site those that were never seen, too.
+    fn overflows(&self) -> Vec<Metric> {
+        let is_seen = |site: &str, label: &str| {
+            let mut seen = self.snapshot.counts.iter(Kind::Overflow);
+            seen.any(|(key, _)| key.site == site && key.word == label)
+        };
+        let labels = |site| Overflow::ALL.map(|overflow| (site, overflow.as_str()));
+        let unseen = self.sites.iter().flat_map(labels).filter(|(site, label)| !is_seen(site, label));
+        let unseen = unseen.map(|(site, label)| counted(vec![pair("label", label), pair("site", site)], 0));
+        self.seen(Kind::Overflow, "label").into_iter().chain(unseen).collect()
     }
 
     fn ignored_fields(&self) -> Vec<Metric> {

@@ -34,6 +34,9 @@ pub(crate) enum Overflow {
 }
 
 impl Overflow {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::UseCase, Self::Provider, Self::Model, Self::Series, Self::Country];
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::UseCase => "use_case",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use beacon::{Cost, Defect, Defects, Histogram, Outcome, StreamReport};
+use beacon::{Cost, Defect, Defects, Dropped, Histogram, Outcome, StreamReport};
 use collector::Limits;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -274,6 +274,28 @@ async fn every_required_metric_and_bucket_is_there() {
     ] {
         assert!(metrics.contains(&format!("# TYPE {name} {kind}\n")), "{name}");
     }
+}
+
+/// `increase()` sees nothing of a counter that begins with what it is to see.
+#[tokio::test]
+async fn what_alerts_watch_is_there_before_it_happens() {
+    let collector = TestCollector::with(|config| config.limits.models = 1);
+    let dropped = |reason: &str| format!("llm_rum_probe_dropped_total{{reason=\"{reason}\"}}");
+    let overflow = |label: &str| format!("llm_rum_overflow_total{{label=\"{label}\",site=\"demo\"}}");
+    let labels = ["use_case", "provider", "model", "series", "country"];
+    let reasons = ["queue_full", "send_failed", "refused", "early"];
+    let metrics = collector.get("/metrics").await.body;
+    for name in reasons.map(dropped).into_iter().chain(labels.map(overflow)) {
+        assert!(metrics.contains(&format!("\n{name} 0\n")), "{name}");
+    }
+    let lost = Some(Dropped { send_failed: 200, ..Dropped::default() });
+    let other = StreamReport { model: Some("another".into()), dropped: lost, ..stream(2, 100.0) };
+    collector.report(&[stream(1, 100.0), other]).await;
+    collector.until_metric(&overflow("model"), 1.0).await;
+    assert_eq!(collector.metric(&dropped("send_failed")).await, 200.0);
+    let metrics = collector.get("/metrics").await.body;
+    assert_eq!(metrics.matches("\nllm_rum_overflow_total{").count(), labels.len(), "each once");
+    assert_eq!(metrics.matches("\nllm_rum_probe_dropped_total{").count(), reasons.len(), "each once");
 }
 
 #[tokio::test]
