@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use beacon::{Page, StreamReport};
 
-/// Configured names of models: exact ones, and ones that end in `*`.
+/// Configured names of models: exact ones, and ones that end in `*`. As of what is sent, a leading `models/` of
+/// theirs says nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     exact: BTreeMap<String, String>,
@@ -17,9 +18,10 @@ impl Aliases {
     pub(crate) fn new(configured: &BTreeMap<String, String>) -> Self {
         let mut aliases = Self::default();
         for (pattern, name) in configured {
+            let pattern = bare(pattern);
             match pattern.strip_suffix('*') {
                 Some(prefix) => aliases.prefixes.push((prefix.to_owned(), name.clone())),
-                None => drop(aliases.exact.insert(pattern.clone(), name.clone())),
+                None => drop(aliases.exact.insert(pattern.to_owned(), name.clone())),
             }
         }
         aliases.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
@@ -37,8 +39,7 @@ impl Aliases {
 
     fn name(&self, model: &mut Option<Cow<'static, str>>) {
         let Some(said) = model else { return };
-        // Gemini's own way to write them; the same model without it everywhere else.
-        let bare = said.strip_prefix("models/").filter(|bare| !bare.is_empty()).unwrap_or(said);
+        let bare = bare(said);
         let by_prefix = || self.prefixes.iter().find(|(prefix, _)| bare.starts_with(prefix.as_str()));
         let name = self.exact.get(bare).or_else(|| by_prefix().map(|(_, name)| name));
         let name = name.map_or(bare, String::as_str);
@@ -46,6 +47,11 @@ impl Aliases {
             *model = Some(Cow::Owned(name.to_owned()));
         }
     }
+}
+
+/// Without Gemini's own way to write a model; it is the same one without it everywhere else.
+pub(crate) fn bare(model: &str) -> &str {
+    model.strip_prefix("models/").filter(|bare| !bare.is_empty()).unwrap_or(model)
 }
 
 fn normalise_page(page: &mut Page) {
@@ -77,7 +83,13 @@ mod tests {
 
     #[test]
     fn a_model_has_one_name() {
-        let configured = [("gpt-5-2026-*", "gpt-5"), ("gpt-*", "gpt"), ("claude-x", "claude")];
+        let configured = [
+            ("gpt-5-2026-*", "gpt-5"),
+            ("gpt-*", "gpt"),
+            ("claude-x", "claude"),
+            ("models/gemini-3-*", "gemini-3"),
+            ("models/gemma", "gemma-1"),
+        ];
         let aliases =
             Aliases::new(&configured.map(|(pattern, name)| (pattern.to_owned(), name.to_owned())).into());
         for (said, name) in [
@@ -86,6 +98,9 @@ mod tests {
             ("claude-x", "claude"),
             ("claude-x-1", "claude-x-1"),
             ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+            ("models/gemini-3-pro", "gemini-3"),
+            ("gemini-3-flash", "gemini-3"),
+            ("models/gemma", "gemma-1"),
             ("models/", "models/"),
             ("meta-llama/Llama-3-70B", "meta-llama/Llama-3-70B"),
         ] {

@@ -1,11 +1,12 @@
 //! What of a well-formed configuration cannot be: comes in a [`Config`], go out all mistakes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
 use crate::country::Countries;
+use crate::normal;
 use crate::pace::Rate;
 use crate::slo::Targets;
 
@@ -35,19 +36,29 @@ impl Config {
         for (index, site) in self.sites.iter().enumerate() {
             check_site(&format!("sites[{index}]"), site, &mut names, &mut keys, &mut found);
         }
-        for (pattern, name) in &self.models {
-            let beginning = pattern.trim_end_matches('*');
-            if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
-                let field = format!("models.{pattern}");
-                found.add(field, "is no alias", r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#);
-            }
-        }
+        self.check_models(&mut found);
         for (use_case, targets) in &self.targets {
             found.targets(&format!("targets.{use_case}"), targets);
         }
         self.check_otlp(&mut found);
         self.check_country(&mut found);
         found.0
+    }
+
+    fn check_models(&self, found: &mut Found) {
+        let mut patterns = HashMap::new();
+        for (pattern, name) in &self.models {
+            let field = format!("models.{pattern}");
+            let bare = normal::bare(pattern);
+            let beginning = bare.strip_suffix('*').unwrap_or(bare);
+            if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
+                let remedy = r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#;
+                found.add(field, "is no alias", remedy);
+            } else if let Some(same) = patterns.insert(bare, pattern) {
+                let problem = format!("is the same as `{same}`, as `models/` before a name says nothing");
+                found.add(field, problem, "remove one of the two");
+            }
+        }
     }
 
     fn check_otlp(&self, found: &mut Found) {

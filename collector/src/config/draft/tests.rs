@@ -115,6 +115,15 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "configuration:2: `otlp.headers.authorization` cannot stand in a header",
         ),
         ("[models]\n'gpt*mini' = 'gpt'".to_owned(), "configuration:2: `models.gpt*mini` is no alias: write"),
+        ("[models]\n'gpt-5**' = 'gpt'".to_owned(), "configuration:2: `models.gpt-5**` is no alias: write"),
+        (
+            "[models]\n'models/*' = 'gemini'".to_owned(),
+            "configuration:2: `models.models/*` is no alias: write",
+        ),
+        (
+            "[models]\n'gemini-*' = 'a'\n'models/gemini-*' = 'b'".to_owned(),
+            "configuration:3: `models.models/gemini-*` is the same as `gemini-*`, as",
+        ),
         (
             "[targets.chat]\nttft_p50_ms = 9000\nttft_p99_ms = 8000".to_owned(),
             "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`",
