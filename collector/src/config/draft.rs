@@ -118,6 +118,8 @@ struct Variable {
     field: Vec<String>,
     /// As TOML, at its place in the scroll.
     padded: String,
+    /// What it says, where that is a number, a truth or a time in TOML.
+    text: Option<String>,
     at: Range<usize>,
 }
 
@@ -152,13 +154,17 @@ impl Scroll {
     }
 
     /// Decodes what can be decoded, and notes what cannot.
-    fn decode(&self, mut table: Spanned<DeTable<'_>>, mistakes: &mut Vec<Mistake>) -> Config {
+    fn decode<'a>(&'a self, mut table: Spanned<DeTable<'a>>, mistakes: &mut Vec<Mistake>) -> Config {
         loop {
             let error = match Config::deserialize(Deserializer::from(table.clone())) {
                 Ok(config) => return config,
                 Err(error) => error,
             };
             let (message, span) = (error.message(), error.span());
+            if let Some(as_text) = span.as_ref().and_then(|span| self.as_text(&table, span)) {
+                table = as_text;
+                continue;
+            }
             let field = span.as_ref().and_then(|span| innermost(table.get_ref(), span)).unwrap_or_default();
             let (field, span) =
                 culprit(&table, &field, message).map_or((field.clone(), span), |(item, at)| (item, Some(at)));
@@ -181,6 +187,25 @@ impl Scroll {
     }
 }
 
+impl Scroll {
+    /// The table with the text of a variable for its value, where that is what was meant: `7` and `true` are names
+    /// as well. `None` where the text would be no better.
+    fn as_text<'a>(
+        &'a self,
+        table: &Spanned<DeTable<'a>>,
+        wrong: &Range<usize>,
+    ) -> Option<Spanned<DeTable<'a>>> {
+        let variable = self.variables.iter().find(|variable| variable.at.contains(&wrong.start))?;
+        let text = variable.text.as_ref()?;
+        let mut table = table.clone();
+        variable.put(Spanned::new(wrong.clone(), DeValue::String(Cow::Borrowed(text))), &mut table).ok()?;
+        match Config::deserialize(Deserializer::from(table.clone())) {
+            Err(error) if error.span().as_ref() == Some(wrong) => None,
+            _ => Some(table),
+        }
+    }
+}
+
 impl Variable {
     fn new(name: String, value: &str, start: usize) -> Self {
         let field =
@@ -190,35 +215,47 @@ impl Variable {
         // Most values are plain text; those that are TOML may be numbers, lists and tables. A secret is
         // text, even one of digits only.
         let is_one_secret = field != ["read_tokens"] && is_secret(&field.join("."));
-        let is_toml =
-            !is_one_secret && DeTable::parse(&as_toml).is_ok_and(|table| table.get_ref().len() == 1);
+        let table =
+            DeTable::parse(&as_toml).ok().filter(|table| !is_one_secret && table.get_ref().len() == 1);
+        let is_word = |value: &Spanned<DeValue<'_>>| {
+            !matches!(value.get_ref(), DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_))
+        };
+        let text = table.as_ref().and_then(|table| table.get_ref().get("v")).filter(|value| is_word(value));
+        let text = text.map(|_| value.to_owned());
+        let is_toml = table.is_some();
         let padded = if is_toml { as_toml } else { format!("{padding}v = {}", toml::Value::from(value)) };
         let at = start..padded.len();
-        Self { name, field, padded, at }
+        Self { name, field, padded, text, at }
     }
 
     fn put_into<'a>(&'a self, table: &mut Spanned<DeTable<'a>>) -> Result<(), Mistake> {
-        let refuse = |problem: &str, remedy: &str| Mistake {
-            place: Some(Place::Variable(self.name.clone())),
-            field: self.field.join("."),
-            problem: problem.to_owned(),
-            remedy: remedy.to_owned(),
-        };
         let value = DeTable::parse(&self.padded).ok().and_then(|mut table| table.get_mut().remove("v"));
-        let value = value.ok_or_else(|| refuse("is no value", "write it as in the file"))?;
-        let (last, above) = self.field.split_last().ok_or_else(|| refuse("is no field", "name one"))?;
+        self.put(value.ok_or_else(|| self.refuse("is no value", "write it as in the file"))?, table)
+    }
+
+    fn put<'a>(&self, value: Spanned<DeValue<'a>>, table: &mut Spanned<DeTable<'a>>) -> Result<(), Mistake> {
+        let (last, above) = self.field.split_last().ok_or_else(|| self.refuse("is no field", "name one"))?;
         let mut at = table.get_mut();
         for name in above {
             let empty = || Spanned::new(self.at.clone(), DeValue::Table(DeTable::new()));
             let next = at.entry(self.key(name)).or_insert_with(empty);
             let DeValue::Table(next) = next.get_mut() else {
-                return Err(refuse("lies below something that is no table", "set the whole of it"));
+                return Err(self.refuse("lies below something that is no table", "set the whole of it"));
             };
             at = next;
         }
         at.remove(last.as_str());
         at.insert(self.key(last), value);
         Ok(())
+    }
+
+    fn refuse(&self, problem: &str, remedy: &str) -> Mistake {
+        Mistake {
+            place: Some(Place::Variable(self.name.clone())),
+            field: self.field.join("."),
+            problem: problem.to_owned(),
+            remedy: remedy.to_owned(),
+        }
     }
 
     fn key<'a>(&self, name: &str) -> Spanned<Cow<'a, str>> {

@@ -207,6 +207,38 @@ fn a_secret_of_digits_is_text_in_the_environment() {
 }
 
 #[test]
+fn a_name_of_digits_is_text_in_the_environment() {
+    let environment = [
+        ("LLM_RUM__DATA", "123"),
+        ("LLM_RUM__OTLP__INSTANCE", "7"),
+        ("LLM_RUM__MODELS__2026", "2026-11-23"),
+        ("LLM_RUM__STORE__CLICKHOUSE__URL", "http://clickhouse:8123"),
+        ("LLM_RUM__STORE__CLICKHOUSE__DATABASE", "true"),
+        ("LLM_RUM__STORE__CLICKHOUSE__USER", "4.5"),
+        ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Draft::parse("", owned.into_iter()).finish().unwrap();
+    let clickhouse = config.store.clickhouse.unwrap();
+    assert_eq!((config.data, config.otlp.instance), (PathBuf::from("123"), "7".to_owned()));
+    assert_eq!(config.models["2026"], "2026-11-23");
+    assert_eq!((clickhouse.database.as_str(), clickhouse.user.as_str()), ("true", "4.5"));
+    assert_eq!(config.ingest.body_bytes, 1000);
+    for (name, value, expected) in [
+        (
+            "LLM_RUM__LIMITS__MODELS",
+            "-1",
+            "`limits.models` cannot be: invalid value: integer `-1`: write a whole",
+        ),
+        ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is no text: write a word"),
+        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no text: put it in quotes"),
+    ] {
+        let said = said("", &[(name, value)]);
+        assert!(said.len() == 1 && said[0].contains(expected), "{name}: {said:#?}");
+    }
+}
+
+#[test]
 fn a_wrong_secret_is_not_told() {
     for (text, expected) in [
         ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
