@@ -39,7 +39,7 @@ pub(super) struct Range {
 /// A period of the same length to compare a range with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
-    /// The one right before.
+    /// The one right before; where that is known by the hour, so many whole hours before as hold the range.
     Previous,
     /// The one so much earlier, at the same time of day.
     Earlier { ms: i64 },
@@ -175,30 +175,38 @@ impl Range {
 
     /// The period to compare with, of the same length.
     pub(super) const fn earlier(self, against: Against) -> Self {
-        let ms = match against {
-            Against::Previous => self.to_ms - self.from_ms,
-            Against::Earlier { ms } => ms,
-        };
-        Self { from_ms: self.from_ms - ms, to_ms: self.to_ms - ms, ..self }.in_known_windows()
+        let known = self.moved(against).in_known_windows();
+        match against {
+            // Its last hour may be this range's first.
+            Against::Previous if known.to_ms > self.from_ms => Self { to_ms: self.from_ms, ..known },
+            _ => known,
+        }
     }
 
-    /// The period to compare with, in as many steps.
+    /// The same period, in as many steps.
     pub(super) fn earlier_in_steps(self, against: Against, step_ms: i64) -> Result<Self, ApiError> {
+        let moved = self.moved(against);
+        moved.check_step(step_ms)?;
+        // Steps are whole hours there: the range grows within its first and its last.
+        Ok(Self { steps_from_ms: moved.steps_from_ms, ..self.earlier(against) })
+    }
+
+    const fn moved(self, against: Against) -> Self {
         let length_ms = self.to_ms - self.from_ms;
         let ms = match against {
             Against::Earlier { ms } => ms,
-            // What is known by the hour is moved by hours.
+            // What is known by the hour is moved by hours, or no step of the one period were one of the other.
             Against::Previous if self.from_ms - length_ms < self.minutes_from_ms => {
                 -(-length_ms).div_euclid(HOUR_MS) * HOUR_MS
             }
             Against::Previous => length_ms,
         };
-        let [from_ms, to_ms, steps_from_ms] =
-            [self.from_ms, self.to_ms, self.steps_from_ms].map(|moment| moment - ms);
-        let earlier = Self { from_ms, to_ms, steps_from_ms, ..self };
-        earlier.check_step(step_ms)?;
-        // Steps are whole hours there: the range grows within its first and its last.
-        Ok(Self { steps_from_ms, ..earlier.in_known_windows() })
+        Self {
+            from_ms: self.from_ms - ms,
+            to_ms: self.to_ms - ms,
+            steps_from_ms: self.steps_from_ms - ms,
+            ..self
+        }
     }
 
     /// Grown to whole hours where minutes are no longer known.

@@ -101,6 +101,23 @@ fn the_period_before_is_the_same_however_it_is_cut() {
         assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
         assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{step}");
     }
+    // 10 h 9 min that begin at a known minute, and before them hours.
+    for ago in 609..=690 {
+        let (from, to) = ((1_000_000 - ago) * MINUTE_MS, (1_000_000 - ago + 609) * MINUTE_MS);
+        let (from, to) = (from.to_string(), to.to_string());
+        let asked = params(&[("from", from.as_str()), ("to", to.as_str()), ("step", "3600")]);
+        for windows_hours in [11, 12, 15, 20, 48] {
+            let whole = asked.range_at(NOW_MS, windows_hours).unwrap();
+            let (range, step_ms) = whole.in_steps(&asked).unwrap();
+            let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
+            let whole = whole.earlier(Against::Previous);
+            let at = format!("{ago} minutes ago, {windows_hours} h");
+            assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{at}");
+            assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{at}");
+            assert!((0..HOUR_MS).contains(&(range.from_ms - whole.to_ms)), "{at}");
+            assert!(windows_hours < 48 || whole.to_ms == range.from_ms, "{at}");
+        }
+    }
 }
 
 #[test]
