@@ -112,25 +112,41 @@ impl Targets {
         shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
     }
 
-    /// Two percentiles of one wait of which the lower is to be the longer. `None` when all can be kept at once.
+    /// Those of these targets that mean nothing, as a higher percentile of the same wait is to be shorter: one of
+    /// these too, or of `all`, which has them and what goes without saying. A default that means nothing beside
+    /// a shorter target is no mistake.
     #[must_use]
-    pub fn out_of_order(&self) -> Option<(&'static str, &'static str)> {
-        let ttft = [
-            ("ttft_p50_ms", self.ttft_p50_ms),
-            ("ttft_p95_ms", self.ttft_p95_ms),
-            ("ttft_p99_ms", self.ttft_p99_ms),
-        ];
-        let e2e = [
-            ("e2e_p50_ms", self.e2e_p50_ms),
-            ("e2e_p95_ms", self.e2e_p95_ms),
-            ("e2e_p99_ms", self.e2e_p99_ms),
-        ];
-        [ttft, e2e].into_iter().find_map(|wait| {
-            let written: Vec<_> = wait.into_iter().filter_map(|(name, ms)| Some((name, ms?))).collect();
-            let wrong = written.windows(2).find(|pair| pair[0].1 > pair[1].1)?;
-            Some((wrong[0].0, wrong[1].0))
-        })
+    pub(crate) fn out_of_order(&self, all: &Self) -> Vec<OutOfOrder> {
+        let of = |Self {
+                      ttft_p50_ms, ttft_p95_ms, ttft_p99_ms, e2e_p50_ms, e2e_p95_ms, e2e_p99_ms, ..
+                  }: &Self| {
+            let ttft =
+                [("ttft_p50_ms", *ttft_p50_ms), ("ttft_p95_ms", *ttft_p95_ms), ("ttft_p99_ms", *ttft_p99_ms)];
+            let e2e = [("e2e_p50_ms", *e2e_p50_ms), ("e2e_p95_ms", *e2e_p95_ms), ("e2e_p99_ms", *e2e_p99_ms)];
+            [ttft, e2e]
+        };
+        let mut found = Vec::new();
+        for (written, all) in of(self).into_iter().zip(of(all)) {
+            for (at, (lower, lower_ms)) in written.into_iter().enumerate() {
+                for ((higher, higher_ms), (_, itself)) in all.into_iter().zip(written).skip(at + 1) {
+                    if lower_ms.zip(higher_ms).is_some_and(|(lower_ms, higher_ms)| lower_ms > higher_ms) {
+                        let default_ms = if itself.is_none() { higher_ms } else { None };
+                        found.push(OutOfOrder { lower, higher, default_ms });
+                    }
+                }
+            }
+        }
+        found
     }
+}
+
+/// Two targets of one wait of which the lower percentile is to be the longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OutOfOrder {
+    pub(crate) lower: &'static str,
+    pub(crate) higher: &'static str,
+    /// What the higher one is, where it goes without saying.
+    pub(crate) default_ms: Option<f64>,
 }
 
 const NONE: Targets = Targets {

@@ -8,7 +8,7 @@ use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
 use crate::country::Countries;
 use crate::normal;
 use crate::pace::Rate;
-use crate::slo::Targets;
+use crate::slo::{OutOfOrder, Targets};
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.
@@ -34,11 +34,17 @@ impl Config {
         }
         let (mut names, mut keys) = (HashSet::new(), HashSet::new());
         for (index, site) in self.sites.iter().enumerate() {
-            check_site(&format!("sites[{index}]"), site, &mut names, &mut keys, &mut found);
+            let at = format!("sites[{index}]");
+            check_site(&at, site, &mut names, &mut keys, &mut found);
+            for (use_case, targets) in &site.targets {
+                let all = targets.or(self.targets(None, use_case));
+                found.targets(&format!("{at}.targets.{use_case}"), use_case, targets, &all);
+            }
         }
         self.check_models(&mut found);
         for (use_case, targets) in &self.targets {
-            found.targets(&format!("targets.{use_case}"), targets);
+            let all = self.targets(None, use_case);
+            found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
         }
         self.check_otlp(&mut found);
         self.check_country(&mut found);
@@ -88,7 +94,12 @@ impl Config {
         }
         if header.is_some() && self.ingest.proxies.is_empty() {
             let problem = "means nothing without `ingest.proxies`";
-            found.add("country.header", problem, "name the proxies that write it, or remove it");
+            found.add_beside(
+                "country.header",
+                &["ingest.proxies"],
+                problem,
+                "name the proxies that write it, or remove it",
+            );
         }
         if let Err(error) = Countries::open(&self.country) {
             let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
@@ -98,8 +109,9 @@ impl Config {
 
     fn check_exposure(&self, found: &mut Found) {
         if !self.listen.ip().is_loopback() && self.admin_token.is_none() {
-            found.add(
+            found.add_beside(
                 "listen",
+                &["admin_token"],
                 "is not a loopback address, and without `admin_token` anyone who reaches it could read the data",
                 "set `admin_token`, or listen on 127.0.0.1",
             );
@@ -116,11 +128,16 @@ impl Config {
         }
         if self.admin_token.is_none() && !self.read_tokens.is_empty() {
             let problem = "has no effect without `admin_token`";
-            found.add("read_tokens", problem, "set `admin_token` too, or remove it");
+            found.add_beside("read_tokens", &["admin_token"], problem, "set `admin_token` too, or remove it");
         }
         if self.ingest.client_header.is_some() && self.ingest.proxies.is_empty() {
             let problem = "means nothing without `ingest.proxies`";
-            found.add("ingest.client_header", problem, "name the proxies that write it, or remove it");
+            found.add_beside(
+                "ingest.client_header",
+                &["ingest.proxies"],
+                problem,
+                "name the proxies that write it, or remove it",
+            );
         }
     }
 
@@ -164,7 +181,12 @@ impl Config {
         ] {
             if (1..self.ingest.body_bytes).contains(&value) {
                 let problem = "is below `ingest.body_bytes`, so that the longest body never fits";
-                found.add(field, problem, "raise it, or lower `ingest.body_bytes`");
+                found.add_beside(
+                    field,
+                    &["ingest.body_bytes"],
+                    problem,
+                    "raise it, or lower `ingest.body_bytes`",
+                );
             }
         }
         if self.store.samples > MOST_SAMPLES {
@@ -172,15 +194,30 @@ impl Config {
         }
         if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
             let problem = "is not below `dedupe.minutes`, so open streams would be lost";
-            found.add("settle_after_seconds", problem, "lower it, or raise `dedupe.minutes`");
+            found.add_beside(
+                "settle_after_seconds",
+                &["dedupe.minutes"],
+                problem,
+                "lower it, or raise `dedupe.minutes`",
+            );
         }
         if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
             let problem = "is not below `store.windows_hours`, so windows would be gone";
-            found.add("dedupe.minutes", problem, "lower it, or raise `store.windows_hours`");
+            found.add_beside(
+                "dedupe.minutes",
+                &["store.windows_hours"],
+                problem,
+                "lower it, or raise `store.windows_hours`",
+            );
         }
         if self.store.history_days.saturating_mul(24) < self.store.windows_hours {
             let problem = "is shorter than `store.windows_hours`, whose minutes go into hours of it";
-            found.add("store.history_days", problem, "raise it, or lower `store.windows_hours`");
+            found.add_beside(
+                "store.history_days",
+                &["store.windows_hours"],
+                problem,
+                "raise it, or lower `store.windows_hours`",
+            );
         }
     }
 }
@@ -250,9 +287,6 @@ fn check_site<'a>(
         let problem = "has an empty text, which every user agent contains";
         found.add(format!("{at}.filters.own_tests"), problem, "write a part of your tests' user agent");
     }
-    for (use_case, targets) in &site.targets {
-        found.targets(&format!("{at}.targets.{use_case}"), targets);
-    }
     if let Some(rate) = site.rate {
         found.rate(&format!("{at}.rate"), rate);
     }
@@ -263,18 +297,44 @@ struct Found(Vec<Mistake>);
 
 impl Found {
     fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
-        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
-        self.0.push(Mistake { place: None, field, problem, remedy });
+        self.add_beside(field, &[], problem, remedy);
     }
 
-    fn targets(&mut self, at: &str, targets: &Targets) {
-        if let Some(field) = targets.mistake() {
+    /// The same of a field that cannot be beside others.
+    fn add_beside(
+        &mut self,
+        field: impl Into<String>,
+        others: &[&str],
+        problem: impl Into<String>,
+        remedy: &str,
+    ) {
+        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
+        let beside = others.iter().copied().map(str::to_owned).collect();
+        self.0.push(Mistake { place: None, field, problem, remedy, beside });
+    }
+
+    /// Targets as they are written for a use case, and those that it has with all that goes without saying.
+    fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
+        if let Some(field) = written.mistake() {
             let remedy = "write milliseconds above 0, or a share from 0 to below 1";
             self.add(format!("{at}.{field}"), "cannot be a target", remedy);
         }
-        if let Some((lower, higher)) = targets.out_of_order() {
-            let problem = format!("is above `{higher}`, which more streams are to keep");
-            self.add(format!("{at}.{lower}"), problem, "lower it, or raise the other");
+        for OutOfOrder { lower, higher, default_ms } in written.out_of_order(all) {
+            let what = match default_ms {
+                Some(default_ms) => format!("which is {default_ms} where it is not written"),
+                None => "which more streams are to keep".to_owned(),
+            };
+            let beside = [format!("{at}.{higher}"), format!("targets.{use_case}.{higher}")];
+            self.add_beside(
+                format!("{at}.{lower}"),
+                &beside.each_ref().map(String::as_str),
+                format!("is above `{higher}`, {what}"),
+                if default_ms.is_some() {
+                    "lower it, or write the other too"
+                } else {
+                    "lower it, or raise the other"
+                },
+            );
         }
     }
 

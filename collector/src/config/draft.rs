@@ -8,14 +8,14 @@
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 
 use super::{Config, ConfigError, Mistake, Place};
 
@@ -24,7 +24,7 @@ pub struct Draft {
     /// What was written, and defaults where nothing or nothing sensible was.
     pub config: Config,
     path: Option<PathBuf>,
-    mistakes: Vec<Mistake>,
+    notes: Notes,
     /// Where every field stands that was written, by its name as in `sites[0].keys`.
     places: BTreeMap<String, Place>,
 }
@@ -57,8 +57,15 @@ impl Draft {
             field: String::new(),
             problem: "this is no UTF-8".to_owned(),
             remedy: "save the file as UTF-8".to_owned(),
+            beside: Vec::new(),
         };
-        Self { config: Config::default(), path: None, mistakes: vec![mistake], places: BTreeMap::new() }
+        Self::unread(vec![mistake])
+    }
+
+    /// Of what cannot be read at all.
+    fn unread(mistakes: Vec<Mistake>) -> Self {
+        let notes = Notes { mistakes, unread: [String::new()].into(), ..Notes::default() };
+        Self { config: Config::default(), path: None, notes, places: BTreeMap::new() }
     }
 
     /// The same from a file's text.
@@ -69,17 +76,21 @@ impl Draft {
         // One slip in the writing makes the parser stumble more than once over the same line.
         mistakes.dedup_by(|later, earlier| later.place == earlier.place);
         if !mistakes.is_empty() {
-            return Self { config: Config::default(), path: None, mistakes, places: BTreeMap::new() };
+            return Self::unread(mistakes);
         }
+        let mut notes = Notes::default();
         for variable in &scroll.variables {
-            mistakes.extend(variable.put_into(&mut table).err());
+            if let Err(mistake) = variable.put_into(&mut table) {
+                notes.unread.insert(mistake.field.clone());
+                notes.mistakes.push(mistake);
+            }
         }
         let mut places = BTreeMap::new();
         each_entry(table.get_ref(), &mut |field, _, value| {
             places.insert(field.to_owned(), scroll.place(value.start));
         });
-        let config = scroll.decode(table, &mut mistakes);
-        Self { config, path: None, mistakes, places }
+        let config = scroll.decode(table, &mut notes);
+        Self { config, path: None, notes, places }
     }
 
     /// The configuration, if nothing is wrong with it.
@@ -87,22 +98,65 @@ impl Draft {
     /// # Errors
     /// All mistakes, in the order of their places.
     pub fn finish(self) -> Result<Config, ConfigError> {
-        let Self { config, path, mut mistakes, places } = self;
-        let unread: Vec<_> = mistakes.iter().map(|mistake| section(&mistake.field).to_owned()).collect();
+        let Self { config, path, notes, places } = self;
+        let mut mistakes = Vec::new();
         for mut mistake in config.mistakes() {
-            // What could not be read has its default now, which is not what the operator wrote.
-            if unread.iter().any(|section| section.is_empty() || mistake.field.starts_with(section)) {
+            mistake.field = notes.as_written(&mistake.field);
+            let mut beside = mistake.beside.iter().map(|field| notes.as_written(field));
+            // What could not be read is not what the operator wrote.
+            if notes.is_unread(&mistake.field) || beside.any(|field| notes.is_unread(&field)) {
                 continue;
             }
             mistake.place = written(&places, &mistake.field);
             mistakes.push(mistake);
         }
+        mistakes.splice(0..0, notes.mistakes);
         if mistakes.is_empty() {
             return Ok(config);
         }
         mistakes.sort_by(|one, other| one.place.cmp(&other.place));
         Err(ConfigError::Mistakes { path, mistakes })
     }
+}
+
+/// What went wrong while it was read.
+#[derive(Default)]
+struct Notes {
+    mistakes: Vec<Mistake>,
+    /// Fields that are not as the operator wrote or meant them, as they were left out or filled in. The empty name
+    /// stands for all.
+    unread: BTreeSet<String>,
+    /// Items that were taken out of lists.
+    taken: BTreeSet<String>,
+}
+
+impl Notes {
+    fn is_unread(&self, field: &str) -> bool {
+        self.unread.iter().any(|unread| is_part(field, unread) || is_part(unread, field))
+    }
+
+    /// The name that a field had while all items were in their lists.
+    fn as_written(&self, field: &str) -> String {
+        let mut name = String::new();
+        for part in field.split_inclusive(']') {
+            let (above, index) = part.rsplit_once('[').unwrap_or((part, ""));
+            name.push_str(above);
+            if let Ok(index) = index.trim_end_matches(']').parse::<usize>() {
+                let mut left =
+                    (0..).map(|at| format!("{name}[{at}]")).filter(|item| !self.taken.contains(item));
+                name = left.nth(index).unwrap_or_default();
+            } else if part.len() > above.len() {
+                name.push_str(&part[above.len()..]);
+            }
+        }
+        name
+    }
+}
+
+/// Whether a field is another or lies in it.
+fn is_part(part: &str, whole: &str) -> bool {
+    let rest = part.strip_prefix(whole);
+    rest.is_some_and(|rest| whole.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// The file, and after its end the variables: positions in it tell them apart.
@@ -150,11 +204,12 @@ impl Scroll {
             field: String::new(),
             problem: format!("this is no TOML: {}", in_a_line(error.message())),
             remedy: "see https://toml.io".to_owned(),
+            beside: Vec::new(),
         }
     }
 
     /// Decodes what can be decoded, and notes what cannot.
-    fn decode<'a>(&'a self, mut table: Spanned<DeTable<'a>>, mistakes: &mut Vec<Mistake>) -> Config {
+    fn decode<'a>(&'a self, mut table: Spanned<DeTable<'a>>, notes: &mut Notes) -> Config {
         loop {
             let error = match Config::deserialize(Deserializer::from(table.clone())) {
                 Ok(config) => return config,
@@ -165,29 +220,39 @@ impl Scroll {
                 table = as_text;
                 continue;
             }
-            let field = span.as_ref().and_then(|span| innermost(table.get_ref(), span)).unwrap_or_default();
+            let missing = message.strip_prefix("missing field `").map(|name| name.trim_end_matches('`'));
+            let field = span.as_ref().and_then(|span| innermost(table.get_ref(), span, missing.is_some()));
+            let field = field.unwrap_or_default();
             let (field, span) =
                 culprit(&table, &field, message).map_or((field.clone(), span), |(item, at)| (item, Some(at)));
-            let place = span.map(|span| self.place(span.start));
-            // What was taken out is missing now, but it was said already.
-            let missing = message
-                .strip_prefix("missing field `")
-                .map(|name| format!("{field}.{}", name.trim_end_matches('`')));
-            let is_known = |known: &Mistake| {
-                missing.as_ref().is_some_and(|missing| known.field.starts_with(missing.as_str()))
-            };
-            if !mistakes.iter().any(is_known) {
-                mistakes.push(explain(place, &field, message));
+            let written = notes.as_written(&field);
+            let unread = missing.map_or_else(|| written.clone(), |name| format!("{written}.{name}"));
+            // What was taken out, or is there under a name with a slip, is missing now; but it was said already.
+            if missing.is_none() || !notes.is_unread(&unread) {
+                let place = span.map(|span| self.place(span.start));
+                notes.mistakes.push(explain(place, &written, message));
             }
-            // Each time round something goes, so that this ends.
-            if mistakes.len() >= MOST_MISTAKES || field.is_empty() || !take_out(table.get_mut(), &field) {
+            notes.unread.insert(unread);
+            if let Some(name) = meant(&field, message)
+                && Spot::of(table.get_mut(), &name).is_none()
+            {
+                notes.unread.insert(notes.as_written(&name));
+            }
+            let goes_on = match missing {
+                Some(name) => fill_in(&mut table, &field, name),
+                None => take_out(table.get_mut(), &field),
+            };
+            // Each time round something goes or comes for good, so that this ends.
+            if notes.mistakes.len() >= MOST_MISTAKES || !goes_on {
+                notes.unread.insert(String::new());
                 return Config::default();
+            }
+            if missing.is_none() && field.ends_with(']') {
+                notes.taken.insert(written);
             }
         }
     }
-}
 
-impl Scroll {
     /// The table with the text of a variable for its value, where that is what was meant: `7` and `true` are names
     /// as well. `None` where the text would be no better.
     fn as_text<'a>(
@@ -198,6 +263,8 @@ impl Scroll {
         let variable = self.variables.iter().find(|variable| variable.at.contains(&wrong.start))?;
         let text = variable.text.as_ref()?;
         let mut table = table.clone();
+        // What was taken out does not come back.
+        Spot::of(table.get_mut(), &variable.field.join("."))?;
         variable.put(Spanned::new(wrong.clone(), DeValue::String(Cow::Borrowed(text))), &mut table).ok()?;
         match Config::deserialize(Deserializer::from(table.clone())) {
             Err(error) if error.span().as_ref() == Some(wrong) => None,
@@ -255,6 +322,7 @@ impl Variable {
             field: self.field.join("."),
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
+            beside: Vec::new(),
         }
     }
 
@@ -291,12 +359,14 @@ fn each_entry(table: &DeTable<'_>, each: &mut impl FnMut(&str, Range<usize>, Ran
     inside("", &DeValue::Table(table.clone()), each);
 }
 
-/// The innermost field whose name or value an error is about.
-fn innermost(table: &DeTable<'_>, error: &Range<usize>) -> Option<String> {
+/// The innermost field whose name or value an error is about; of one that is missing, the table that it is
+/// missing in.
+fn innermost(table: &DeTable<'_>, error: &Range<usize>, is_missing: bool) -> Option<String> {
     let mut found = None;
     each_entry(table, &mut |field, name, value| {
         let holds = |range: Range<usize>| range.start <= error.start && error.end <= range.end;
-        if holds(name) || holds(value) {
+        // A variable is the place of every name and table above its value.
+        if holds(value) || !is_missing && holds(name) {
             found = Some(field.to_owned());
         }
     });
@@ -322,29 +392,78 @@ fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(
 
 /// Takes a field out. `false` when it is not there.
 fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
-    let (first, rest) = field.split_at(field.find(['.', '[']).unwrap_or(field.len()));
-    if rest.is_empty() {
-        return table.remove(first).is_some();
+    match Spot::of(table, field) {
+        Some(Spot::Entry(table, name)) => table.remove(name.as_str()).is_some(),
+        Some(Spot::Item(array, index)) => {
+            let left = array.iter().enumerate().filter(|(at, _)| *at != index);
+            *array = left.map(|(_, value)| value.clone()).collect();
+            true
+        }
+        None => false,
     }
-    table.get_mut(first).is_some_and(|value| take_out_of_value(value.get_mut(), rest))
 }
 
-fn take_out_of_value(value: &mut DeValue<'_>, rest: &str) -> bool {
-    if let (DeValue::Table(table), Some(field)) = (&mut *value, rest.strip_prefix('.')) {
-        return take_out(table, field);
+/// Puts something into a table that lacks it, so that what else the table holds can be looked at. `false` where
+/// nothing fits.
+fn fill_in(table: &mut Spanned<DeTable<'_>>, field: &str, name: &str) -> bool {
+    let nowhere = usize::MAX..usize::MAX;
+    let number = || DeTable::parse("v = 0").ok().and_then(|mut table| table.get_mut().remove("v"));
+    let stand_ins = [
+        Some(DeValue::String(Cow::Borrowed(""))),
+        Some(DeValue::Array(std::iter::empty().collect())),
+        number().map(Spanned::into_inner),
+    ];
+    for stand_in in stand_ins.into_iter().flatten() {
+        let mut filled = table.clone();
+        let inside = match Spot::of(filled.get_mut(), field) {
+            Some(Spot::Entry(table, name)) => table.get_mut(name.as_str()),
+            Some(Spot::Item(array, index)) => array.get_mut(index),
+            None => None,
+        };
+        let Some(DeValue::Table(inside)) = inside.map(Spanned::get_mut) else { return false };
+        let name = Spanned::new(nowhere.clone(), Cow::Owned(name.to_owned()));
+        inside.insert(name, Spanned::new(nowhere.clone(), stand_in));
+        let read = Config::deserialize(Deserializer::from(filled.clone()));
+        if read.err().and_then(|error| error.span()) != Some(nowhere.clone()) {
+            *table = filled;
+            return true;
+        }
     }
-    let DeValue::Array(array) = value else { return false };
-    let Some((index, rest)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-        return false;
-    };
-    let Ok(index) = index.parse::<usize>() else { return false };
-    if !rest.is_empty() {
-        return array.get_mut(index).is_some_and(|value| take_out_of_value(value.get_mut(), rest));
+    false
+}
+
+/// Where a field lies.
+enum Spot<'t, 'a> {
+    Entry(&'t mut DeTable<'a>, String),
+    Item(&'t mut DeArray<'a>, usize),
+}
+
+impl<'t, 'a> Spot<'t, 'a> {
+    fn of(table: &'t mut DeTable<'a>, field: &str) -> Option<Self> {
+        // Names may have dots in them.
+        let names = table.keys().map(|name| name.get_ref().as_ref());
+        let name = names.filter(|name| is_part(field, name)).max_by_key(|name| name.len())?.to_owned();
+        let rest = &field[name.len()..];
+        if rest.is_empty() {
+            return Some(Self::Entry(table, name));
+        }
+        Self::below(table.get_mut(name.as_str())?.get_mut(), rest)
     }
-    let before = array.len();
-    *array =
-        array.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, value)| value.clone()).collect();
-    array.len() < before
+
+    fn below(value: &'t mut DeValue<'a>, rest: &str) -> Option<Self> {
+        match value {
+            DeValue::Table(table) => Self::of(table, rest.strip_prefix('.')?),
+            DeValue::Array(array) => {
+                let (index, rest) = rest.strip_prefix('[')?.split_once(']')?;
+                let index = index.parse().ok().filter(|index| *index < array.len())?;
+                if rest.is_empty() {
+                    return Some(Self::Item(array, index));
+                }
+                Self::below(array.get_mut(index)?.get_mut(), rest)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where a field stands, or else the nearest that it is part of.
@@ -358,9 +477,11 @@ fn written(places: &BTreeMap<String, Place>, field: &str) -> Option<Place> {
     }
 }
 
-/// `sites` of `sites[0].keys`.
-fn section(field: &str) -> &str {
-    &field[..field.find(['.', '[']).unwrap_or(field.len())]
+/// The field that an unknown one was probably meant to be.
+fn meant(field: &str, message: &str) -> Option<String> {
+    let (above, wrong) = field.split_at(field.rfind(['.', ']']).map_or(0, |at| at + 1));
+    let (_, known) = message.strip_prefix("unknown field")?.split_once("expected ")?;
+    near(wrong, known).map(|name| format!("{above}{name}"))
 }
 
 /// serde's words about a field, and what to do.
@@ -375,7 +496,7 @@ fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
         ("is a table and no list".to_owned(), "write `[[sites]]`, in two pairs of brackets".to_owned())
     } else if message.contains("socket address") {
         ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
-    } else if message.starts_with("wanted string") {
+    } else if message.starts_with("wanted ") {
         ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
     } else if field == "otlp.headers" {
         ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
@@ -383,12 +504,17 @@ fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
         ("is no text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
         let said = message.split(", expected").next().unwrap_or(message);
-        (format!("cannot be: {}", in_a_line(said)), format!("write {}", in_words(known)))
+        let said = match said {
+            "invalid type: sequence" => "it is a list".to_owned(),
+            "invalid type: map" => "it is a table".to_owned(),
+            said => in_a_line(said),
+        };
+        (format!("cannot be: {said}"), format!("write {}", in_words(known)))
     } else {
         let (said, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
         (format!("cannot be: {}", in_a_line(said)), format!("write{remedy}"))
     };
-    Mistake { place, field: field.to_owned(), problem, remedy }
+    Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
 }
 
 /// What is never told, not even when it is wrong.
@@ -398,14 +524,19 @@ fn is_secret(field: &str) -> bool {
         .any(|secret| field.starts_with(secret))
 }
 
-/// The field that was probably meant, of a list as `` `a`, `b` ``; else the list.
+/// To write the field that was probably meant, of a list as `` `a`, `b` ``; else the list.
 fn closest(wrong: &str, known: &str) -> String {
+    match near(wrong, known) {
+        Some(name) => format!("write `{name}`"),
+        None => format!("remove it; there is {}", known.trim_start_matches("one of ")),
+    }
+}
+
+/// The name that differs least, if that is by a slip or two.
+fn near<'a>(wrong: &str, known: &'a str) -> Option<&'a str> {
     let names = known.split('`').skip(1).step_by(2);
     let best = names.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min();
-    match best {
-        Some((steps, name)) if steps <= 2 => format!("write `{name}`"),
-        _ => format!("remove it; there is {}", known.trim_start_matches("one of ")),
-    }
+    best.filter(|(steps, _)| *steps <= 2).map(|(_, name)| name)
 }
 
 /// serde's names of types, as an operator would say them.
@@ -413,8 +544,12 @@ fn in_words(expected: &str) -> &str {
     match expected {
         "usize" | "u16" | "u32" | "u64" => "a whole number",
         "f64" => "a number",
-        "a string" => "text in quotes",
+        "a string" | "path string" => "text in quotes",
         "a sequence" => "a list",
+        "a boolean" => "`true` or `false`",
+        "a map" => "a table",
+        // The name of a type follows.
+        table if table.starts_with("struct ") => "a table with fields that docs/api.md has",
         other => other,
     }
 }

@@ -15,6 +15,8 @@ pub struct Mistake {
     pub problem: String,
     /// What to do.
     pub remedy: String,
+    /// Other fields that it is about as well.
+    pub(super) beside: Vec<String>,
 }
 
 /// Where a mistake stands.

@@ -125,8 +125,17 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "configuration:3: `models.models/gemini-*` is the same as `gemini-*`, as",
         ),
         (
-            "[targets.chat]\nttft_p50_ms = 9000\nttft_p99_ms = 8000".to_owned(),
-            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`",
+            "[targets.chat]\nttft_p50_ms = 1900\nttft_p99_ms = 1800".to_owned(),
+            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`, which more streams are to keep",
+        ),
+        (
+            "[targets.chat]\nttft_p50_ms = 3000".to_owned(),
+            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p95_ms`, which is 2000 where it is not \
+             written: lower it, or write",
+        ),
+        (
+            site("keys = ['k']\ntargets.x.e2e_p95_ms = 8000") + "\n[targets.x]\ne2e_p99_ms = 7000",
+            "configuration:4: `sites[0].targets.x.e2e_p95_ms` is above `e2e_p99_ms`, which is 7000 where",
         ),
         ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
     ] {
@@ -154,7 +163,90 @@ fn all_mistakes_are_told_at_once() {
     let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
     let lines: Vec<_> =
         said(text, &[]).iter().map(|said| said.split(':').nth(1).unwrap().to_owned()).collect();
-    assert_eq!(lines, ["1", "3", "5", "9", "13", "14"], "{:#?}", said(text, &[]));
+    assert_eq!(lines, ["1", "3", "5", "6", "8", "9", "11", "13", "14"], "{:#?}", said(text, &[]));
+}
+
+fn check_lines(text: &str, expected: &[&str]) {
+    let said = said(text, &[]);
+    let fits = |(said, expected): (&String, &&str)| said.starts_with(&format!("configuration:{expected}"));
+    assert!(
+        said.len() == expected.len() && said.iter().zip(expected).all(fits),
+        "{text}\nexpected {expected:#?}\nsaid {said:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_hides_nothing_else() {
+    let site =
+        "\n[[sites]]\nkeys = 'k'\norigins = ['loopback', 'app', 'app.example']\nuse_case = 'a b'\nsample = 2";
+    check_lines(
+        &format!("[limits]\nmodles = 5\nmodels = 'many'\nseries = 0\n[slo]\ndays = 0{site}"),
+        &[
+            "2: `limits.modles` does not exist: write `models`",
+            "3: `limits.models` cannot be",
+            "4: `limits.series` is 0",
+            "6: `slo.days` is 0",
+            "7: `sites[0]` has no `name`: add it",
+            "8: `sites[0].keys` cannot be",
+            "9: `sites[0].origins[1]` cannot be: `app` is no origin",
+            "9: `sites[0].origins[2]` cannot be: `app.example` is no origin",
+            "10: `sites[0].use_case` is no word",
+            "11: `sites[0].sample` is no share",
+        ],
+    );
+    check_lines(
+        "[models]\n'gpt-4.1*' = 4\n'*' = 'all'",
+        &["2: `models.gpt-4.1*` cannot be", "3: `models.*` is no alias"],
+    );
+    check_lines(
+        "[store.clickhouse]\nuser = ''\n[country]\nlook_seconds = 0",
+        &["1: `store.clickhouse` has no `url`", "2: `store.clickhouse.user` is no name", "4: `country.look"],
+    );
+}
+
+#[test]
+fn what_stands_in_for_something_unread_is_no_mistake() {
+    for text in [
+        "listen = '0.0.0.0:1'\nadmin_token = 5",
+        "listen = '0.0.0.0:1'\nadmin_tokn = '0123456789abcdef'",
+        "[ingest]\nbody_bytes = '1000'\nqueue_bytes = 5000",
+        "[ingest]\nclient_header = 'x-a'\nproxies = ['a']",
+        "settle_after_seconds = 2000\n[dedupe]\nminutes = '60'",
+        "[targets.chat]\nttft_p50_ms = 3000\nttft_p95_ms = '4000'",
+        "[targets.chat]\nttft_p95_ms = '4000'\n[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n\
+         targets.chat.ttft_p50_ms = 3000",
+        "sites = [{ nam = 'a', keys = ['k'], origins = ['loopback'] }]",
+        "sites = [{ name = 'a', keys = [5], origins = ['loopback'] }]",
+        "sites = [5]",
+        "[store.clickhouse]\nurl = 5",
+    ] {
+        let said = said(text, &[]);
+        assert_eq!(said.len(), 1, "{text}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_place_in_a_list_is_the_written_one_when_something_before_it_is_wrong() {
+    let good = "keys = ['k'], origins = ['loopback']";
+    check_lines(
+        &format!("sites = [\n5,\n{{ name = 'a b', {good} }},\n'x',\n{{ name = 'c', {good}, sample = 3 }}]"),
+        &[
+            "2: `sites[0]` cannot be",
+            "3: `sites[1].name` is no word",
+            "4: `sites[2]` cannot be",
+            "5: `sites[3].keys` has the key `k`",
+            "5: `sites[3].sample` is no share",
+        ],
+    );
+    check_lines(
+        "admin_token = '0123456789abcdef'\nread_tokens = [\n4242,\n'short']",
+        &["3: `read_tokens[0]` is no text", "4: `read_tokens[1]` is shorter"],
+    );
+}
+
+#[test]
+fn a_default_beside_a_shorter_target_is_no_mistake() {
+    assert_eq!(said("[targets.chat]\nttft_p95_ms = 800", &[]), [""; 0]);
 }
 
 #[test]
@@ -183,7 +275,7 @@ fn a_mistake_in_the_environment_is_told_by_its_variable() {
         ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
         ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` cannot be"),
         ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
-        ("LLM_RUM__SITES", "[{ name = 'a' }]", "LLM_RUM__SITES: `sites[0]` has no `keys`"),
+        ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'] }]", "LLM_RUM__SITES: `sites[0]` has no `origins`"),
     ] {
         let said = said("listen = '127.0.0.1:1'", &[(name, value)]);
         assert!(said.len() == 1 && said[0].starts_with(expected), "{name}: {said:#?}");
@@ -232,6 +324,7 @@ fn a_name_of_digits_is_text_in_the_environment() {
         ),
         ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is no text: write a word"),
         ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no text: put it in quotes"),
+        ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
     ] {
         let said = said("", &[(name, value)]);
         assert!(said.len() == 1 && said[0].contains(expected), "{name}: {said:#?}");
@@ -263,4 +356,42 @@ fn a_token_is_not_told() {
     assert!(!said.concat().contains("secret-secret"), "{said:#?}");
     let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
     assert!(!format!("{config:?}").contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_remedy_is_in_the_words_of_the_file() {
+    let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
+    let sections = [
+        ("", "listen data admin_token read_tokens settle_after_seconds journal sites models targets"),
+        ("[journal]\n", "sync wait_seconds"),
+        ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
+        ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
+        ("[targets.chat]\n", "ttft_p50_ms speed"),
+        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
+        ("[country]\n", "header mmdb"),
+        (site, "use_case rate sample filters filters.bots filters.own_tests targets targets.chat"),
+    ];
+    for (section, names) in sections {
+        for name in names.split(' ') {
+            for value in ["5", "-1", "1.5", "true", "'a b'", "[[]]", "{ a = 1 }", "2026-01-01"] {
+                for line in said(&format!("{section}{name} = {value}"), &[]) {
+                    let (_, remedy) = line.rsplit_once(": ").unwrap();
+                    let is_of_serde = |word: &str| {
+                        ["struct", "string", "sequence", "map", "boolean", "usize", "u32", "f64"]
+                            .contains(&word)
+                    };
+                    assert!(!remedy.split(' ').any(is_of_serde), "{line}");
+                    assert!(!line.contains("type: map") && !line.contains("type: sequence"), "{line}");
+                }
+            }
+        }
+    }
+    for (text, expected) in [
+        ("data = 5", "1: `data` cannot be: invalid type: integer `5`: write text in quotes"),
+        ("journal = 5", "1: `journal` cannot be: invalid type: integer `5`: write a table with fields that"),
+        ("[limits]\nmodels = []", "2: `limits.models` cannot be: it is a list: write a whole number"),
+        ("[journal]\nsync = {}", "2: `journal.sync` is no text: write a word in quotes"),
+    ] {
+        check_lines(text, &[expected]);
+    }
 }
