@@ -4,8 +4,10 @@
 //! serde stops at the first mistake. So what it stopped at is noted and taken out, and the rest is read
 //! again, until nothing is left to say.
 
+mod spot;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +17,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::{Config, ConfigError, Mistake, Place};
+use spot::{Spot, fill_in, is_part, take_out};
+use words::{explain, in_a_line, is_secret, meant};
 
 /// A configuration that may have mistakes. Arguments of the command line can still change it.
 pub struct Draft {
@@ -151,12 +155,6 @@ impl Notes {
         }
         name
     }
-}
-
-/// Whether a field is another or lies in it.
-fn is_part(part: &str, whole: &str) -> bool {
-    let rest = part.strip_prefix(whole);
-    rest.is_some_and(|rest| whole.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// The file, and after its end the variables: positions in it tell them apart.
@@ -390,82 +388,6 @@ fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(
     })
 }
 
-/// Takes a field out. `false` when it is not there.
-fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
-    match Spot::of(table, field) {
-        Some(Spot::Entry(table, name)) => table.remove(name.as_str()).is_some(),
-        Some(Spot::Item(array, index)) => {
-            let left = array.iter().enumerate().filter(|(at, _)| *at != index);
-            *array = left.map(|(_, value)| value.clone()).collect();
-            true
-        }
-        None => false,
-    }
-}
-
-/// Puts something into a table that lacks it, so that what else the table holds can be looked at. `false` where
-/// nothing fits.
-fn fill_in(table: &mut Spanned<DeTable<'_>>, field: &str, name: &str) -> bool {
-    let nowhere = usize::MAX..usize::MAX;
-    let number = || DeTable::parse("v = 0").ok().and_then(|mut table| table.get_mut().remove("v"));
-    let stand_ins = [
-        Some(DeValue::String(Cow::Borrowed(""))),
-        Some(DeValue::Array(std::iter::empty().collect())),
-        number().map(Spanned::into_inner),
-    ];
-    for stand_in in stand_ins.into_iter().flatten() {
-        let mut filled = table.clone();
-        let inside = match Spot::of(filled.get_mut(), field) {
-            Some(Spot::Entry(table, name)) => table.get_mut(name.as_str()),
-            Some(Spot::Item(array, index)) => array.get_mut(index),
-            None => None,
-        };
-        let Some(DeValue::Table(inside)) = inside.map(Spanned::get_mut) else { return false };
-        let name = Spanned::new(nowhere.clone(), Cow::Owned(name.to_owned()));
-        inside.insert(name, Spanned::new(nowhere.clone(), stand_in));
-        let read = Config::deserialize(Deserializer::from(filled.clone()));
-        if read.err().and_then(|error| error.span()) != Some(nowhere.clone()) {
-            *table = filled;
-            return true;
-        }
-    }
-    false
-}
-
-/// Where a field lies.
-enum Spot<'t, 'a> {
-    Entry(&'t mut DeTable<'a>, String),
-    Item(&'t mut DeArray<'a>, usize),
-}
-
-impl<'t, 'a> Spot<'t, 'a> {
-    fn of(table: &'t mut DeTable<'a>, field: &str) -> Option<Self> {
-        // Names may have dots in them.
-        let names = table.keys().map(|name| name.get_ref().as_ref());
-        let name = names.filter(|name| is_part(field, name)).max_by_key(|name| name.len())?.to_owned();
-        let rest = &field[name.len()..];
-        if rest.is_empty() {
-            return Some(Self::Entry(table, name));
-        }
-        Self::below(table.get_mut(name.as_str())?.get_mut(), rest)
-    }
-
-    fn below(value: &'t mut DeValue<'a>, rest: &str) -> Option<Self> {
-        match value {
-            DeValue::Table(table) => Self::of(table, rest.strip_prefix('.')?),
-            DeValue::Array(array) => {
-                let (index, rest) = rest.strip_prefix('[')?.split_once(']')?;
-                let index = index.parse().ok().filter(|index| *index < array.len())?;
-                if rest.is_empty() {
-                    return Some(Self::Item(array, index));
-                }
-                Self::below(array.get_mut(index)?.get_mut(), rest)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// Where a field stands, or else the nearest that it is part of.
 fn written(places: &BTreeMap<String, Place>, field: &str) -> Option<Place> {
     let mut field = field;
@@ -475,87 +397,6 @@ fn written(places: &BTreeMap<String, Place>, field: &str) -> Option<Place> {
         }
         field = &field[..field.rfind(['.', '['])?];
     }
-}
-
-/// The field that an unknown one was probably meant to be.
-fn meant(field: &str, message: &str) -> Option<String> {
-    let (above, wrong) = field.split_at(field.rfind(['.', ']']).map_or(0, |at| at + 1));
-    let (_, known) = message.strip_prefix("unknown field")?.split_once("expected ")?;
-    near(wrong, known).map(|name| format!("{above}{name}"))
-}
-
-/// serde's words about a field, and what to do.
-fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
-    let known = message.split_once("expected ").map(|(_, known)| known);
-    let (problem, remedy) = if message.starts_with("unknown field") {
-        let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
-        ("does not exist".to_owned(), closest(wrong, known.unwrap_or_default()))
-    } else if let Some(missing) = message.strip_prefix("missing field ") {
-        (format!("has no {missing}"), "add it".to_owned())
-    } else if field == "sites" && message.contains("map") {
-        ("is a table and no list".to_owned(), "write `[[sites]]`, in two pairs of brackets".to_owned())
-    } else if message.contains("socket address") {
-        ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
-    } else if message.starts_with("wanted ") {
-        ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
-    } else if field == "otlp.headers" {
-        ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
-    } else if is_secret(field) {
-        ("is no text".to_owned(), "put it in quotes".to_owned())
-    } else if let Some(known) = known {
-        let said = message.split(", expected").next().unwrap_or(message);
-        let said = match said {
-            "invalid type: sequence" => "it is a list".to_owned(),
-            "invalid type: map" => "it is a table".to_owned(),
-            said => in_a_line(said),
-        };
-        (format!("cannot be: {said}"), format!("write {}", in_words(known)))
-    } else {
-        let (said, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
-        (format!("cannot be: {}", in_a_line(said)), format!("write{remedy}"))
-    };
-    Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
-}
-
-/// What is never told, not even when it is wrong.
-fn is_secret(field: &str) -> bool {
-    ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
-        .iter()
-        .any(|secret| field.starts_with(secret))
-}
-
-/// To write the field that was probably meant, of a list as `` `a`, `b` ``; else the list.
-fn closest(wrong: &str, known: &str) -> String {
-    match near(wrong, known) {
-        Some(name) => format!("write `{name}`"),
-        None => format!("remove it; there is {}", known.trim_start_matches("one of ")),
-    }
-}
-
-/// The name that differs least, if that is by a slip or two.
-fn near<'a>(wrong: &str, known: &'a str) -> Option<&'a str> {
-    let names = known.split('`').skip(1).step_by(2);
-    let best = names.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min();
-    best.filter(|(steps, _)| *steps <= 2).map(|(_, name)| name)
-}
-
-/// serde's names of types, as an operator would say them.
-fn in_words(expected: &str) -> &str {
-    match expected {
-        "usize" | "u16" | "u32" | "u64" => "a whole number",
-        "f64" => "a number",
-        "a string" | "path string" => "text in quotes",
-        "a sequence" => "a list",
-        "a boolean" => "`true` or `false`",
-        "a map" => "a table",
-        // The name of a type follows.
-        table if table.starts_with("struct ") => "a table with fields that docs/api.md has",
-        other => other,
-    }
-}
-
-fn in_a_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const PREFIX: &str = "LLM_RUM__";
