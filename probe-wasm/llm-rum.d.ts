@@ -231,7 +231,7 @@ export function start(options: ProbeOptions): Probe;
 
 declare global {
   interface Window {
-    /** Made by the script-tag build; its probe runs when the tag names a site. */
+    /** Made by the script-tag build; its probe runs when the tag names a site, or from `start` on. */
     llmRum?: { start: typeof start; probe?: Probe };
   }
 }

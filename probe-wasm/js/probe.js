@@ -128,7 +128,8 @@ function createProbe(options) {
         standing: () => consented && session?.standing(),
         tell: (...moment) => tap.sink(...moment),
       };
-      for (const extend of more) guard(() => extensions.push(extend(core)));
+      // One that has ended takes nobody in.
+      if (tap.sink != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
     },
     setConsent(answer) {

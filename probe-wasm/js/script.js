@@ -4,8 +4,10 @@ import { startProbe } from "./probe.js";
 
 const tag = document.currentScript;
 const beside = (name) => new URL(name, tag.src).href;
-const start = (options) =>
-  startProbe({ wasmUrl: beside("llm-rum.wasm"), wasmAllUrl: beside("llm-rum-all.wasm"), ...options });
 const options = { collector: new URL(tag.src).origin, ...tag.dataset };
+const llmRum = (window.llmRum = {
+  start: (options) =>
+    (llmRum.probe = startProbe({ wasmUrl: beside("llm-rum.wasm"), wasmAllUrl: beside("llm-rum-all.wasm"), ...options })),
+});
 
-window.llmRum = { start, probe: options.site && start(options) };
+if (options.site) llmRum.start(options);

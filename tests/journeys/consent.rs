@@ -259,7 +259,7 @@ const DRAW: &str = "
     return [watched, kept];";
 
 const START_AGAIN: &str =
-    "llmRum.probe = llmRum.start({ collector: args[0], site: 'demo', consent: 'granted' });";
+    "llmRum.start({ collector: args[0], site: 'demo', consent: 'granted' });";
 
 const START_EDITED: &str = "
     window.way = '';
@@ -270,4 +270,4 @@ const START_EDITED: &str = "
         delete report.page;
         return { ...report, use_case: 'edited' };
     };
-    llmRum.probe = llmRum.start({ collector: args[0], site: 'demo', beforeSend });";
+    llmRum.start({ collector: args[0], site: 'demo', beforeSend });";

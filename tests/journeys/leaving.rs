@@ -200,7 +200,7 @@ const START_DEAF: &str = "
     window.llmRum.probe.stop();
     for (const later of ['pagehide', 'visibilitychange'])
         window.addEventListener(later, event => event.stopImmediatePropagation(), true);
-    window.llmRum.probe = window.llmRum.start({ collector: args[0], site: 'demo' });";
+    window.llmRum.start({ collector: args[0], site: 'demo' });";
 
 /// An answer that lies there.
 const LEAVE_UNREAD: &str = "
