@@ -58,6 +58,37 @@ async fn every_client(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn with_zone_js_promises_rejections_and_timers_are_as_without_the_probe() -> Result<()> {
+    in_every_engine(beside_zone_js).await
+}
+
+async fn beside_zone_js(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let snippet = stage.collector.get("/snippet.json?site=demo").await?;
+    let [stub, probe] =
+        [&snippet["stub"]["tag"], &snippet["tag"]].map(|tag| tag.as_str().unwrap_or_default());
+    let demo = DemoSite::start_with(&stage.collector.url, &[]).await?;
+    let plain = AppPage::serve(ZONE_JS, "").await?;
+    stage.browser.page.goto(&plain.url).await?;
+    let without = stage.browser.run(IN_A_ZONE, vec![api(&demo)]).await?;
+    for head in [format!("{ZONE_JS}{stub}{probe}"), format!("{stub}{probe}{ZONE_JS}")] {
+        let watched = AppPage::serve(&head, "").await?;
+        stage.browser.page.goto(&watched.url).await?;
+        stage.keep_reports().await?;
+        let with = stage.browser.run(IN_A_ZONE, vec![api(&demo)]).await?;
+        ensure!(with == without, "{head}: {with} with the probe, {without} without");
+        // Of three requests one is answered, and all are reported.
+        let mut whole = 0;
+        for id in stage.ended_ids(3).await? {
+            let report = stage.collector.final_report(&id).await?;
+            whole += usize::from(report.outcome == Outcome::Complete && report.ttft_ms.is_some());
+        }
+        ensure!(whole == 1, "{head}: {whole} whole answers");
+    }
+    stage.browser.close().await
+}
+
 fn same_text(client: &str, with: &Value, without: &Value) -> Result<()> {
     ensure!(with["text"].as_str().is_some_and(|text| text.len() > 4), "{client} has an answer: {with}");
     ensure!(with["text"] == without["text"], "{client}: {with} with the probe, {without} without");
@@ -91,6 +122,40 @@ const ASK: &str = "
     const parts = [];
     await window.recipes[args[0]](args[1], 'Why does streaming feel faster?', part => parts.push(part));
     return { text: parts.join(''), parts: parts.length };";
+
+const ZONE_JS: &str = r#"<script src="/recipes/zone.js"></script>"#;
+
+/// What an app in a zone sees of an answer and of two requests that fail, which it does not handle: whether
+/// promises are the browser's own, how many rejections reach `window`, and what waits in the zone.
+const IN_A_ZONE: &str = "
+    const [api] = args;
+    const waiting = [];
+    const zone = Zone.current.fork({
+        name: 'app',
+        onScheduleTask(parent, current, target, task) {
+            if (task.type == 'macroTask') waiting.push(task.source);
+            return parent.scheduleTask(target, task);
+        },
+    });
+    let rejections = 0, bothTold;
+    const told = new Promise(resolve => bothTold = resolve);
+    addEventListener('unhandledrejection', event => { event.preventDefault(); if (++rejections == 2) bothTold(); });
+    const ofBrowser = promise => promise.constructor == (async () => {})().constructor;
+    const ask = url => fetch(url, { method: 'POST', body: JSON.stringify({ model: 'demo', stream: true, messages: [] }) });
+    const kinds = [];
+    await zone.run(() => {
+        const called = ask(`${api}/v1/chat/completions`);
+        kinds.push(ofBrowser(called));
+        return called.then(response => {
+            const reader = response.body.getReader();
+            const first = reader.read();
+            kinds.push(ofBrowser(first));
+            return first.then(function next({ done }) { return done || reader.read().then(next); });
+        });
+    });
+    zone.run(() => { ask('http://127.0.0.1:1/'); (async () => { await ask('http://127.0.0.1:1/'); })(); });
+    await told;
+    return { kinds, rejections, waiting };";
 
 const WAIT_FOR_MORE: &str = "
     while (!window.llmRumMore) await new Promise(resolve => setTimeout(resolve, 10));";
