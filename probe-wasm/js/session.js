@@ -69,8 +69,9 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         return open(stream, value);
       case HEADERS:
         // Such an answer has no body, whatever its type says: there is nothing to see.
-        // One that is opaque, of status 0, shows nothing at all.
-        if (/head|20[245]|304|,0/i.test([stream.method, value.status])) break;
+        // One that is opaque, of status 0, shows nothing at all. And a GET that is not allowed asked whether there
+        // is a stream, as clients of MCP do.
+        if (/head|20[245]|304|,0|^(get)?,405/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
         return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));

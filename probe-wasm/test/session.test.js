@@ -282,6 +282,14 @@ test("an answer that has no body by its method or status is told of no more, rea
   assert.equal(ends.length, 1);
 });
 
+test("a GET that is not allowed is no stream, and any other call that is not has failed", () => {
+  const { session, ends } = watched();
+  for (const method of [undefined, "GET", "get", "POST"])
+    session.take(open(session, { method, status: 405, read: false }), CLOSED, undefined, 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["http_error"]);
+  assert.equal(session.standing().length, 0);
+});
+
 test("what is known only after the end goes into the report that is sent", () => {
   let phases;
   const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));
