@@ -258,8 +258,7 @@ const DRAW: &str = "
     try { kept = Object.entries(sessionStorage).map(String).join().replace('llmRum,', '') || null } catch {}
     return [watched, kept];";
 
-const START_AGAIN: &str =
-    "llmRum.start({ collector: args[0], site: 'demo', consent: 'granted' });";
+const START_AGAIN: &str = "llmRum.start({ collector: args[0], site: 'demo', consent: 'granted' });";
 
 const START_EDITED: &str = "
     window.way = '';
