@@ -9,6 +9,5 @@ const KNOWN = /^(text\/event-stream|application\/((x-)?ndjson|jsonl|stream\+json
 
 export function kindOf(type) {
   const known = KNOWN.exec(type);
-  if (known?.[2]) return LINES;
-  return !type || known ? EVENTS : OTHER;
+  return known?.[2] ? LINES : !type || known ? EVENTS : OTHER;
 }

@@ -1,4 +1,4 @@
-// Whether a request asks for a stream, and which model it names. Nothing of it is kept.
+// Whether a request asks for a stream, which model it names, and how it was made. Nothing else of it is kept.
 
 import { ASKS, STREAMS } from "./tap.js";
 
@@ -14,6 +14,8 @@ const EDGE_CHARS = 4096;
 export function requestExaminer(isStream) {
   return (stream, input, init) => {
     const { body, headers = input?.headers } = init ?? {};
+    stream.signal = init?.signal ?? input?.signal;
+    stream.method ??= init?.method ?? input?.method;
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
     stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;

@@ -55,7 +55,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     hurry,
     next,
     body,
-    standing: () => Array.from(streams, standing),
+    standing: () => [...streams].map(standing),
     answered: outbox.answered,
     lost: (count) => outbox.drop("early", count),
   };
@@ -66,12 +66,12 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     if (moment != OPEN && !streams.has(stream)) return;
     switch (moment) {
       case OPEN:
-        return open(stream, value);
+        return open(stream);
       case HEADERS:
         // Such an answer has no body, whatever its type says: there is nothing to see.
         // One that is opaque, of status 0, shows nothing at all. And a GET that is not allowed asked whether there
         // is a stream, as clients of MCP do.
-        if (/head|20[245]|304|,0|^(get)?,405/i.test([stream.method, value.status])) break;
+        if (/head|^(get)?,405|20[245]|304|,0/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
         return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));
@@ -100,10 +100,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   }
 
   /** Too many at once: the oldest is reported as it is, and no more is seen of it. */
-  function open(stream, [input, init] = []) {
-    const { time, model, submit } = stream;
-    const signal = (stream.signal ??= init?.signal ?? input?.signal);
-    stream.method ??= init?.method ?? input?.method;
+  function open(stream) {
+    const { time, signal, model, submit } = stream;
     for (const oldest of streams) if (streams.size >= MAX_OPEN) end(oldest, time, ends.UNSEEN, true);
     stream.key = ++keys;
     stream.shown = shown;

@@ -49,7 +49,7 @@ export function createTap(sink) {
 
     const called = Reflect.apply(fetch, self, args);
     // The request is on its way: what is read of it now costs the user no time.
-    guard(ask);
+    guard(ask, args);
     return follow(called, answered);
 
     function tell(moment, value) {
@@ -90,9 +90,10 @@ export function createTap(sink) {
         Reflect.defineProperty(response, "body", {
           configurable: true,
           get() {
-            if (Reflect.deleteProperty(response, "body")) guard(watchBody, response.body);
-            // Where that is frozen, what is defined here stays.
-            return Reflect.get(response.__proto__, "body", response);
+            // Where the app has frozen it, what is defined here stays.
+            if (!Reflect.deleteProperty(response, "body")) return Reflect.get(response.__proto__, "body", response);
+            guard(watchBody, response.body);
+            return response.body;
           },
         });
 
@@ -136,8 +137,8 @@ export function createTap(sink) {
           ["read", "next"],
           ({ done, value }) => {
             // Branches of one body carry the same bytes: each counts when the first of them is there.
-            if ((at += value?.byteLength) > bytes) {
-              tell(CHUNK, at - bytes < value.byteLength ? value.subarray(bytes - at) : value);
+            if ((at += value?.length) > bytes) {
+              tell(CHUNK, at - bytes < value.length ? value.subarray(bytes - at) : value);
               bytes = at;
             }
             // A read that was pending when the app cancelled ends with `done` as well.
@@ -181,9 +182,9 @@ export function createTap(sink) {
       }
     }
 
-    function ask() {
-      asked = tap.examine(stream, ...args);
-      if (asked) tell(OPEN, args);
+    function ask(call) {
+      asked = tap.examine(stream, ...call);
+      if (asked) tell(OPEN);
     }
 
     function read() {
@@ -200,7 +201,7 @@ export function createTap(sink) {
       const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
       // One with a `clone` of its own is watched already, by a wrapper inside this one.
       if (!streams || Object.hasOwn(response, "clone")) return tell(FORGET);
-      if (!asked) tell(OPEN, args);
+      if (!asked) tell(OPEN);
       tell(HEADERS, response);
       if (failed) tell(CLOSED);
       watchResponse(response);

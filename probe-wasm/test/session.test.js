@@ -84,27 +84,6 @@ test("a reader that was cancelled may have read the end marker, unless a signal 
   assert.equal(outcome(CANCELLED, undefined, { signal: AbortSignal.abort() }), "aborted");
 });
 
-test("method and signal are those of the call, where it has none those of its request", () => {
-  const gone = AbortSignal.abort();
-  for (const [call, ...expected] of [
-    [["/", { method: "HEAD", signal: gone }], "HEAD", gone],
-    [[{ method: "HEAD", signal: gone }], "HEAD", gone],
-    [[{ method: "POST", signal: new AbortController().signal }, { method: "HEAD", signal: gone }], "HEAD", gone],
-    [["/"], undefined, undefined],
-    // Nobody but fetch tells of a call: those know themselves.
-    [undefined, undefined, undefined],
-  ]) {
-    const { session } = watched();
-    const stream = { time: 100, submit: NaN };
-    session.take(stream, OPEN, call);
-    assert.deepEqual([stream.method, stream.signal], expected);
-  }
-  const { session } = watched();
-  const stream = { time: 100, submit: NaN, method: "POST" };
-  session.take(stream, OPEN);
-  assert.equal(stream.method, "POST");
-});
-
 test("a signal ends a stream that nobody reads any more, once", () => {
   const { session, ends } = watched();
   const controller = new AbortController();

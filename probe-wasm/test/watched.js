@@ -91,15 +91,6 @@ export const WAYS = {
       text += new TextDecoder().decode(value);
     }
   },
-  "a reader with another view than bytes": async (response) => {
-    const reader = response.body.getReader({ mode: "byob" });
-    const decoder = new TextDecoder();
-    for (let text = ""; ; ) {
-      const { done, value } = await reader.read(new DataView(new ArrayBuffer(7)));
-      if (done) return text;
-      text += decoder.decode(value);
-    }
-  },
   "two readers in turn": async (response) => {
     const first = response.body.getReader();
     const { value } = await first.read();
