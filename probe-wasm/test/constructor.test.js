@@ -179,6 +179,47 @@ test("a function in the place of the class may give its instances, or something 
   assert.deepEqual(heard, ["message", "sent"]);
 });
 
+test("stand-ins that share the prototype of the class are watched each, as ajax-hook makes them", () => {
+  const { EventTarget } = globalThis;
+  // Browsers know their own by what no script can make, as here by a private field.
+  class Target {
+    #is = true;
+    addEventListener() {
+      return this.#is;
+    }
+    removeEventListener() {
+      return this.#is;
+    }
+  }
+  class Socket extends Target {
+    send() {}
+  }
+  const ownMethods = () => {
+    const inner = new Socket();
+    const methods = { addEventListener() {}, send: (text) => inner.send(text) };
+    return Object.assign(Object.create(Socket.prototype), methods);
+  };
+  const get = (target, key) => (typeof target[key] == "function" ? target[key].bind(target) : target[key]);
+  const handsOn = () => new Proxy(new Socket(), { get });
+  globalThis.EventTarget = Target;
+  try {
+    for (const make of [ownMethods, handsOn]) {
+      seen = [];
+      const Hook = function () {
+        return make();
+      };
+      Hook.prototype = Socket.prototype;
+      self.Socket = Hook;
+      const stop = watch();
+      new self.Socket().send("hi");
+      assert.deepEqual([seen, faults], [["made", "sent hi"], 0]);
+      stop();
+    }
+  } finally {
+    globalThis.EventTarget = EventTarget;
+  }
+});
+
 test("a page without the class, or with something in its place that has no instances, has nothing to watch", () => {
   for (const page of [{}, { Socket: () => {} }]) {
     globalThis.self = { ...page };

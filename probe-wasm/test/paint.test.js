@@ -282,3 +282,16 @@ test("in a worker there is nothing to see", () => {
   delete globalThis.document;
   assert.deepEqual(paint()({ probe }), {});
 });
+
+test("an answer that was told late is no fault of the next one", () => {
+  probe.watchOutput(new Element(body));
+  const late = { time: now - 200, seen: VISIBLE, read: now };
+  extension.saw(late, CHUNK, undefined, now - 100);
+  pass(500);
+  const [output, stream] = [new Element(body), answer()];
+  probe.watchOutput(output);
+  grow(output, 5);
+  frame();
+  assert.equal(painted(late), undefined);
+  assert.equal(painted(stream), 110);
+});

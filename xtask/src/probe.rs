@@ -288,7 +288,7 @@ const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js
 /// may come to with brotli.
 pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("eventSource", "event-source.js", 1_100),
-    ("xhr", "xhr.js", 1_280),
+    ("xhr", "xhr.js", 1_320),
     ("webSocket", "web-socket.js", 1_230),
     ("paint", "paint.js", 1_600),
     ("phases", "phases.js", 1_250),

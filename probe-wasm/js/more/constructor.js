@@ -35,7 +35,8 @@ export function watchClass({ guard }, name, methods, made) {
   function see(instance, calls) {
     if (!calls) return;
     watchers.set(instance, (method, args) => guard(() => calls[method](args)));
-    if (!home) watchMethods(instance);
+    // A script may make something else look like an instance.
+    if (!home || !isTarget(instance)) watchMethods(instance);
   }
 
   /** What has the methods that a subclass calls in the end. */
@@ -48,12 +49,19 @@ export function watchClass({ guard }, name, methods, made) {
     return methods.map((method) => {
       const isOwn = Object.hasOwn(object, method);
       const apply = (native, self, args) => {
-        if (undo.length) watchers.get(self)?.(method, args);
+        if (undo.length) watchers.get(object == home ? self : object)?.(method, args);
         return Reflect.apply(isOwn ? native : Object.getPrototypeOf(object)[method], self, args);
       };
       return put(object, method, new Proxy(object[method], { apply }));
     });
   }
+}
+
+function isTarget(instance) {
+  try {
+    EventTarget.prototype.removeEventListener.call(instance, "", null);
+    return true;
+  } catch {}
 }
 
 /** Gives back how to undo it, unless somebody has wrapped ours since. */

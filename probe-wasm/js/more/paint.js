@@ -67,7 +67,7 @@ export const paint = () => (core) => {
 
   function begin(stream, inTime) {
     const records = inTime ? [] : undefined;
-    const look = { stream, records, outputs: outputs.size ? new Map() : undefined, known: new WeakMap() };
+    const look = { stream, records, outputs: inTime && outputs.size ? new Map() : undefined, known: new WeakMap() };
     for (const other of looks) {
       const { seen, read } = other.stream;
       // Some apps stop reading at the end marker, or before, and tell nobody.

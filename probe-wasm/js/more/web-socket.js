@@ -102,7 +102,7 @@ function watchSocket(core, socket, app, watching) {
 
   function saw(moment) {
     if (moment == OPEN) {
-      const jobs = held;
+      const jobs = held ?? [];
       held = undefined;
       for (const job of jobs) job();
     } else if (moment == CHUNK && stream.seen & END_MARKER) {
