@@ -60,9 +60,10 @@ async fn refusal(stage: &Stage) -> Result<()> {
         let more =
             format!("<script src=\"{}/llm-rum-more.js\" data-with=\"xhr\"></script>", stage.collector.url);
         let _page = open_unwatched(stage, &format!("{tags}{more}")).await?;
-        let script = "return Object.hasOwn(new XMLHttpRequest(), 'open')";
+        // The source text of what is watched has no name.
+        let script = "return !String(XMLHttpRequest.prototype.open).includes('open')";
         let seen = stage.browser.run(script, vec![]).await?;
-        ensure!(seen == watched, "{answer}: a request is watched: {seen}");
+        ensure!(seen == watched, "{answer}: requests are watched: {seen}");
     }
     Ok(())
 }
