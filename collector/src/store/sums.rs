@@ -4,6 +4,7 @@
 //! A range is answered from some hundred of them instead of from up to a million minutes. A sum stands only
 //! while nothing in it has changed since it was made; otherwise what it was made from is read.
 
+mod frozen;
 #[cfg(test)]
 mod late;
 #[cfg(test)]
@@ -20,10 +21,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+pub(super) use self::frozen::{change_hour, freeze, of_frozen_hour};
 use super::read::{self, Filter};
 use super::{StoreError, samples};
 use crate::config;
-use crate::rollup::WindowKey;
 use crate::series::{Series, UNKNOWN};
 use crate::tally::Tally;
 
@@ -329,77 +330,11 @@ pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
     first_of(minute - i64::from(windows_hours) * HOUR, HOUR)
 }
 
-/// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
-/// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
-/// and only while it holds no change of them: a change is made for a minute or for its hour.
-pub(super) fn freeze(connection: &Connection, before: i64) -> Result<(), StoreError> {
-    let Some(first) = first_hour(connection)? else { return Ok(()) };
-    let freeze = "UPDATE spans SET frozen = 1
-        WHERE length = ?1 AND start >= ?2 AND start < ?3 AND NOT frozen AND summed = changes
-          AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= start AND minute < start + length)";
-    connection.prepare_cached(freeze)?.execute([HOUR, first, before])?;
-    Ok(())
-}
-
-/// The sum of a series over the hour of a minute, where that hour is frozen; `None` where it is not.
-pub(super) fn of_frozen_hour(
-    connection: &Connection,
-    WindowKey { minute, series }: WindowKey,
-) -> Result<Option<Tally>, StoreError> {
-    let hour = first_of(minute, HOUR);
-    if !is_frozen(connection, hour)? {
-        return Ok(None);
-    }
-    let mut statement = connection.prepare_cached(
-        "SELECT tally FROM series JOIN labels USING (site, use_case, provider, model, country)
-             JOIN sums ON sums.labels = labels.id
-         WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
-    )?;
-    let sum = statement.query_row(params![series, Kept::ALL.0, HOUR, hour], |row| row.get(0)).optional()?;
-    Ok(Some(sum.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?))
-}
-
-/// Changes a frozen hour by what a series in it was and is: all sums over it, which stand before and after. Its
-/// day is summed again.
-pub(super) fn change_hour(
-    connection: &Connection,
-    WindowKey { minute, series }: WindowKey,
-    before: &Tally,
-    now: &Tally,
-) -> Result<(), StoreError> {
-    let hour = first_of(minute, HOUR);
-    let mut change = connection.prepare_cached(
-        "UPDATE spans SET changes = changes + 1, summed = changes + 1
-         WHERE length = ?1 AND start = ?2 AND frozen RETURNING countries",
-    )?;
-    let countries = change.query_row([HOUR, hour], |row| row.get(0)).optional()?;
-    // Since it was read it has become too old, and what changed in it with it.
-    let Some(countries) = countries else { return Ok(()) };
-    connection
-        .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
-        .execute([DAY, first_of(minute, DAY)])?;
-    let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
-    let labels = connection.prepare_cached(labels)?.query_row([series], |row| read::series(row, 0))?;
-    let and_one: &[Kept] = if countries { &Kept::COUNTRY_AND_ONE } else { &[] };
-    let mut sum = connection
-        .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
-    for kept in Kept::each().chain(and_one.iter().copied()) {
-        let id = label(connection, kept, &kept.labels(&labels))?;
-        let held = sum.query_row([id, HOUR, hour], |row| row.get(0)).optional()?;
-        let held = held.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?;
-        match held.with_changed(before, now) {
-            Some(changed) => put(connection, id, HOUR, hour, &changed)?,
-            None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),
-        }
-    }
-    Ok(())
-}
-
 /// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
     let oldest = oldest_kept(minute, limits.windows_hours);
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
-        if !is_frozen(connection, hour)? {
+        if !frozen::is_frozen(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
             connection.prepare_cached(mend)?.execute([HOUR, hour])?;
@@ -474,12 +409,6 @@ fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
 /// The first minute of the window of a length that a minute is in.
 const fn first_of(minute: i64, length: i64) -> i64 {
     minute.div_euclid(length) * length
-}
-
-fn is_frozen(connection: &Connection, hour: i64) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen")?
-        .exists([HOUR, hour])
 }
 
 fn decode(row: &rusqlite::Row<'_>, column: usize) -> Result<Tally, StoreError> {

@@ -14,7 +14,7 @@ use super::*;
 use crate::config::{Config, Sync};
 use crate::country::Country;
 use crate::journal::{At, KeptReport};
-use crate::rollup::{Earlier, MINUTE_MS, Rollup, Stored};
+use crate::rollup::{Earlier, MINUTE_MS, Rollup, Stored, WindowKey};
 use crate::samples::Kept as KeptSample;
 use crate::tally::Metric;
 

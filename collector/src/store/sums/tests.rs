@@ -5,6 +5,7 @@ use beacon::{Outcome, StreamReport};
 use super::super::layout;
 use super::super::read::{WindowsAsked, windows, windows_by};
 use super::*;
+use crate::rollup::WindowKey;
 use crate::store::Dimension;
 use crate::tally::Metric;
 
