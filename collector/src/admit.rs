@@ -9,6 +9,7 @@ use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
+use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 use crate::agent;
 use crate::config::Config;
@@ -296,11 +297,15 @@ fn check_text(
     Ok(())
 }
 
-/// Letters and digits of any script, and the visible marks of ASCII: nothing that could break a line,
-/// a log or the order of writing.
+/// What of any script is seen on a line, emoji too: nothing that could break a line, a log or the order of
+/// writing.
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-        || text.chars().all(|c| matches!(c, ' '..='~') || c.is_alphanumeric())
+        || text.chars().all(|c| match c.general_category_group() {
+            Group::Letter | Group::Mark | Group::Number | Group::Punctuation | Group::Symbol => true,
+            Group::Separator => c == ' ',
+            Group::Other => matches!(c, JOINER | NON_JOINER),
+        })
 }
 
 /// Why a report is refused, before its place in the batch is known.
@@ -385,4 +390,7 @@ const LONGEST_NAME: usize = 128;
 /// Ids of answers and routes may be longer than names: neither is a label.
 const LONGEST_PATH: usize = 256;
 const LONGEST_MESSAGE: usize = 300;
-const NO_NAME: &str = "is too long, or not letters, digits and visible marks";
+const NO_NAME: &str = "is too long, or has characters that nobody sees";
+/// Emoji are joined by it, and letters of some scripts; the other keeps letters apart.
+const JOINER: char = '\u{200d}';
+const NON_JOINER: char = '\u{200c}';

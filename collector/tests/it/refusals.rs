@@ -82,6 +82,10 @@ async fn a_field_that_cannot_be_is_named() {
         ("model", json!(long)),
         ("model", json!("two\nlines")),
         ("model", json!("\u{202e}reversed")),
+        ("model", json!("zero\u{200b}width")),
+        ("model", json!("two\u{2028}lines")),
+        ("model", json!("no\u{a0}break")),
+        ("model", json!("nobody's \u{e000}")),
         ("use_case", json!({ "a": 1 })),
         ("gaps", json!({ "scale": 4, "offset": 0, "counts": [1] })),
         ("gaps", json!({ "scale": 5, "offset": 0, "counts": [13] })),
@@ -99,6 +103,29 @@ async fn a_field_that_cannot_be_is_named() {
     }
     counted(&collector, "bad_field", cases.len() as f64).await;
     nothing_is_stored(&collector).await;
+}
+
+#[tokio::test]
+async fn a_name_is_of_any_script_and_may_be_a_picture() {
+    let names = [
+        "通义千问-max",
+        "🦙 Llama",
+        "👩\u{200d}👩\u{200d}👧",
+        "हिन्दी",
+        "می\u{200c}شود",
+        "cafe\u{301}",
+        "a·b – c™",
+    ];
+    let collector = TestCollector::new();
+    for (id, name) in names.into_iter().enumerate() {
+        collector.report(&[StreamReport { model: Some(name.into()), ..stream(id as u128, 100.0) }]).await;
+    }
+    let table =
+        collector.until("/v1/breakdown?by=model", |table| table["groups"][names.len() - 1].is_object()).await;
+    let groups = table["groups"].as_array().unwrap();
+    for name in names {
+        assert!(groups.iter().any(|group| group["value"] == name), "{name}: {table}");
+    }
 }
 
 #[tokio::test]
