@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::counts::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
 use crate::rollup::Rollup;
-use crate::store::{Listing, Published, Publisher, StoreError, Writer};
+use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};
 
 /// A collector's threads, at work.
 pub(crate) struct Started {
@@ -26,6 +26,7 @@ pub(crate) struct Started {
     pub(crate) listing: Listing,
     /// `None` where this collector is alone.
     pub(crate) published: Option<Published>,
+    pub(crate) minutes_from: MinutesFrom,
     pub(crate) threads: Threads,
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn start(
         None => None,
     };
     let published = publisher.as_ref().map(Publisher::published);
+    let minutes_from = store.minutes_from();
     let mut counter =
         Counter { journal: journal.clone(), publisher, store, rollup, door, health, flushes_until_trim: 0 };
     counter.flush()?;
@@ -79,7 +81,7 @@ pub(crate) fn start(
     };
     let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
     let threads = Threads { journal: journal.clone(), writes, counts };
-    Ok(Started { journal, listing, published, threads })
+    Ok(Started { journal, listing, published, minutes_from, threads })
 }
 
 impl Threads {

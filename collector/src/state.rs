@@ -19,7 +19,8 @@ use crate::normal::Aliases;
 use crate::otlp;
 use crate::pace::{NetworkPaces, SitePace};
 use crate::probe::Probes;
-use crate::store::{Published, Reader, StoreError, Tables};
+use crate::rollup::MINUTE_MS;
+use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 
 /// Shared by all handlers.
 #[derive(Clone)]
@@ -36,6 +37,7 @@ struct Shared {
     journal: Arc<Journal>,
     reader: Reader,
     published: Option<Published>,
+    minutes_from: MinutesFrom,
     door: Arc<Door>,
     health: Arc<Health>,
     probes: Probes,
@@ -72,7 +74,7 @@ impl Collector {
         // Before the journal is touched: without its file a collector does not start.
         let countries = Countries::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
-        let Started { journal, listing, published, threads } =
+        let Started { journal, listing, published, minutes_from, threads } =
             counter::start(&config, door.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
@@ -87,6 +89,7 @@ impl Collector {
             countries,
             room: Room::new(config.ingest.bodies_bytes),
             published,
+            minutes_from,
             reader: Reader::new(&config.data, listing, cluster),
             probes: Probes::open(&config.data),
             live: Live::default(),
@@ -171,6 +174,12 @@ impl AppState {
     /// `None` where this collector is alone.
     pub(crate) fn published(&self) -> Option<&Published> {
         self.0.published.as_ref()
+    }
+
+    /// Since when windows of a minute are known, and not hours alone.
+    pub(crate) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
+        let kept_ms = i64::from(self.config().store.windows_hours) * 60 * MINUTE_MS;
+        (now_ms - kept_ms).max(self.0.minutes_from.get() * MINUTE_MS)
     }
 
     pub(crate) fn door(&self) -> &Door {

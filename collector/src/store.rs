@@ -40,7 +40,7 @@ pub(crate) use read::{
 pub(crate) use samples::SamplesAsked;
 pub(crate) use source::{Books, Source};
 pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
-pub(crate) use sums::LENGTHS;
+pub(crate) use sums::{LENGTHS, MinutesFrom};
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.

@@ -131,10 +131,11 @@ impl Params {
 
     /// The asked range, by default the last hour, the running minute included.
     pub(super) fn range(&self, state: &AppState) -> Result<Range, ApiError> {
-        self.range_at(clock::now_ms(), state.config().store.windows_hours)
+        let now_ms = clock::now_ms();
+        self.range_at(now_ms, state.minutes_from_ms(now_ms))
     }
 
-    fn range_at(&self, now_ms: i64, windows_hours: u32) -> Result<Range, ApiError> {
+    fn range_at(&self, now_ms: i64, minutes_from_ms: i64) -> Result<Range, ApiError> {
         let (from_ms, to_ms) = match (self.number("from")?, self.number("to")?) {
             (Some(from_ms), Some(to_ms)) if self.get("range").is_none() => (from_ms, to_ms),
             (None, None) => {
@@ -158,7 +159,6 @@ impl Params {
             // The running minute counts as one of the asked ones.
             None => up(from_ms - 1),
         };
-        let minutes_from_ms = now_ms - i64::from(windows_hours) * HOUR_MS;
         Ok(Range { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows())
     }
 }
@@ -168,7 +168,7 @@ impl Range {
     pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
         let now_ms = clock::now_ms();
         let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
-        let minutes_from_ms = now_ms - i64::from(state.config().store.windows_hours) * HOUR_MS;
+        let minutes_from_ms = state.minutes_from_ms(now_ms);
         let from_ms = to_ms - minutes * MINUTE_MS;
         Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
     }

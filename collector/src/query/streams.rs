@@ -21,6 +21,9 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
     let range = params.has_range().then(|| params.range(&state)).transpose()?;
     let limit = params.limit()?;
     let cursor = params.number("cursor")?;
+    if cursor.is_some_and(i64::is_negative) {
+        return Err(bad("`cursor` is the `next` of the page before"));
+    }
     let outcome = match params.get("outcome") {
         None => None,
         Some(word) => Some(

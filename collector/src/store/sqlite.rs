@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::checkpoint::Checkpointer;
 use super::patience::Patience;
-use super::sums::{self, Summer};
+use super::sums::{self, MinutesFrom, Summer};
 use super::{Changes, Loaded, StoreError, layout, read, remembered, samples};
 use crate::clock;
 use crate::config::{self, Sync};
@@ -37,6 +37,7 @@ pub(crate) struct Writer {
     summer: Summer,
     patience: Patience,
     windows_hours: u32,
+    minutes_from: MinutesFrom,
     connection: Connection,
     segments: Arc<Segments>,
     /// What changes is noted for the thread that publishes.
@@ -76,6 +77,8 @@ impl Writer {
         let checkpointer = Checkpointer::start(&file)?;
         let patience = Patience::load(&connection, clock::steady())?;
         let windows_hours = limits.windows_hours;
+        let minutes_from = MinutesFrom::default();
+        minutes_from.set(sums::end_of_frozen(&connection, clock::now_ms().div_euclid(MINUTE_MS))?);
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
         Ok(Self {
@@ -83,6 +86,7 @@ impl Writer {
             summer,
             patience,
             windows_hours,
+            minutes_from,
             connection,
             segments,
             publishes,
@@ -93,6 +97,11 @@ impl Writer {
     /// The journal's files.
     pub(crate) const fn segments(&self) -> &Arc<Segments> {
         &self.segments
+    }
+
+    /// Since when minutes are known.
+    pub(crate) fn minutes_from(&self) -> MinutesFrom {
+        self.minutes_from.clone()
     }
 
     /// The state after the last transaction.
@@ -143,6 +152,10 @@ impl Writer {
         let frozen = kept.and_then(|()| match may_drop {
             true => sums::freeze(&self.connection, oldest),
             false => Ok(()),
+        });
+        let frozen = frozen.and_then(|()| {
+            self.minutes_from.set(sums::end_of_frozen(&self.connection, minute)?);
+            Ok(())
         });
         if let Err(error) = &frozen {
             warn!(%error, "Minutes could not be let go of; they stay, and it is tried again");

@@ -14,14 +14,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-pub(super) use self::frozen::{change_hour, freeze, of_frozen_hour};
+pub(super) use self::frozen::{change_hour, end_of_frozen, freeze, of_frozen_hour};
 use super::read::{self, Filter};
 use super::{StoreError, samples};
 use crate::config;
@@ -106,6 +106,21 @@ impl Kept {
             model: keep(Self::MODEL, &series.model),
             country: if countries { series.country.clone() } else { String::new() },
         }
+    }
+}
+
+/// Since when minutes are known, beyond what the configuration says: before it hours stand for them, as when fewer
+/// were kept or the clock showed another time. Shared with whoever asks.
+#[derive(Clone, Default)]
+pub(crate) struct MinutesFrom(Arc<AtomicI64>);
+
+impl MinutesFrom {
+    pub(crate) fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, minute: i64) {
+        self.0.store(minute, Ordering::Relaxed);
     }
 }
 

@@ -398,6 +398,8 @@ async fn a_question_that_cannot_be_is_refused() {
         "/v1/streams?limit=0",
         "/v1/streams?limit=1000000",
         "/v1/streams?cursor=x",
+        "/v1/streams?cursor=-1",
+        "/v1/streams?sample=slowest&cursor=-1",
         "/v1/streams?outcome=fine",
         "/v1/histogram?%ff=%zz",
         "/v1/histogram?format=xml",
@@ -409,4 +411,23 @@ async fn a_question_that_cannot_be_is_refused() {
     ] {
         collector.get(path).await.refused(400, "bad_query");
     }
+}
+
+#[tokio::test]
+async fn where_minutes_are_gone_hours_are_asked_for_however_many_are_kept_now() {
+    let mut collector = TestCollector::new();
+    assert_eq!(collector.json("/v1/timeseries?range=6h&step=60").await["step_ms"], 60_000);
+    collector.close();
+    // What stands there once minutes have gone: fewer of them were kept.
+    let store = rusqlite::Connection::open(collector.config.data.join("llm-rum.sqlite")).unwrap();
+    let now = "CAST(strftime('%s') AS INTEGER) / 3600 * 60";
+    let gone = format!(
+        "INSERT INTO spans (length, start, changes, summed, frozen) VALUES (60, {now} - 180, 1, 1, 1)"
+    );
+    assert_eq!(store.execute(&gone, []).unwrap(), 1);
+    collector.restart();
+    let message = collector.get("/v1/timeseries?range=6h&step=60").await.refused(400, "bad_query");
+    assert!(message.contains("a multiple of 3600 for times more than"), "{message}");
+    let by_hours = collector.json("/v1/timeseries?range=6h").await;
+    assert_eq!(by_hours["step_ms"], 3_600_000, "{by_hours}");
 }

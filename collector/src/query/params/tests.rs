@@ -8,8 +8,13 @@ fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
 }
 
+/// Since when minutes are known, where those of so many hours are kept.
+fn minutes_of(hours: i64) -> i64 {
+    NOW_MS - hours * HOUR_MS
+}
+
 fn minutes(pairs: &[(&str, &str)]) -> Option<(i64, i64)> {
-    let range = params(pairs).range_at(NOW_MS, 1_000_000).ok()?;
+    let range = params(pairs).range_at(NOW_MS, minutes_of(1_000_000)).ok()?;
     Some((range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS))
 }
 
@@ -44,18 +49,18 @@ fn what_is_no_range_is_refused() {
 fn the_usual_step_makes_at_most_120_points() {
     for (name, length) in RANGES {
         let asked = params(&[("range", name)]);
-        let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+        let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
         let points = range.steps(step_ms) as i64;
         assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
         assert_eq!(range.steps_from_ms % step_ms, 0);
-        let all = asked.range_at(NOW_MS, 48).unwrap();
+        let all = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
         assert_eq!((range.from_ms, range.to_ms), (all.from_ms, all.to_ms), "it stays what was asked for");
     }
 }
 
 #[test]
 fn the_period_before_is_as_long_and_ends_where_this_begins() {
-    let range = params(&[]).range_at(NOW_MS, 48).unwrap();
+    let range = params(&[]).range_at(NOW_MS, minutes_of(48)).unwrap();
     let previous = range.earlier(Against::Previous);
     assert_eq!(previous.to_ms, range.from_ms);
     assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
@@ -63,12 +68,12 @@ fn the_period_before_is_as_long_and_ends_where_this_begins() {
 
 #[test]
 fn what_is_known_by_the_hour_is_asked_by_the_hour() {
-    let week = params(&[("range", "7d")]).range_at(NOW_MS, 48).unwrap();
+    let week = params(&[("range", "7d")]).range_at(NOW_MS, minutes_of(48)).unwrap();
     assert_eq!(week.from_ms % HOUR_MS, 0);
     assert!((0..HOUR_MS).contains(&(NOW_MS - 7 * 24 * HOUR_MS - week.from_ms)));
     let fine = params(&[("range", "7d"), ("step", "1800")]);
-    assert!(fine.range_at(NOW_MS, 48).unwrap().in_steps(&fine).is_err());
-    assert!(fine.range_at(NOW_MS, 200).unwrap().in_steps(&fine).is_ok());
+    assert!(fine.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&fine).is_err());
+    assert!(fine.range_at(NOW_MS, minutes_of(200)).unwrap().in_steps(&fine).is_ok());
 }
 
 #[test]
@@ -77,7 +82,7 @@ fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
         for (name, ms) in [("previous", None), ("day", Some(DAY * MINUTE_MS))] {
             let step = (step_ms / 1_000).to_string();
             let asked = params(&[("range", range), ("step", step.as_str()), ("against", name)]);
-            let range = asked.range_at(NOW_MS, windows_hours).unwrap();
+            let range = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();
             let (range, step_ms) = range.in_steps(&asked).unwrap();
             let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms).unwrap();
             assert_eq!((earlier.from_ms % HOUR_MS, earlier.steps_from_ms % HOUR_MS), (0, 0));
@@ -95,7 +100,7 @@ fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
 fn the_period_before_is_the_same_however_it_is_cut() {
     for step in ["60", "420", "600", "1800", "3600"] {
         let asked = params(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
-        let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+        let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
         let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
         let whole = range.earlier(Against::Previous);
         assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
@@ -107,7 +112,7 @@ fn the_period_before_is_the_same_however_it_is_cut() {
         let (from, to) = (from.to_string(), to.to_string());
         let asked = params(&[("from", from.as_str()), ("to", to.as_str()), ("step", "3600")]);
         for windows_hours in [11, 12, 15, 20, 48] {
-            let whole = asked.range_at(NOW_MS, windows_hours).unwrap();
+            let whole = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();
             let (range, step_ms) = whole.in_steps(&asked).unwrap();
             let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
             let whole = whole.earlier(Against::Previous);
@@ -125,7 +130,7 @@ fn the_usual_step_is_one_for_what_is_compared_with_too() {
     for (range, _) in RANGES {
         for against in ["previous", "day", "week"] {
             let asked = params(&[("range", range), ("against", against)]);
-            let (range, step_ms) = asked.range_at(NOW_MS, 48).unwrap().in_steps(&asked).unwrap();
+            let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
             let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms);
             assert_eq!(earlier.unwrap().steps(step_ms), range.steps(step_ms));
         }
@@ -143,7 +148,7 @@ fn no_window_reaches_over_a_step() {
         ("1h", Some(MINUTE_MS), 1),
     ] {
         let asked = params(&[("range", range)]);
-        let range = asked.range_at(NOW_MS, 48).unwrap();
+        let range = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
         let steps_from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
         let range = Range { steps_from_ms, ..range };
         assert_eq!(range.windows(&filter, step_ms, &[]).longest, longest, "{step_ms:?}");
@@ -153,7 +158,7 @@ fn no_window_reaches_over_a_step() {
 #[test]
 fn the_day_before_is_the_same_hours() {
     let asked = params(&[("against", "day")]);
-    let range = asked.range_at(NOW_MS, 48).unwrap();
+    let range = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
     let before = range.earlier(asked.against().unwrap().unwrap());
     assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
 }

@@ -74,6 +74,14 @@ pub(in crate::store) fn change_hour(
     Ok(())
 }
 
+/// The end of the latest frozen hour that has begun by this minute; 0 where there is none.
+pub(in crate::store) fn end_of_frozen(connection: &Connection, minute: i64) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT max(start) FROM spans WHERE length = ?1 AND frozen AND start <= ?2")?
+        .query_row([HOUR, minute], |row| row.get::<_, Option<i64>>(0))
+        .map(|start| start.map_or(0, |start| start + HOUR))
+}
+
 pub(super) fn is_frozen(connection: &Connection, hour: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen")?

@@ -230,3 +230,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
+    let mut counting = Counting::new();
+    counting.report(revision(1, 0), None, NOW);
+    counting.flush(NOW);
+    let later = NOW + 5 * HOUR;
+    counting.sum(later);
+    counting.flush(later);
+    // More are to be kept from now on: what is gone does not come back.
+    counting.config.store.windows_hours = 48;
+    counting.die();
+    let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
+    assert_eq!(known, first_of(NOW, HOUR) + HOUR);
+    // The clock was set back: hours of a time that is yet to come say nothing.
+    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR) - 1).unwrap(), 0);
+}
