@@ -27,7 +27,7 @@ export function createSender(collector, site, fetch) {
     },
     lastPost(body) {
       // The answer comes to a page that is gone. Where the budget is used up, one that is only hidden can
-      // still send without it. Workers have no beacons.
+      // still send without it. Some users have no beacons.
       if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(silent);
     },
   };

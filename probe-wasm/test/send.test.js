@@ -61,7 +61,7 @@ test("as the page is left a beacon goes, or a request where the browser takes no
   for (const [sendBeacon, expected] of [
     [() => true, []],
     [() => false, [false]],
-    // Workers have none.
+    // Switched off.
     [undefined, [true]],
   ]) {
     const { requests, sender } = page({ room: 9, sendBeacon });

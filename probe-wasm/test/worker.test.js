@@ -29,6 +29,30 @@ const OPTIONS = { collector: "https://rum.example", site: "demo" };
 
 beforeEach(() => ([closed, left] = [0, 0]));
 
+test("in Chromium a worker that closes itself waits for the answer, elsewhere a request outlives it", async () => {
+  const sent = [];
+  globalThis.fetch = async (url, { method, keepalive, credentials }) => sent.push([url, method, keepalive, credentials]);
+  globalThis.XMLHttpRequest = class {
+    open = (method, url, later) => sent.push([url, method, later]);
+    send(body) {
+      sent.push([body, this.timeout]);
+      throw new Error("no network");
+    }
+  };
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+  const { navigator: ours } = await import("../js/worker-page.js");
+  for (const userAgent of ["Mozilla/5.0 Gecko/20100101 Firefox/153.0", "Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36"]) {
+    navigator.userAgent = userAgent;
+    assert.equal(ours.userAgent, userAgent);
+    assert.ok(ours.sendBeacon("/v1/beacons", "what it had"));
+  }
+  assert.deepEqual(sent, [
+    ["/v1/beacons", "POST", true, "omit"],
+    ["/v1/beacons", "POST", false],
+    ["what it had", 2000],
+  ]);
+});
+
 test("a worker that closes itself sends what it has first, by a method of the same name", () => {
   const probe = start(OPTIONS);
   assert.deepEqual([close.name, close.length], ["close", 0]);

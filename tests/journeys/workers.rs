@@ -1,8 +1,15 @@
 //! The probe in dedicated and shared workers: what they read is told, also of one that closes itself.
 
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use beacon::{Outcome, StreamReport};
 use tests::{Engine, eventually};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 
 use crate::{Stage, in_every_engine};
 
@@ -13,8 +20,10 @@ async fn what_workers_read_is_told_in_every_engine() -> Result<()> {
 
 async fn read_in_workers(engine: Engine) -> Result<()> {
     let stage = Stage::set_in(engine).await?;
+    // As far away as collectors are: what is cut off when a worker ends does not arrive there.
+    let far = far_away(&stage.collector.url).await?;
     stage.open("").await?;
-    stage.browser.run(READ_IN_WORKERS, vec![stage.collector.url.as_str().into()]).await?;
+    stage.browser.run(READ_IN_WORKERS, vec![far.into()]).await?;
     let reports = eventually("a report of each worker", || async {
         let reports = stage.collector.streams().await.ok()?;
         (reports.len() == 3 && reports.iter().all(|report| !report.open)).then_some(reports)
@@ -31,6 +40,41 @@ async fn read_in_workers(engine: Engine) -> Result<()> {
     }
     stage.browser.close().await
 }
+
+/// The address of a way to `url` on which what is sent takes a while, and is lost when its sender hangs up.
+async fn far_away(url: &str) -> Result<String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let collector = url.strip_prefix("http://").context("no address")?.to_owned();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            tokio::spawn(carry(near, collector.clone()));
+        }
+    });
+    Ok(format!("http://{address}"))
+}
+
+async fn carry(mut near: TcpStream, collector: String) -> io::Result<()> {
+    let mut far = TcpStream::connect(collector).await?;
+    let (mut sent, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
+    loop {
+        tokio::select! {
+            count = near.read(&mut sent) => {
+                let count = count?;
+                tokio::select! {
+                    Ok(0) = near.peek(&mut answered) => return Ok(()),
+                    () = sleep(ON_ITS_WAY), if count > 0 => far.write_all(&sent[..count]).await?,
+                }
+            }
+            count = far.read(&mut answered) => match count? {
+                0 => return Ok(()),
+                count => near.write_all(&answered[..count]).await?,
+            },
+        }
+    }
+}
+
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 /// Two workers read to the end; one closes itself in the middle, once the probe has told of the first token:
 /// before that, its Wasm may not be there yet, and what nobody parsed has no token.
