@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
@@ -302,6 +303,7 @@ fn check_text(
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         || text.chars().all(|c| match c.general_category_group() {
+            _ if UNSEEN.iter().any(|unseen| unseen.contains(&c)) => false,
             Group::Letter | Group::Mark | Group::Number | Group::Punctuation | Group::Symbol => true,
             Group::Separator => c == ' ',
             Group::Other => matches!(c, JOINER | NON_JOINER),
@@ -391,6 +393,16 @@ const LONGEST_NAME: usize = 128;
 const LONGEST_PATH: usize = 256;
 const LONGEST_MESSAGE: usize = 300;
 const NO_NAME: &str = "is too long, or has characters that nobody sees";
+/// Letters and marks of Unicode that nothing is drawn for: two names that differ by them alone look the same.
+const UNSEEN: [RangeInclusive<char>; 7] = [
+    '\u{34f}'..='\u{34f}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{e0100}'..='\u{e01ef}',
+];
 /// Emoji are joined by it, and letters of some scripts; the other keeps letters apart.
 const JOINER: char = '\u{200d}';
 const NON_JOINER: char = '\u{200c}';

@@ -86,6 +86,7 @@ async fn a_field_that_cannot_be_is_named() {
         ("model", json!("two\u{2028}lines")),
         ("model", json!("no\u{a0}break")),
         ("model", json!("nobody's \u{e000}")),
+        ("model", json!("filled\u{3164}")),
         ("use_case", json!({ "a": 1 })),
         ("gaps", json!({ "scale": 4, "offset": 0, "counts": [1] })),
         ("gaps", json!({ "scale": 5, "offset": 0, "counts": [13] })),
