@@ -4,12 +4,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "./answers";
 import { Bars } from "./bars";
-import { count, duration, isKnown, moment, nameOf } from "./format";
+import { duration, isKnown, moment, nameOf } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";
-import { Glyph, OUTCOME_LOOKS, OutcomeMark } from "./glyph";
+import { Glyph, OutcomeMark } from "./glyph";
 import { closeStream, opened, openStream, rows, setFilter, view } from "./state";
 import { modelOf } from "./streams";
+import { tell, whyNoGaps } from "./telling";
 import { Timeline } from "./timeline";
 
 export function Detail() {
@@ -131,31 +132,6 @@ function Report({ report }: { report: StreamReport }) {
   );
 }
 
-/** One stream in a sentence. */
-export function tell(report: StreamReport): string {
-  const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
-  const parts: string[] = [];
-  if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
-  else if (isKnown(token)) parts.push(`The first token came after ${duration(token)}, but no answer text.`);
-  else parts.push(report.open ? "No token has arrived yet." : "No token arrived.");
-  if (isKnown(token) && isKnown(server?.ttft_ms)) {
-    const between = token - server.ttft_ms;
-    parts.push(
-      `The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`,
-    );
-  }
-  if (isKnown(end) && isKnown(token)) {
-    const what = isKnown(report.output_tokens)
-      ? `${count(report.output_tokens)} tokens`
-      : `${count(report.deltas)} deltas`;
-    const silence = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
-    parts.push(`${what} in ${duration(end - token)}${silence}.`);
-  }
-  if (!report.open && report.outcome !== "complete")
-    parts.push(`Its end: ${OUTCOME_LOOKS[report.outcome].meaning}.`);
-  return parts.join(" ");
-}
-
 function Gaps({ report }: { report: StreamReport }) {
   const { gaps } = report;
   return (
@@ -180,7 +156,7 @@ function Gaps({ report }: { report: StreamReport }) {
           label="Histogram of the gaps between chunks with text"
         />
       ) : (
-        <p class="nothing">Fewer than two chunks carried text.</p>
+        <p class="nothing">{whyNoGaps(report)}</p>
       )}
     </section>
   );

@@ -2,6 +2,7 @@
 import type { Dimension, StreamReport } from "./answers";
 import { perChunk } from "./cost";
 import { bytes, count, exactDuration, isKnown, words, type Maybe } from "./format";
+import { isOpaque } from "./telling";
 
 export interface Field {
   name: string;
@@ -47,12 +48,13 @@ function what(report: StreamReport): FieldGroup {
 }
 
 function amounts(report: StreamReport): FieldGroup {
+  const read = (value: number) => (isOpaque(report) ? null : value);
   return {
     title: "Amounts",
     entries: [
       counted("chunks", report.chunks),
-      counted("events", report.events),
-      counted("deltas", report.deltas),
+      counted("events", read(report.events)),
+      counted("deltas", read(report.deltas)),
       { name: "bytes", text: bytes(report.bytes) },
       counted("input tokens", report.input_tokens),
       counted("output tokens", report.output_tokens),
@@ -70,7 +72,7 @@ function rhythm(report: StreamReport): FieldGroup {
       timed("first event", report.first_event_ms),
       timed("per output token", report.tpot_ms),
       timed("longest gap", report.longest_gap_ms),
-      counted("stalls", report.stalls ?? 0),
+      counted("stalls", isOpaque(report) ? null : (report.stalls ?? 0)),
       ...defects.map(([name, held]) => counted(`defect: ${words(name)}`, held)),
       timed("clock resolution", report.clock_resolution_ms),
     ],
