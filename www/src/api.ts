@@ -60,9 +60,9 @@ type Query = Record<string, string | undefined>;
 export const getSummary = (window: Window, access: Access) =>
   get<Summary>("v1/summary", windowQuery(window), access);
 
-/** `step` is in seconds. */
-export const getTimeseries = (window: Window, metric: Metric, step: number, access: Access) =>
-  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: String(step) }, access);
+/** `step` is in seconds; without one the collector takes the finest that it has for so long a range. */
+export const getTimeseries = (window: Window, metric: Metric, step: number | null, access: Access) =>
+  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, access);
 
 export const getHistogram = (window: Window, metric: Metric, access: Access) =>
   get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);

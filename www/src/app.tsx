@@ -72,7 +72,7 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
         <Compare answer={charts.compare} from={summary.from} to={summary.to} />
       </div>
       <Leaving answer={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown answer={charts.breakdown} by={by} isLong={isLong} />
+      <Breakdown answer={charts.breakdown} asked={asked} by={by} isLong={isLong} />
       <Endings summary={summary} />
       <Streams summary={summary} />
       <Books asked={accounting.value} />

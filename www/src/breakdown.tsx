@@ -3,13 +3,15 @@ import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./answers";
+import type { Tried } from "./asked";
 import { Choice } from "./choice";
+import { Missing } from "./figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";
 import { METRIC_LOOKS } from "./metric";
 import { readBreakdown, slowTarget } from "./reading";
 import { setBy, setFilter, setLong } from "./state";
 import { spanScale, type SpanScale } from "./span";
-import { DIMENSIONS } from "./url";
+import { DIMENSIONS, type View } from "./url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
 
@@ -29,27 +31,40 @@ const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" 
 const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
 
 interface BreakdownProps {
-  answer: BreakdownAnswer;
+  answer: Tried<BreakdownAnswer>;
+  /** What it is an answer to. */
+  asked: Pick<View, "by" | "metric">;
   by: Dimension;
   isLong: boolean;
 }
 
-export function Breakdown({ answer, by, isLong }: BreakdownProps) {
+export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
+  return (
+    <section class="breakdown" data-breakdown={asked.by} aria-labelledby="breakdown-title">
+      <div class="figure-head">
+        <h2 id="breakdown-title">
+          {METRIC_LOOKS[asked.metric].title} by {words(asked.by)}
+        </h2>
+        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
+      </div>
+      {answer.kind === "failed" ? (
+        <Missing what={answer.what} />
+      ) : (
+        <Known answer={answer.answer} isLong={isLong} />
+      )}
+    </section>
+  );
+}
+
+function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean }) {
   const sorted = useSignal<Column>("streams");
   const column = sorted.value;
   const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
-  const look = METRIC_LOOKS[answer.metric];
   const scale = spanScale(answer.groups, ({ targets }) =>
     slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
   );
   return (
-    <section class="breakdown" data-breakdown={answer.by} aria-labelledby="breakdown-title">
-      <div class="figure-head">
-        <h2 id="breakdown-title">
-          {look.title} by {words(answer.by)}
-        </h2>
-        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
-      </div>
+    <>
       {groups.length === 0 ? (
         <p class="nothing">No streams ended in the range.</p>
       ) : (
@@ -81,7 +96,7 @@ export function Breakdown({ answer, by, isLong }: BreakdownProps) {
           {isLong ? "Show fewer" : "Show all"}
         </button>
       )}
-    </section>
+    </>
   );
 }
 

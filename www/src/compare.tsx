@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "./answers";
+import type { Tried } from "./asked";
 import { Choice } from "./choice";
-import { Figure } from "./figure";
+import { Figure, Missing } from "./figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW } from "./metric";
@@ -13,13 +14,24 @@ import { readCompare } from "./reading";
 
 type Percentile = "p50" | "p95";
 
-interface CompareProps {
-  answer: CompareAnswer;
+const TITLE = "Client against server, time to first token";
+
+interface CompareProps<Answer = CompareAnswer> {
+  answer: Answer;
   from: number;
   to: number;
 }
 
-export function Compare({ answer, from, to }: CompareProps) {
+export function Compare({ answer: asked, ...range }: CompareProps<Tried<CompareAnswer>>) {
+  if (asked.kind === "known") return <Sides answer={asked.answer} {...range} />;
+  return (
+    <Figure chart="compare" title={TITLE}>
+      <Missing what={asked.what} />
+    </Figure>
+  );
+}
+
+function Sides({ answer, from, to }: CompareProps) {
   const percentile = useSignal<Percentile>("p50");
   const which = percentile.value;
   const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
@@ -28,7 +40,7 @@ export function Compare({ answer, from, to }: CompareProps) {
   return (
     <Figure
       chart="compare"
-      title="Client against server, time to first token"
+      title={TITLE}
       sentence={readCompare(answer, which)}
       aside={
         <Choice
@@ -115,7 +127,7 @@ function NoServerTiming({ streams }: { streams: number }) {
   return (
     <Figure
       chart="compare"
-      title="Client against server, time to first token"
+      title={TITLE}
       sentence={
         streams === 0
           ? "No streams in the range."

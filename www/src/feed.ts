@@ -19,6 +19,7 @@ import {
   type Wanted,
   type Window,
 } from "./api";
+import { tried, type Tried } from "./asked";
 import { mergeLatest, mergeSamples } from "./latest";
 import { isWait, targetsInView } from "./metric";
 import {
@@ -35,7 +36,7 @@ import {
   view,
   type Elsewhere,
 } from "./state";
-import { finestStep, stepFor } from "./step";
+import { stepFor } from "./step";
 import type { View } from "./url";
 
 export const REFRESH_MS = 5_000;
@@ -124,23 +125,26 @@ async function load(chosen: View, access: Access): Promise<void> {
   const window = windowOf(chosen);
   const { metric, by } = chosen;
   const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
-  const finest = finestStep(chosen.range);
   const [summary, fine, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, access),
-    getTimeseries(window, metric, finest, access),
+    getTimeseries(window, metric, null, access),
     getHistogram(window, metric, access),
-    getAbandonment(window, isWait(metric) ? metric : "ttfv", access),
-    getBreakdown(window, { by, metric, limit }, access),
+    tried(getAbandonment(window, isWait(metric) ? metric : "ttfv", access)),
+    tried(getBreakdown(window, { by, metric, limit }, access)),
     getStreams(window, wantedOf(chosen), access),
   ]);
-  const step = stepFor(chosen.range, fine.points);
+  const step = stepFor(chosen.range, fine);
   const [timeseries, compare, heatmap] = await Promise.all([
-    step === finest ? fine : getTimeseries(window, metric, step, access),
-    getCompare(window, step, access),
-    chosen.drawing === "heatmap" ? getHeatmap(window, metric, step, access) : null,
+    step * 1000 === fine.step_ms ? fine : getTimeseries(window, metric, step, access),
+    tried(getCompare(window, step, access)),
+    chosen.drawing === "heatmap" ? tried(getHeatmap(window, metric, step, access)) : null,
   ]);
+  // What failed because another question was asked meanwhile has not failed.
+  if (access.signal?.aborted) return;
   // Answers are of moments apart: one of them says for all whose streams are in view.
   const targets = targetsInView(summary);
+  const aimed = <Answer extends object>(one: Tried<Answer>): Tried<Answer> =>
+    one.kind === "known" ? { ...one, answer: { ...one.answer, targets } } : one;
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const found = isEmpty ? await lookElsewhere(chosen.filters, access) : null;
   batch(() => {
@@ -157,8 +161,8 @@ async function load(chosen: View, access: Access): Promise<void> {
       histogram: { ...histogram, targets },
       abandonment,
       compare,
-      breakdown: { ...breakdown, targets },
-      heatmap: heatmap && { ...heatmap, targets },
+      breakdown: aimed(breakdown),
+      heatmap: heatmap && aimed(heatmap),
       asked: chosen,
       at: Date.now(),
     };

@@ -10,7 +10,7 @@ export interface Table {
 interface FigureProps {
   chart: "ttft" | "histogram" | "compare" | "leaving";
   title: string;
-  sentence: string;
+  sentence?: string;
   aside?: ComponentChildren;
   table?: Table;
   children: ComponentChildren;
@@ -26,11 +26,16 @@ export function Figure({ chart, title, sentence, aside, table, children }: Figur
       </div>
       {children}
       <figcaption>
-        <p>{sentence}</p>
+        {sentence && <p>{sentence}</p>}
         {table && <AsTable table={table} title={title} />}
       </figcaption>
     </figure>
   );
+}
+
+/** Stands where a figure's answer did not come. */
+export function Missing({ what }: { what: string }) {
+  return <p class="nothing">Not known. {what}</p>;
 }
 
 /** Rows are made only while they are looked at: the screen refreshes every few seconds. */

@@ -2,8 +2,9 @@
 import { useState } from "preact/hooks";
 
 import type { Abandonment, HistogramAnswer, LeavingPoint } from "./answers";
+import type { Tried } from "./asked";
 import { placeMarks, type Mark } from "./bars";
-import { Figure } from "./figure";
+import { Figure, Missing } from "./figure";
 import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "./format";
 import { QUANTILES } from "./metric";
 import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./patience";
@@ -11,29 +12,43 @@ import { readLeaving } from "./reading";
 import { linearTicks, logTicks } from "./ticks";
 import { useWidth } from "./width";
 
-interface LeavingProps {
-  answer: Abandonment;
+const TITLE = "Who left while waiting";
+
+interface LeavingProps<Answer = Abandonment> {
+  answer: Answer;
   /** Of the metric that is looked at, which may be another. */
   histogram: HistogramAnswer;
 }
 
-export function Leaving({ answer, histogram }: LeavingProps) {
+export function Leaving({ answer: asked, histogram }: LeavingProps<Tried<Abandonment>>) {
+  return (
+    <div class="leaving">
+      {asked.kind === "known" ? (
+        <Known answer={asked.answer} histogram={histogram} />
+      ) : (
+        <Figure chart="leaving" title={TITLE}>
+          <Missing what={asked.what} />
+        </Figure>
+      )}
+    </div>
+  );
+}
+
+function Known({ answer, histogram }: LeavingProps) {
   const points = trusted(answer);
   const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
   return (
-    <div class="leaving">
-      <Figure
-        chart="leaving"
-        title="Who left while waiting"
-        sentence={readLeaving(answer)}
-        {...(answer.left > 0 && { table: { columns, rows: () => tableOf(answer) } })}
-      >
-        {answer.left > 0 && points.length > 0 && (
-          <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
-        )}
-        {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waited to draw a curve.</p>}
-      </Figure>
-    </div>
+    <Figure
+      chart="leaving"
+      title={TITLE}
+      sentence={readLeaving(answer)}
+      {...(answer.left > 0 && { table: { columns, rows: () => tableOf(answer) } })}
+    >
+      {answer.left > 0 && points.length > 0 && (
+        <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
+      )}
+      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waited to draw a curve.</p>}
+    </Figure>
   );
 }
 

@@ -2,8 +2,8 @@
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "./answers";
-import { getAccounting, getSlo, getUseCases, whyNot, type Access } from "./api";
-import type { Asked } from "./asked";
+import { getAccounting, getSlo, getUseCases, type Access } from "./api";
+import { tried } from "./asked";
 import { accounting, budgets, link, paused, token, view } from "./state";
 
 const MINUTE_MS = 60_000;
@@ -49,12 +49,4 @@ async function askBudgets(access: Access): Promise<Budgets> {
   const { groups, more } = await getUseCases(filters, USE_CASES, access);
   const slos = groups.map(({ value }) => getSlo({ ...filters, use_case: value }, access));
   return { slos: await Promise.all(slos), more };
-}
-
-async function tried<Answer>(answer: Promise<Answer>): Promise<Asked<Answer>> {
-  try {
-    return { kind: "known", answer: await answer };
-  } catch (error) {
-    return { kind: "failed", what: whyNot(error) };
-  }
 }

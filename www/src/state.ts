@@ -19,7 +19,7 @@ import type {
   Summary,
   Timeseries,
 } from "./answers";
-import { LOADING, type Asked } from "./asked";
+import { LOADING, type Asked, type Tried } from "./asked";
 import { canBeSent } from "./token";
 import { readView, writeView, type Drawing, type View } from "./url";
 
@@ -31,11 +31,11 @@ export interface Answers {
   summary: Summary;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
-  abandonment: Abandonment;
-  compare: Compare;
-  breakdown: Breakdown;
+  abandonment: Tried<Abandonment>;
+  compare: Tried<Compare>;
+  breakdown: Tried<Breakdown>;
   /** Asked for while it is looked at. */
-  heatmap: Heatmap | null;
+  heatmap: Tried<Heatmap> | null;
   /** What was asked. */
   asked: View;
   /** When they arrived, by this browser's clock. */

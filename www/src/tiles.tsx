@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "./answers";
+import type { Tried } from "./asked";
 import {
   ABSENT,
   count,
@@ -26,10 +27,10 @@ interface TilesProps {
   range: Range;
 }
 
-export function Tiles({ summary, range, compare }: TilesProps & { compare: Compare }) {
+export function Tiles({ summary, range, compare }: TilesProps & { compare: Tried<Compare> }) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} sides={readSides(compare)} />
+      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.answer) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} range={range} />

@@ -2,9 +2,10 @@
 import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./answers";
+import type { Tried } from "./asked";
 import { Choice } from "./choice";
 import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
-import { Figure } from "./figure";
+import { Figure, Missing } from "./figure";
 import { Heatmap, HeatLegend } from "./heatmap";
 import { Legend, LineChart, type Readout } from "./line-chart";
 import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
@@ -16,7 +17,7 @@ import { DRAWINGS, METRICS, type Drawing } from "./url";
 
 interface TtftChartProps {
   series: Timeseries;
-  heatmap: HeatmapAnswer | null;
+  heatmap: Tried<HeatmapAnswer> | null;
   range: Range;
   metric: Metric;
   drawing: Drawing;
@@ -44,13 +45,17 @@ export function TtftChart({ series, heatmap, range, metric, drawing, useCases }:
       }}
     >
       {drawing === "heatmap" && heatmap && !isEmpty ? (
-        <>
-          <div class="legend-row">
-            <HeatLegend answer={heatmap} />
-            <Tighter series={series} range={range} />
-          </div>
-          <Heatmap answer={heatmap} label={`${label}: how many samples lie where, step by step`} />
-        </>
+        heatmap.kind === "failed" ? (
+          <Missing what={heatmap.what} />
+        ) : (
+          <>
+            <div class="legend-row">
+              <HeatLegend answer={heatmap.answer} />
+              <Tighter series={series} range={range} />
+            </div>
+            <Heatmap answer={heatmap.answer} label={`${label}: how many samples lie where, step by step`} />
+          </>
+        )
       ) : (
         <Lines series={series} range={range} label={`${label}: p50, p95 and p99`} isEmpty={isEmpty} />
       )}

@@ -3,30 +3,31 @@ import { describe, expect, it } from "vitest";
 import { placeMarks, type Mark } from "../src/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
-import { finestStep, stepFor, tighterRange, widerRange } from "../src/step";
+import { stepFor, tighterRange, widerRange } from "../src/step";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
+  const of = (minutes: number, points: { n: number }[]) => ({ step_ms: minutes * 60_000, points });
 
   it("is the finest whose points rest on enough samples", () => {
-    expect(stepFor("1h", steps(60, 100))).toBe(60);
-    expect(stepFor("1h", steps(60, 25))).toBe(120);
-    expect(stepFor("24h", steps(72, 20))).toBe(3600);
+    expect(stepFor("1h", of(1, steps(60, 100)))).toBe(60);
+    expect(stepFor("1h", of(1, steps(60, 25)))).toBe(120);
+    expect(stepFor("24h", of(15, steps(96, 15)))).toBe(3600);
   });
 
   it("is fine for a burst, however long the silence before it", () => {
-    expect(stepFor("1h", [...steps(57, 0), ...steps(3, 200)])).toBe(60);
+    expect(stepFor("1h", of(1, [...steps(57, 0), ...steps(3, 200)]))).toBe(60);
   });
 
   it("keeps a line where traffic is thin, and where there is none", () => {
-    expect(stepFor("1h", steps(60, 1))).toBe(120);
-    expect(stepFor("30d", steps(120, 1))).toBe(24 * 3600);
-    expect(stepFor("6h", [])).toBe(finestStep("6h"));
+    expect(stepFor("1h", of(1, steps(60, 1)))).toBe(120);
+    expect(stepFor("30d", of(360, steps(120, 1)))).toBe(24 * 3600);
+    expect(stepFor("6h", of(5, []))).toBe(300);
   });
 
-  it("never gives more than 120 points, nor less than a minute", () => {
-    expect(finestStep("15m")).toBe(60);
-    expect((7 * 24 * 3600) / finestStep("7d")).toBeLessThanOrEqual(120);
+  it("is no finer than what the collector still has", () => {
+    expect(stepFor("24h", of(60, steps(24, 900)))).toBe(3600);
+    expect(stepFor("24h", of(60, steps(24, 1)))).toBe(3600);
   });
 });
 

@@ -5,7 +5,7 @@ const TOKEN = "a-token-of-16-bytes";
 const NONE = { n: 0 };
 const QUIET: Record<string, unknown> = {
   summary: { streams: 1, open: 0, use_cases: 1, targets: {}, ttfv: NONE },
-  timeseries: { points: [] },
+  timeseries: { step_ms: 60_000, points: [] },
   histogram: { buckets: [] },
   abandonment: { points: [] },
   compare: { points: [] },
@@ -82,6 +82,36 @@ it("a stream that is not kept is asked for once", async () => {
   const before = ofStream();
   await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
   expect(ofStream()).toBe(before);
+});
+
+it("steps are left to the collector, which may have hours only", async () => {
+  answer = (address) =>
+    address.pathname === "/v1/timeseries" ? Response.json({ step_ms: 3_600_000, points: [] }) : told(address);
+  await opened();
+  const steps = (route: string) =>
+    asked.filter(({ pathname }) => pathname === `/v1/${route}`).map(({ searchParams }) => searchParams.get("step"));
+  expect([steps("timeseries"), steps("compare")]).toEqual([[null], ["3600"]]);
+});
+
+it("what fails beside the figures of all streams fails alone", async () => {
+  vi.stubGlobal("location", { search: "?drawing=heatmap", pathname: "/" });
+  const besides = ["abandonment", "breakdown", "compare", "heatmap"] as const;
+  answer = (address) =>
+    besides.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : told(address);
+  const page = await opened();
+  expect([page.link.value.kind, page.screen.value]).toEqual(["open", "ready"]);
+  const failed = { kind: "failed", what: "The collector answers with an error: because of bad_query (bad_query)." };
+  expect(besides.map((route) => page.answers.value?.[route])).toEqual(Array(4).fill(failed));
+});
+
+it("what fails because another question was asked is not told as failed", async () => {
+  answer = (address, init) => (address.pathname === "/v1/compare" ? hung(address, init) : told(address));
+  const page = await opened();
+  const shown: (string | undefined)[] = [];
+  page.answers.subscribe((answers) => shown.push(answers?.compare.kind));
+  answer = told;
+  await page.refresh();
+  expect(shown).toEqual([undefined, "known"]);
 });
 
 it("nothing at all is empty, whichever outcome is asked for", async () => {
