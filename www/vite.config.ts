@@ -16,6 +16,6 @@ export default defineConfig({
     sourcemap: false,
   },
   server: {
-    proxy: { "/v1": collector, "/llm-rum.js": collector },
+    proxy: { "/v1": collector, "/llm-rum.js": collector, "/snippet": collector },
   },
 });

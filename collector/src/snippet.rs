@@ -90,10 +90,7 @@ pub(crate) async fn page(
 ) -> Response {
     let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
     let collector = asked.collector.clone().or_else(|| address(&headers)).unwrap_or_default();
-    // Keys are public, but which there are is not for everyone.
-    let local = state.config().admin_token.is_none();
-    let first = || state.config().sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
-    let site = asked.site.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default();
+    let site = site(&state, asked.site);
     let (status, body) = if site.is_empty() {
         (None, String::new())
     } else {
@@ -125,7 +122,7 @@ pub(crate) async fn json(
 ) -> Result<Response, ApiError> {
     let Query(asked) = asked.map_err(|wrong| ApiError::new(Reason::BadQuery, wrong.body_text()))?;
     let collector = asked.collector.or_else(|| address(&headers)).unwrap_or_default();
-    let snippet = Snippet::new(&state, &asked.site.unwrap_or_default(), &collector)?;
+    let snippet = Snippet::new(&state, &site(&state, asked.site), &collector)?;
     Ok(([(CACHE_CONTROL, "no-store")], Json(snippet)).into_response())
 }
 
@@ -133,6 +130,14 @@ pub(crate) async fn json(
 pub(crate) async fn style(headers: HeaderMap) -> Response {
     Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
         .serve(HOUR, &headers)
+}
+
+/// The key that was asked for, or the first that there is. Keys are public, but which there are is not for
+/// everyone.
+fn site(state: &AppState, asked: Option<String>) -> String {
+    let local = state.config().admin_token.is_none();
+    let first = || state.config().sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
+    asked.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default()
 }
 
 /// Where the request was sent to. A collector speaks plain HTTP, and only on this machine do browsers

@@ -45,7 +45,9 @@ const server = createServer((request, response) => {
   if (address.pathname === "/v1/live" && refusalOf(request) === null) return tellLive(response, address);
   const answer = address.pathname.startsWith("/v1/")
     ? answerApi(request, address)
-    : answerFile(address.pathname);
+    : address.pathname === "/snippet.json"
+      ? ok({ site: "demo" })
+      : answerFile(address.pathname);
   Promise.resolve(answer).then(({ status = 200, type = "application/json", body }) => {
     response.writeHead(status, {
       "Content-Type": type,

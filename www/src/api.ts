@@ -1,4 +1,4 @@
-/** The collector's `/v1` routes: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
+/** The collector's `/v1` routes, and its line for pages: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
 import type {
   Abandonment,
   Accounting,
@@ -85,6 +85,9 @@ export const getUseCases = (filters: Filters, limit: number, access: Access) =>
   get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, access);
 
 export const getSlo = (filters: Filters, access: Access) => get<Slo>("v1/slo", filters, access);
+
+/** The key that the collector would name in a page; it says none to whoever may not read. */
+export const getSiteKey = async (access: Access) => (await get<{ site: string }>("snippet.json", {}, access)).site;
 
 export const getAccounting = (access: Access) => get<Accounting>("v1/accounting", {}, access);
 

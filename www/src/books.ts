@@ -122,9 +122,9 @@ function total(counts: Record<string, number>): number {
   return Object.values(counts).reduce((sum, held) => sum + held, 0);
 }
 
-/** A handful is a visitor with a wrong address, not a hole in the figures. */
+/** A handful is a visitor with a wrong address, not a hole in the figures: unless it is all there is. */
 function isMuch(part: number, all: number): boolean {
-  return part >= 10 && part / all >= MUCH;
+  return (part >= 10 || part === all) && part / all >= MUCH;
 }
 
 const MUCH = 0.01;

@@ -1,4 +1,5 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
+import { BooksNote } from "./books-foot";
 import { moment } from "./format";
 import { lastRange } from "./reading";
 import { answers, elsewhere, go, setRange, view } from "./state";
@@ -9,19 +10,26 @@ export function Empty() {
   return found?.ofAll ? (
     <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.ofAll.received_ms} />
   ) : (
-    <NeverAny />
+    <NeverAny siteKey={found?.siteKey ?? null} />
   );
 }
 
-function NeverAny() {
-  const snippet = `<script async src="${new URL("llm-rum.js", document.baseURI).href}" data-site="demo"></script>`;
+function NeverAny({ siteKey }: { siteKey: string | null }) {
+  const script = new URL("llm-rum.js", document.baseURI).href;
+  const snippet = `<script async src="${script}" data-site="${siteKey ?? "YOUR_SITE_KEY"}"></script>`;
   return (
     <section class="empty" data-empty="ever">
       <h2>Waiting for the first stream</h2>
+      <BooksNote />
       <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
       <pre>
         <code>{snippet}</code>
       </pre>
+      {siteKey === null && (
+        <p>
+          Its key is one of those that <code>sites</code> in the collector’s configuration names.
+        </p>
+      )}
       <p>
         <a href="snippet">The same with integrity hashes</a>, a content security policy, and for npm.
       </p>
@@ -53,6 +61,7 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
       <h2>
         No {hasFilters ? "such " : ""}streams in {lastRange(range)}
       </h2>
+      <BooksNote />
       <p>
         {newestMs === null
           ? `None of the streams that are kept is such a one; the newest of all arrived at ${moment(ofAllMs, asked)}.`

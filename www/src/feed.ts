@@ -9,6 +9,7 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
+  getSiteKey,
   getStream,
   getStreams,
   getSummary,
@@ -178,7 +179,10 @@ async function lookElsewhere(filters: Filters, access: Access): Promise<Elsewher
     getNewest(filters, access),
     hasFilters ? getNewest({}, access) : null,
   ]);
-  return { newest, ofAll: hasFilters ? ofAll : newest };
+  const any = hasFilters ? ofAll : newest;
+  // Refused where keys are not for everyone, and where this collector has no probe to hand out.
+  const siteKey = any === null ? await getSiteKey(access).catch(() => null) : null;
+  return { newest, ofAll: any, siteKey };
 }
 
 async function openChosen(id: string | null): Promise<void> {

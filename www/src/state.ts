@@ -46,6 +46,8 @@ export interface Answers {
 export interface Elsewhere {
   newest: StreamReport | null;
   ofAll: StreamReport | null;
+  /** For the line that a page needs, where there is no stream at all; `null` where the collector names no key. */
+  siteKey: string | null;
 }
 
 export const view = signal<View>(readView(location.search));

@@ -54,6 +54,15 @@ it("what is refused or lost is told from one in a hundred on, with its commonest
   expect(troublesOf(books({ probe_dropped: { send_failed: 9 }, reports: books().reports }))).toEqual([]);
 });
 
+it("where everything is refused, that is told from the first on", () => {
+  const beacons = { ...books().beacons, received: 2, accepted: 0, refused: { unknown_site: 2 } };
+  expect(troublesOf(books({ beacons })).map(plain)).toEqual([
+    "Of all requests since this collector began, 100 % were refused, most for “unknown site”.",
+  ]);
+  const quiet = { ...beacons, received: 0, refused: {} };
+  expect(troublesOf(books({ beacons: quiet, reports: { ...books().reports, received: 0 } }))).toEqual([]);
+});
+
 it("what the filters leave out is refused as it should be", () => {
   const { beacons } = books();
   const filtered = { filtered_bot: 300, filtered_prerender: 200, filtered_test: 100 };

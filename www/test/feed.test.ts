@@ -198,5 +198,19 @@ it("an empty range asks what there is with its filters first", async () => {
     return Response.json({ streams: [hasFilters ? mine : theirs], next: null });
   };
   const page = await opened();
-  expect(page.elsewhere.value).toEqual({ newest: mine, ofAll: theirs });
+  expect(page.elsewhere.value).toEqual({ newest: mine, ofAll: theirs, siteKey: null });
+});
+
+it("where there is no stream at all the line for pages has the collector's key, if it names one", async () => {
+  answer = (address) => {
+    if (address.pathname === "/v1/summary") return Response.json({ ...(QUIET["summary"] as object), streams: 0 });
+    return address.pathname === "/snippet.json" ? Response.json({ site: "pk_live_1" }) : told(address);
+  };
+  const page = await opened();
+  expect(page.elsewhere.value?.siteKey).toBe("pk_live_1");
+  const named = answer;
+  answer = (address, init) =>
+    address.pathname === "/snippet.json" ? refused(403, "unknown_site") : named(address, init);
+  await page.refresh();
+  expect([page.link.value.kind, page.elsewhere.value?.siteKey]).toEqual(["open", null]);
 });
