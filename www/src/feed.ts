@@ -21,7 +21,7 @@ import {
   type Window,
 } from "./api";
 import { tried, type Tried } from "./asked";
-import { mergeLatest, mergeSamples } from "./latest";
+import { addOlder, mergeLatest, mergeSamples } from "./latest";
 import { isWait, targetsInView } from "./metric";
 import {
   answers,
@@ -29,6 +29,7 @@ import {
   elsewhere,
   keepToken,
   link,
+  listed,
   nextCursor,
   opened,
   paused,
@@ -104,12 +105,11 @@ export async function loadOlder(): Promise<void> {
       { ...wantedOf(view.peek()), cursor },
       access(),
     );
-    if (asked !== question(view.peek())) return;
-    const known = new Set(rows.peek().map((row) => row.id));
-    batch(() => {
-      rows.value = [...rows.peek(), ...page.streams.filter((row) => !known.has(row.id))];
-      nextCursor.value = page.next;
-    });
+    const shown = listed.peek();
+    if (shown === null || asked !== question(view.peek())) return;
+    // The list has moved on meanwhile: below it this page would leave a hole.
+    if (cursor !== nextCursor.peek()) return loadOlder();
+    listed.value = addOlder(shown, page);
   } catch (error) {
     fail(error);
   }
@@ -151,11 +151,9 @@ async function load(chosen: View, access: Access): Promise<void> {
   batch(() => {
     const asked = question(chosen);
     const merge = chosen.sample === null ? mergeLatest : mergeSamples;
-    const shown = asked === shownQuestion ? { rows: rows.peek(), next: nextCursor.peek() } : null;
-    const latest = merge(shown, page);
+    const shown = asked === shownQuestion ? listed.peek() : null;
     shownQuestion = asked;
-    rows.value = latest.rows;
-    nextCursor.value = latest.next;
+    listed.value = merge(shown, page, summary.from);
     answers.value = {
       summary,
       timeseries: { ...timeseries, targets },

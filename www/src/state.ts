@@ -20,6 +20,7 @@ import type {
   Timeseries,
 } from "./answers";
 import { LOADING, type Asked, type Tried } from "./asked";
+import { nextOf, rowsOf, type Listed } from "./latest";
 import { canBeSent } from "./token";
 import { readView, writeView, type Drawing, type View } from "./url";
 
@@ -53,8 +54,9 @@ export interface Elsewhere {
 export const view = signal<View>(readView(location.search));
 export const link = signal<Link>({ kind: "loading" });
 export const answers = signal<Answers | null>(null);
-export const rows = signal<StreamReport[]>([]);
-export const nextCursor = signal<string | null>(null);
+export const listed = signal<Listed | null>(null);
+export const rows = computed(() => (listed.value === null ? [] : rowsOf(listed.value)));
+export const nextCursor = computed(() => listed.value && nextOf(listed.value));
 /** Asked only when the range is empty. */
 export const elsewhere = signal<Elsewhere | null>(null);
 export const busy = signal(false);

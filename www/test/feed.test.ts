@@ -126,6 +126,29 @@ it("nothing at all is empty, whichever outcome is asked for", async () => {
   expect((await opened()).screen.value).toBe("ready");
 });
 
+it("an older page that comes after the list has moved on is asked for anew", async () => {
+  const rows = (...ids: string[]) => ids.map((id) => ({ id, received_ms: 1 }));
+  let newest = { streams: rows("d", "c"), next: "c" };
+  let answerLate = () => undefined as void;
+  answer = (address) => {
+    if (address.pathname !== "/v1/streams") return told(address);
+    const cursor = address.searchParams.get("cursor");
+    if (cursor === null) return Response.json(newest);
+    if (cursor === "e") return Response.json({ streams: rows("d", "c"), next: "c" });
+    return new Promise((resolve) => {
+      answerLate = () => resolve(Response.json({ streams: rows("b", "a"), next: null }));
+    });
+  };
+  const page = await opened();
+  const older = page.loadOlder();
+  await vi.advanceTimersByTimeAsync(0);
+  newest = { streams: rows("f", "e"), next: "e" };
+  await page.refresh();
+  answerLate();
+  await older;
+  expect(page.rows.value.map(({ id }) => id).join("")).toBe("fedc");
+});
+
 /** Takes the question and never answers, as a process that is stopped. */
 const hung: Answer = (_, { signal }) =>
   new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
