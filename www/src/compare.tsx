@@ -69,13 +69,13 @@ function Sides({ answer, from, to }: CompareProps) {
         entries={[
           { label: "client", colour: "client" },
           { label: "server", colour: "server" },
-          { label: "the way between", colour: "between" },
+          { label: "overhead", colour: "overhead" },
         ]}
       />
       <div class="plot-frame">
         <LineChart
           spec={spec}
-          label={`Client and server time to first token, ${which}`}
+          label={`Client and server time to first token and the overhead of the way, ${which}`}
           readout={(index) => readoutOf(answer, which, index, to)}
         />
       </div>
@@ -155,7 +155,8 @@ function NoServerTiming({ streams }: { streams: number }) {
 
 function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
-  const line = (who: "client" | "server") => ({
+  // The difference of two percentiles is none of the differences: the overhead has a line of its own.
+  const line = (who: "client" | "server" | "overhead") => ({
     label: who,
     colour: `--${who}`,
     values: points.map((point) => point[`${who}_${which}_ms`] ?? null),
@@ -166,10 +167,9 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
     from,
     to: Math.max(to, (points.at(-1)?.t ?? 0) + step),
     scale: "linear",
-    lines: [line("client"), line("server")],
+    lines: [line("client"), line("server"), line("overhead")],
     targets: [],
     isThin: points.map((point) => point.n > 0 && point.n < FEW),
-    fillBetween: "--between",
     format: tickDuration,
   };
 }
@@ -187,7 +187,7 @@ function readoutOf(
     values: [
       { label: `client ${which}`, text: steadyDuration(point[`client_${which}_ms`]), colour: "client" },
       { label: `server ${which}`, text: steadyDuration(point[`server_${which}_ms`]), colour: "server" },
-      { label: `overhead ${which}`, text: steadyDuration(point[`overhead_${which}_ms`]), colour: "between" },
+      { label: `overhead ${which}`, text: steadyDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
     ],
   };

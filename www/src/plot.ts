@@ -36,8 +36,6 @@ export interface PlotSpec {
   isThin: boolean[];
   /** Streams and those of them that failed, as bars at the foot. */
   volume?: { streams: number[]; errors: number[] };
-  /** Fills the space between the first two lines. */
-  fillBetween?: string;
   format: (value: number) => string;
 }
 
@@ -131,7 +129,6 @@ export class Plot {
       },
       axes: [this.timeAxis(), this.valueAxis()],
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
-      bands: this.bands(),
       hooks: {
         draw: [(chart) => this.drawTargets(chart)],
         setCursor: [(chart) => this.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
@@ -286,16 +283,6 @@ export class Plot {
     return [...values.keys()].filter(
       (i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)),
     );
-  }
-
-  private bands(): uPlot.Band[] {
-    const { fillBetween } = this.spec;
-    if (!fillBetween) return [];
-    const first = this.firstLine();
-    return [
-      { series: [first, first + 2], fill: () => colourOf(fillBetween), dir: -1 },
-      { series: [first + 1, first + 3], fill: () => colourOf(fillBetween), dir: -1 },
-    ];
   }
 
   private drawTargets(chart: uPlot): void {
