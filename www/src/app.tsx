@@ -49,7 +49,7 @@ function Body() {
   }
 }
 
-function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answers }) {
+function Dashboard({ answers: { summary, asked, at, ...charts } }: { answers: Answers }) {
   const { range } = asked;
   const { metric, drawing, by, isLong } = view.value;
   return (
@@ -58,7 +58,7 @@ function Dashboard({ answers: { summary, asked, ...charts } }: { answers: Answer
         <Verdict summary={summary} />
         <Budgets asked={budgets.value} />
       </div>
-      <Tiles summary={summary} range={range} compare={charts.compare} />
+      <Tiles summary={summary} range={range} compare={charts.compare} at={at} />
       <TtftChart
         series={charts.timeseries}
         heatmap={charts.heatmap}

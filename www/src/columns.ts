@@ -11,13 +11,20 @@ interface Drawn {
   volume?: { streams: number[]; errors: number[] };
 }
 
-/** uPlot's columns: times in seconds, then the volume, then each line as a solid and a thin one. */
+/**
+ * uPlot's columns: times in seconds, then the volume, its last step apart as that is not over, then each line as a
+ * solid and a thin one.
+ */
 export function columns(spec: Drawn): Values[] {
   const lines = spec.lines.flatMap((line) => {
     const values = line.values.map((value) => (value === null ? null : Math.max(value, LEAST)));
     return [solidPart(values, spec.isThin), thinPart(values, spec.isThin)];
   });
-  const volume = spec.volume ? [spec.volume.streams, spec.volume.errors] : [];
+  const isLast = (i: number) => i === spec.times.length - 1;
+  const { streams, errors } = spec.volume ?? { streams: [], errors: [] };
+  const over = streams.map((held, i) => (isLast(i) ? null : held));
+  const running = streams.map((held, i) => (isLast(i) ? held : null));
+  const volume = spec.volume ? [over, running, errors] : [];
   return [spec.times.map((time) => time / 1000), ...volume, ...lines];
 }
 

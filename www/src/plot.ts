@@ -34,7 +34,7 @@ export interface PlotSpec {
   targets: TargetLine[];
   /** Points that rest on few samples: drawn dashed and hollow. */
   isThin: boolean[];
-  /** Streams and those of them that failed, as bars at the foot. */
+  /** Streams and those of them that failed, as bars at the foot; the last step is still running. */
   volume?: { streams: number[]; errors: number[] };
   format: (value: number) => string;
 }
@@ -218,9 +218,9 @@ export class Plot {
     };
   }
 
-  /** Columns: the times, two of bars where there is a volume, then two for each line. */
+  /** Columns: the times, three of bars where there is a volume, then two for each line. */
   private firstLine(): number {
-    return this.spec.volume ? 3 : 1;
+    return this.spec.volume ? 4 : 1;
   }
 
   private isBar(column: number): boolean {
@@ -234,15 +234,16 @@ export class Plot {
   private volumeSeries(): uPlot.Series[] {
     if (!this.spec.volume) return [];
     const bars = uPlot.paths.bars?.({ size: [0.72, 24], gap: 1 });
-    const look = (label: string, colour: string): uPlot.Series => ({
+    const look = (label: string, colour: string, isHollow = false): uPlot.Series => ({
       label,
       scale: "volume",
       paths: bars,
-      width: 0,
+      width: isHollow ? 1 : 0,
+      stroke: () => colourOf(colour),
       points: { show: false },
-      fill: () => colourOf(colour),
+      fill: () => (isHollow ? "transparent" : colourOf(colour)),
     });
-    return [look("streams", "--volume"), look("errors", "--bad")];
+    return [look("streams", "--volume"), look("streams so far", "--edge", true), look("errors", "--bad")];
   }
 
   private lineSeries(): uPlot.Series[] {

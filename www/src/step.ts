@@ -25,6 +25,17 @@ export function stepFor(range: Range, { points, step_ms }: Finest): number {
 
 type Finest = Pick<Timeseries, "step_ms"> & { points: readonly { n: number }[] };
 
+/**
+ * The share of a range that is over: it ends with the running minute, where minutes are gone with the running hour.
+ * A clock that is wrong makes no more than that of it.
+ */
+export function elapsedShare(from: number, to: number, now: number): number {
+  const running = Math.min(HOUR_MS, (to - from) / 15);
+  return (Math.min(Math.max(now, to - running), to) - from) / (to - from);
+}
+
+const HOUR_MS = 3_600_000;
+
 /** The shortest range longer than this one that reaches so far back. */
 export function widerRange(range: Range, agoMs: number): Range | undefined {
   return RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => agoMs < RANGE_MS[candidate]);

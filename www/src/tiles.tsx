@@ -21,19 +21,26 @@ import {
 import { Glyph } from "./glyph";
 import { FEW, QUANTILES, targetsInView } from "./metric";
 import { readAdjusted, readEarlier, readSides } from "./reading";
+import { elapsedShare } from "./step";
 
 interface TilesProps {
   summary: Summary;
   range: Range;
 }
 
-export function Tiles({ summary, range, compare }: TilesProps & { compare: Tried<Compare> }) {
+interface AllTilesProps extends TilesProps {
+  compare: Tried<Compare>;
+  /** When the summary came. */
+  at: number;
+}
+
+export function Tiles({ summary, range, compare, at }: AllTilesProps) {
   return (
     <section class="tiles" aria-label="Key figures">
       <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.answer) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
-      <Streams summary={summary} range={range} />
+      <Streams summary={summary} at={at} />
       <Errors summary={summary} range={range} />
     </section>
   );
@@ -122,7 +129,10 @@ function Errors({ summary }: TilesProps) {
   );
 }
 
-function Streams({ summary: { streams, open, previous, output_tokens: tokens } }: TilesProps) {
+function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
+  const { streams, open, previous, output_tokens: tokens } = summary;
+  // The range is not over, that before it is: like is compared with like.
+  const whole = streams / elapsedShare(summary.from, summary.to, at);
   return (
     <Tile name="streams" title="Streams">
       <Value raw={streams} text={count(streams)} />
@@ -130,7 +140,7 @@ function Streams({ summary: { streams, open, previous, output_tokens: tokens } }
         {open} open now
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={growth(streams, previous.streams)} earlier={previous.streams} />
+      <Change text={growth(whole, previous.streams)} earlier={previous.streams} />
     </Tile>
   );
 }

@@ -82,6 +82,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
+            { label: "so far", colour: "running" },
             { label: "errors", colour: "errors" },
           ]}
         />
@@ -189,7 +190,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
       })),
       ...adjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-      { label: "streams", text: count(point.streams) },
+      { label: index === series.points.length - 1 ? "streams so far" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
     ],
   };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { placeMarks, type Mark } from "../src/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
-import { stepFor, tighterRange, widerRange } from "../src/step";
+import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/step";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
@@ -29,6 +29,14 @@ describe("the step of a line", () => {
     expect(stepFor("24h", of(60, steps(24, 900)))).toBe(3600);
     expect(stepFor("24h", of(60, steps(24, 1)))).toBe(3600);
   });
+});
+
+it("a range is over up to now, and a clock that is wrong moves its end by a minute or an hour", () => {
+  const minute = 60_000;
+  const quarter = (now: number) => elapsedShare(0, 15 * minute, now * minute);
+  expect([14.5, 15, 99].map(quarter)).toEqual([14.5 / 15, 1, 1]);
+  expect(quarter(3)).toBe(14 / 15);
+  expect(elapsedShare(0, 24 * 60 * minute, 0)).toBe(23 / 24);
 });
 
 describe("a tighter range", () => {

@@ -12,12 +12,12 @@ it("thin points leave the solid line, and the dashes reach the next solid point"
   expect(thin).toEqual([null, 20, 30, 40]);
 });
 
-it("the bars stand between the times and the lines", () => {
+it("the bars stand between the times and the lines, that of the running step by itself", () => {
   const volume = { streams: [1, 2, 3, 4], errors: [0, 0, 1, 0] };
   const isThin = times.map(() => false);
   const all = columns({ times, isThin, volume, lines: [{ values: [1, 1, 1, 1] }, { values: [2, 2, 2, 2] }] });
-  expect(all).toHaveLength(1 + 2 + 2 * 2);
-  expect(all.slice(1, 3)).toEqual([volume.streams, volume.errors]);
+  expect(all).toHaveLength(1 + 3 + 2 * 2);
+  expect(all.slice(1, 4)).toEqual([[1, 2, 3, null], [null, null, null, 4], volume.errors]);
 });
 
 it("a zero is drawn at the finest step of a clock, and an absent value not at all", () => {
