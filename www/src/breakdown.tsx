@@ -7,7 +7,7 @@ import type { Tried } from "./asked";
 import { Choice } from "./choice";
 import { Missing } from "./figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";
-import { METRIC_LOOKS } from "./metric";
+import { FEW, METRIC_LOOKS } from "./metric";
 import { readBreakdown, slowTarget } from "./reading";
 import { setBy, setFilter, setLong } from "./state";
 import { spanScale, type SpanScale } from "./span";
@@ -124,6 +124,7 @@ function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
 function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
   const { value, streams, share, excess } = group;
   const failed = errorShare(group);
+  const few = group.n < FEW ? " few" : "";
   return (
     <tr data-group={value}>
       <td class="model-cell">
@@ -134,14 +135,15 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanSca
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
-      <td class="number mid">{steadyDuration(group.p50_ms)}</td>
-      <td class="number strong" title={intervalOf(group)}>
+      <td class={`number mid${few}`}>{steadyDuration(group.p50_ms)}</td>
+      <td class={`number strong${few}`} title={intervalOf(group)}>
+        {few && group.n > 0 && <small>n {count(group.n)} </small>}
         {steadyDuration(group.p95_ms)}
       </td>
       <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
-      <td class="number wide">{excessOf(excess)}</td>
+      <td class="number wide">{excessOf(excess, group.goodput.total < FEW)}</td>
       <td class="wide span-cell">
         <Span group={group} scale={scale} />
       </td>
@@ -154,9 +156,10 @@ function Span({ group, scale }: { group: Group; scale: SpanScale }) {
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
   const target = scale.target(group);
-  const isSlow = target !== null && p95 > target;
+  const isFew = group.n < FEW;
+  const isSlow = !isFew && target !== null && p95 > target;
   return (
-    <svg class={`span${isSlow ? " slow" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
+    <svg class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
       {target !== null && <line class="span-target" x1={at(target)} x2={at(target)} y1="0" y2="100%" />}
       <line x1={at(p50)} x2={at(p99)} y1="50%" y2="50%" />
       <circle cx={at(p95)} cy="50%" r="4" />
@@ -172,12 +175,13 @@ function intervalOf({ intervals }: Group): string | undefined {
     : `At least ${duration(lower)}, with 95 % confidence; too few samples to say more`;
 }
 
-function excessOf(excess: number | null | undefined) {
+/** Of a few streams it is chance, and has no colour. */
+function excessOf(excess: number | null | undefined, isFew: boolean) {
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
   if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
   const text = `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} pp`;
-  return points > 0 ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
+  return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
 }
 
 function ordered(groups: readonly Group[], column: Column): Group[] {

@@ -87,16 +87,17 @@ function Sides({ answer, from, to }: CompareProps) {
 function Facts({ answer }: { answer: CompareAnswer }) {
   const { overhead, joined, streams, sources } = answer;
   const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
+  const isFew = overhead.n < FEW;
   return (
     <dl class="facts">
       <div>
         <dt>Overhead</dt>
-        <dd>
+        <dd class={isFew ? "dim" : undefined}>
           <span class="source">
             {duration(overhead.p50_ms)} <small>p50</small>
           </span>
           <span class="source">
-            {duration(overhead.p95_ms)} <small>p95</small>
+            {duration(overhead.p95_ms)} <small>p95{isFew && ` of ${count(overhead.n)}`}</small>
           </span>
         </dd>
       </div>

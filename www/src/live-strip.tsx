@@ -1,9 +1,10 @@
 /** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
 import { useLayoutEffect } from "preact/hooks";
 
-import type { Live, Outcome, StreamReport } from "./answers";
+import type { Live, Outcome, Quantiles, StreamReport } from "./answers";
 import { ABSENT, count, duration, percent, plural, rate } from "./format";
 import { Glyph, OUTCOME_LOOKS } from "./glyph";
+import { FEW } from "./metric";
 import { live, openStream, type LiveState } from "./state";
 import { modelOf } from "./streams";
 import { useWidth } from "./width";
@@ -12,7 +13,7 @@ import { useWidth } from "./width";
 const SHOWN = 5;
 
 const WORDS: Record<LiveState["kind"], { word: string; title: string }> = {
-  joining: { word: "live", title: "Asking the collector" },
+  joining: { word: "joining", title: "Asking the collector" },
   live: { word: "live", title: "From the collector, every second" },
   away: { word: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
   paused: { word: "paused", title: "Paused together with the rest of the page" },
@@ -48,19 +49,22 @@ export function LiveStrip() {
         <div data-now="ttfv" title={now ? restsOn(now) : undefined}>
           <dt>first visible, 5 min</dt>
           <dd>
-            {now && now.ttfv.n > 0 ? (
-              <>
-                <span class="dim">p50</span> {duration(now.ttfv.p50_ms)} <span class="dim">p95</span>{" "}
-                {duration(now.ttfv.p95_ms)}
-              </>
-            ) : (
-              ABSENT
-            )}
+            {now && now.ttfv.n > 0 ? <Waits {...now.ttfv} /> : ABSENT}
           </dd>
         </div>
       </dl>
       {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, SHOWN)} />}
     </section>
+  );
+}
+
+/** Of a few streams they are dim, and how many they are stands beside them. */
+function Waits({ n, p50_ms, p95_ms }: Quantiles) {
+  return (
+    <span class={n < FEW ? "dim" : undefined}>
+      <span class="dim">p50</span> {duration(p50_ms)} <span class="dim">p95</span> {duration(p95_ms)}
+      {n < FEW && ` of ${count(n)}`}
+    </span>
   );
 }
 
@@ -101,8 +105,9 @@ function NewestLine({ streams }: { streams: StreamReport[] }) {
 
 function Newest({ report }: { report: StreamReport }) {
   const look = OUTCOME_LOOKS[report.outcome];
-  const waited = report.ttfv_ms ?? report.ttft_ms;
-  const isWhole = report.outcome === "complete";
+  const { ttfv_ms: waited } = report;
+  // Without a text to see, as of reasoning alone, its end is all there is to show.
+  const hasGlyph = report.outcome !== "complete" || waited == null;
   return (
     <button
       type="button"
@@ -111,7 +116,7 @@ function Newest({ report }: { report: StreamReport }) {
       onClick={() => openStream(report.id)}
       title={`${modelOf(report)}: ${look?.word ?? report.outcome}`}
     >
-      {!isWhole && look && <Glyph name={look.glyph} />}
+      {hasGlyph && look && <Glyph name={look.glyph} />}
       {waited == null ? <span class="unseen">{look?.word ?? ABSENT}</span> : duration(waited)}
     </button>
   );

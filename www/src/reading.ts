@@ -115,7 +115,8 @@ export function readHistogram(answer: HistogramAnswer): string {
   const target = slowTarget(answer);
   if (!target) return most;
   const share = shareOver(answer, target);
-  return `${most} ${share === 0 ? "None" : `About ${percent(share)}`} took longer than ${targetWords(target, answer.targets)}.`;
+  const part = answer.n < FEW ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
+  return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetWords(target, answer.targets)}.`;
 }
 
 /** Streams of other use cases may be in view: whose target it is has to be said. */
@@ -208,6 +209,8 @@ export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
   const client = answer.client[`${metricMs}_ms`];
   const server = answer.server[`${metricMs}_ms`];
   if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
+  if (answer.joined < FEW)
+    return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
   const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
   const overhead = answer.overhead[`${metricMs}_ms`];
   const between = isKnown(overhead)

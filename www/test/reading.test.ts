@@ -127,6 +127,13 @@ describe("the sentence under the histogram", () => {
     );
   });
 
+  it("gives no share of a few", () => {
+    const few = { ...answer, n: 2, buckets: answer.buckets.map((bucket) => ({ ...bucket, count: 1 })) };
+    expect(plain(readHistogram(few))).toBe(
+      "2 samples; the fullest bucket is 500 ms to 1 s. About 1 of them took longer than the 2 s target of chat.",
+    );
+  });
+
   it("divides the bucket that the target cuts on the log scale", () => {
     expect(shareOver(answer, 2000)).toBeCloseTo(0.1);
     expect(shareOver(answer, 5000)).toBe(0);
@@ -181,10 +188,10 @@ describe("what is said of those who saw nothing", () => {
 });
 
 it("the comparison says both figures and the way between", () => {
-  const some = (p50_ms: number) => ({ n: 10, p50_ms, p95_ms: p50_ms * 2 });
+  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
   const answer: Compare = {
-    streams: 12,
-    joined: 10,
+    streams: 42,
+    joined: 40,
     sources: {},
     client: some(600),
     server: some(550),
@@ -196,7 +203,10 @@ it("the comparison says both figures and the way between", () => {
     "p50 to first token: 600 ms for the user, 550 ms by the server's own clock. For half of the streams the way between them took at most 28 ms.",
   );
   expect(plain(readSides(answer) ?? "")).toBe(
-    "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 10 streams)",
+    "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 40 streams)",
+  );
+  expect(plain(readCompare({ ...answer, joined: 2 }, "p95"))).toBe(
+    "p95 to first token: 1.2 s for the user, 1.1 s by the server's own clock, of only 2 streams.",
   );
   expect(readSides({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
 });
