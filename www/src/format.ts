@@ -130,10 +130,11 @@ export function moment(unixMs: number, today: number): string {
   return same ? clock(unixMs) : `${day(unixMs)}${SPACE}${clock(unixMs).slice(0, 5)}`;
 }
 
-/** A step of a series: `12:40 – 12:42`, with its day when that is not `today`'s. */
+/** A step of a series: `12:40 – 12:42`, with its day when that is not `today`'s. A day may be another one than here. */
 export function stretch(from: number, length: number, today: number): string {
   const [start, end] = [from, from + length].map((at) => clock(at).slice(0, 5));
-  if (length >= 86_400_000) return day(from);
+  if (length >= 86_400_000)
+    return start === "00:00" ? day(from) : `${day(from)}${SPACE}${start} – ${day(from + length)}${SPACE}${end}`;
   const isToday = new Date(from).toDateString() === new Date(today).toDateString();
   return `${isToday ? "" : `${day(from)}, `}${start} – ${end}`;
 }

@@ -75,9 +75,8 @@ export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
 }
 
 function Axes({ answer, drawn, width }: { answer: HeatmapAnswer; drawn: Scales; width: number }) {
-  const offset = -new Date(answer.to).getTimezoneOffset() * 60_000;
   const most = Math.max(2, Math.floor((width - LEFT) / 80));
-  const { ticks, step } = timeTicks(answer.from, answer.to, most, offset);
+  const { ticks, step } = timeTicks(answer.from, answer.to, most);
   return (
     <>
       {logTicks(drawn.low, drawn.high, 8).map((tick) => (

@@ -177,14 +177,13 @@ export class Plot {
   }
 
   private timeAxis(): uPlot.Axis {
-    const offset = -new Date(this.spec.to).getTimezoneOffset() * 60_000;
     const most = (chart: uPlot) => Math.max(2, Math.floor(chart.width / 96));
     let step = 0;
     return {
       ...this.axisLook(),
       size: 32,
       splits: (chart, _axis, low, high) => {
-        const answer = timeTicks(low * 1000, high * 1000, most(chart), offset);
+        const answer = timeTicks(low * 1000, high * 1000, most(chart));
         step = answer.step;
         // A label nearer to the end than half its width would be cut off.
         const end = high * 1000 - ((high - low) * 1000 * 20) / Math.max(1, chart.width - 64);

@@ -63,18 +63,24 @@ const TIME_STEPS = [
   30 * DAY,
 ];
 
-/** Round local times. `offset` is what local time is ahead of UTC, in milliseconds. */
-export function timeTicks(
-  from: number,
-  to: number,
-  most: number,
-  offset: number,
-): { ticks: number[]; step: number } {
+/** Round local times, by the calendar: a clock that is put forward or back moves none of them. */
+export function timeTicks(from: number, to: number, most: number): { ticks: number[]; step: number } {
   const step = TIME_STEPS.find((width) => (to - from) / width <= most) ?? 30 * DAY;
+  const first = new Date(from);
   const ticks: number[] = [];
-  const first = Math.ceil((from + offset) / step) * step - offset;
-  for (let tick = first; tick <= to; tick += step) ticks.push(tick);
-  return { ticks, step };
+  for (let days = 0; ; days += 1) {
+    const date = new Date(first.getFullYear(), first.getMonth(), first.getDate() + days);
+    if (date.getTime() > to) return { ticks, step };
+    ticks.push(...ticksOf(date, step).filter((tick) => tick >= from && tick <= to));
+  }
+}
+
+function ticksOf(date: Date, step: number): number[] {
+  const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
+  if (step >= DAY) return (Date.UTC(year, month, day) / DAY) % (step / DAY) === 0 ? [date.getTime()] : [];
+  const times = Array.from({ length: DAY / step }, (_, at) => new Date(year, month, day, 0, 0, (at * step) / SECOND));
+  // An hour that is left out stands for the next one, which is there already.
+  return [...new Set(times.map((time) => time.getTime()))];
 }
 
 /** The time of day, or the day where that says more; `step` is what lies between two ticks. */

@@ -185,7 +185,12 @@ describe("times of day", () => {
   it("of a step name both ends", () => {
     expect(stretch(noon, 120_000, noon)).toBe("12:40 – 12:42");
     expect(plain(stretch(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
-    expect(plain(stretch(noon, 86_400_000, noon))).toBe("20 Nov");
+  });
+
+  it("of a day name the hour that it begins at where that is not midnight here", () => {
+    const midnight = new Date(2026, 10, 20).getTime();
+    expect(plain(stretch(midnight, 86_400_000, noon))).toBe("20 Nov");
+    expect(plain(stretch(midnight + 19 * 3_600_000, 86_400_000, noon))).toBe("20 Nov 19:00 – 21 Nov 19:00");
   });
 });
 

@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { tickDuration } from "../src/format";
-import { linearTicks, logLimits, logTicks, timeTicks } from "../src/ticks";
+import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "../src/ticks";
 
 describe("log ticks", () => {
   it("are ones, twos and fives", () => {
@@ -53,19 +53,42 @@ it("linear ticks rise from zero in round steps", () => {
 
 describe("time ticks", () => {
   const hour = 3_600_000;
+  afterEach(() => vi.unstubAllEnvs());
 
   it("fall on round local times", () => {
-    const from = Date.UTC(2026, 10, 20, 11, 57);
-    const { ticks, step } = timeTicks(from, from + hour, 6, 0);
+    const from = new Date(2026, 10, 20, 11, 57).getTime();
+    const { ticks, step } = timeTicks(from, from + hour, 6);
     expect(step).toBe(hour / 6);
     expect(ticks).toHaveLength(6);
-    expect(ticks[0]).toBe(Date.UTC(2026, 10, 20, 12, 0));
+    expect(ticks[0]).toBe(new Date(2026, 10, 20, 12, 0).getTime());
   });
 
   it("know zones that are half an hour off", () => {
-    const offset = 5.5 * hour;
+    vi.stubEnv("TZ", "Asia/Kolkata");
     const from = Date.UTC(2026, 10, 20);
-    const { ticks } = timeTicks(from, from + 24 * hour, 4, offset);
-    for (const tick of ticks) expect((tick + offset) % (6 * hour)).toBe(0);
+    const { ticks } = timeTicks(from, from + 24 * hour, 4);
+    expect(ticks.map((tick) => (tick + 5.5 * hour) % (6 * hour))).toEqual([0, 0, 0, 0]);
+  });
+
+  it("stay on round times where the clock is put back or forward", () => {
+    vi.stubEnv("TZ", "Europe/Berlin");
+    for (const [month, date] of [[9, 25], [2, 29]] as const) {
+      const from = new Date(2026, month, date - 2, 9, 30).getTime();
+      const told = timeTicks(from, from + 5 * 24 * hour, 12).ticks.map((tick) => timeLabel(tick, 12 * hour));
+      expect(new Set(told.filter((label) => label.includes(":"))), String(month)).toEqual(new Set(["12:00"]));
+      const days = timeTicks(from, from + 5 * 24 * hour, 6).ticks;
+      expect(days.map((tick) => new Date(tick).getHours())).toEqual([0, 0, 0, 0, 0]);
+    }
+    const night = new Date(2026, 2, 29, 0, 30).getTime();
+    const hours = timeTicks(night, night + 5 * hour, 6).ticks.map((tick) => timeLabel(tick, hour));
+    expect(hours).toEqual(["01:00", "03:00", "04:00", "05:00", "06:00"]);
+  });
+
+  it("of several days are the same days wherever the range begins", () => {
+    const ticks = (date: number) => {
+      const from = new Date(2026, 10, date).getTime();
+      return timeTicks(from, from + 20 * 24 * hour, 12).ticks;
+    };
+    expect(ticks(2).slice(1, 9)).toEqual(ticks(4).slice(0, 8));
   });
 });
