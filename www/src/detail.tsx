@@ -8,7 +8,7 @@ import { duration, isKnown, moment, nameOf } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";
 import { Glyph, OutcomeMark } from "./glyph";
-import { closeStream, opened, openStream, rows, setFilter, view } from "./state";
+import { closeStream, link, opened, openStream, rows, setFilter, view } from "./state";
 import { modelOf } from "./streams";
 import { tell, whyNoGaps } from "./telling";
 import { Timeline } from "./timeline";
@@ -48,9 +48,15 @@ function Sheet({ id }: { id: string }) {
     >
       <div class="sheet-inside">
         <SheetHead id={id} />
-        {shown === null && <p class="nothing">Loading…</p>}
+        {shown === null && (
+          <p class="nothing">{link.value.kind === "failed" ? link.value.what : "Loading…"}</p>
+        )}
         {shown && "missing" in shown && (
-          <p class="nothing">This stream is not kept, or no longer: {shown.missing}.</p>
+          <p class="nothing">
+            {shown.mayCome
+              ? "Not here yet: a stream shows a few seconds after its page has told of it. Asking again…"
+              : `This stream is not kept, or no longer: ${shown.missing}.`}
+          </p>
         )}
         {shown && "report" in shown && <Report report={shown.report} />}
       </div>

@@ -1,7 +1,7 @@
 /** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
-import type { Filters } from "./answers";
+import type { Filters, StreamReport } from "./answers";
 import {
   getAbandonment,
   getBreakdown,
@@ -42,6 +42,8 @@ import { stepFor } from "./step";
 import type { View } from "./url";
 
 export const REFRESH_MS = 5_000;
+/** A link to a stream may be followed before its report has come, and that been stored. */
+const PATIENCE_MS = 15_000;
 /** Values of the breakdown; the collector gives no more than the second. */
 const FIRST_GROUPS = 20;
 const ALL_GROUPS = 500;
@@ -50,6 +52,7 @@ let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** The question whose rows are on screen: rows of another one are replaced, not merged. */
 let shownQuestion = "";
+let openedAt = 0;
 
 export function startFeed(): void {
   const asked = computed(() => {
@@ -188,17 +191,24 @@ async function openChosen(id: string | null): Promise<void> {
     opened.value = null;
     return;
   }
-  const row = rows.peek().find((candidate) => candidate.id === id);
+  openedAt = Date.now();
+  const row = rowOf(id);
   opened.value = row ? { report: row } : null;
   if (!row) await fetchOpened(id);
 }
 
-/** A stream that has not ended changes while it is looked at; one that could not be asked for is asked for again. */
+/** A stream that has not ended changes while it is looked at; one that did not come yet is asked for again. */
 async function followOpened(): Promise<void> {
   const id = view.peek().stream;
   if (id === null) return;
   const shown = opened.peek();
-  if (shown === null || ("report" in shown && shown.report.open)) await fetchOpened(id);
+  const isDone =
+    shown !== null && ("report" in shown ? !shown.report.open : !shown.mayCome && rowOf(id) === undefined);
+  if (!isDone) await fetchOpened(id);
+}
+
+function rowOf(id: string): StreamReport | undefined {
+  return rows.peek().find((row) => row.id === id);
 }
 
 async function fetchOpened(id: string): Promise<void> {
@@ -207,7 +217,8 @@ async function fetchOpened(id: string): Promise<void> {
     if (view.peek().stream === id) opened.value = { report };
   } catch (error) {
     if (view.peek().stream !== id) return;
-    if (error instanceof Refused && error.status === 404) opened.value = { missing: error.message };
+    if (error instanceof Refused && error.status === 404)
+      opened.value = { missing: error.message, mayCome: Date.now() - openedAt < PATIENCE_MS };
     else fail(error);
   }
 }

@@ -70,8 +70,8 @@ export const token = signal<string | null>(readToken());
 export const budgets = signal<Asked<Budgets>>(LOADING);
 export const accounting = signal<Asked<Accounting>>(LOADING);
 
-/** The one stream that is open, or why it cannot be shown. */
-export type Opened = { report: StreamReport } | { missing: string } | null;
+/** The one stream that is open, or why it cannot be shown; `mayCome` while its report may be on its way. */
+export type Opened = { report: StreamReport } | { missing: string; mayCome: boolean } | null;
 export const opened = signal<Opened>(null);
 
 /** `live` while the collector tells what happens now; `away` while it does not and is asked again. */

@@ -74,11 +74,32 @@ it("a link to one stream opens it after the page is unlocked", async () => {
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a stream that is not kept is asked for once", async () => {
+it("a stream whose report is on its way is shown once it is there", async () => {
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+  const page = await opened();
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: true });
+  answer = told;
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
+});
+
+it("a stream that was given up is shown where the list has it", async () => {
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+  const page = await opened();
+  await vi.advanceTimersByTimeAsync(5 * page.REFRESH_MS);
+  expect(page.opened.value).toMatchObject({ mayCome: false });
+  answer = (address) =>
+    address.pathname === "/v1/streams" ? Response.json({ streams: [{ id: ID }], next: null }) : told(address);
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
+});
+
+it("a stream that is not kept is given up after a while", async () => {
   const ofStream = () => asked.filter(({ pathname }) => pathname.endsWith(ID)).length;
   answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
   const page = await opened();
-  expect(page.opened.value).toEqual({ missing: "because of unknown_stream" });
+  await vi.advanceTimersByTimeAsync(4 * page.REFRESH_MS);
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: false });
   const before = ofStream();
   await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
   expect(ofStream()).toBe(before);
