@@ -23,7 +23,7 @@ const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" 
   {
     column: "excess",
     label: "Excess",
-    title: "Its share of all streams that were not good, minus its share of all streams: above 0 it costs more than its part",
+    title: "Its share of all streams that were not good, minus its share of all judged streams: above 0 it costs more than its part",
     kept: "wide",
   },
 ];

@@ -16,7 +16,7 @@ export const DEFECT_MEANINGS: Record<string, DefectMeaning> = {
   reordered: { meaning: "a numbered event came after a later one" },
   spliced: { meaning: "a second answer began inside the first", isLoss: true },
   html_in_stream: { meaning: "a web page came in place of the answer", isLoss: true },
-  oversize: { meaning: "an event over 64 KiB, not read", isLoss: true },
+  oversize: { meaning: "an event over 1 MiB, not read", isLoss: true },
   pending_at_eof: { meaning: "the stream ended inside an event" },
   late_close: { meaning: "open over 1 s after the end marker" },
   stall: { meaning: "a silence over 2 s and 8 times the usual gap" },

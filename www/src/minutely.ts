@@ -3,7 +3,7 @@ import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "./answers";
 import { getAccounting, getSlo, getUseCases, type Access } from "./api";
-import { tried } from "./asked";
+import { LOADING, tried } from "./asked";
 import { accounting, budgets, link, paused, token, view } from "./state";
 
 const MINUTE_MS = 60_000;
@@ -15,6 +15,10 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export function startMinutely(): void {
   const filters = computed(() => JSON.stringify([view.value.filters, token.value]));
+  // Those of other streams must not stand for these.
+  effect(() => {
+    if (filters.value) budgets.value = LOADING;
+  });
   const isOpen = computed(() => link.value.kind === "open");
   effect(() => {
     // Not before the collector has let this page in, and again as soon as it answers again.

@@ -169,7 +169,8 @@ function Moment({ row, y, plot, missing }: MomentProps) {
       </text>
       {!narrow && row.since !== null && (
         <text class="since end" x={right} y={middle}>
-          +{duration(row.since)}
+          {row.since < 0 ? "" : "+"}
+          {duration(row.since)}
         </text>
       )}
     </g>

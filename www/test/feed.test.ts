@@ -231,6 +231,18 @@ it("what answers without being a collector is told as that", async () => {
   });
 });
 
+it("budgets are those of the filters that are chosen, or not known yet", async () => {
+  const page = await opened();
+  const { startMinutely } = await import("../src/minutely");
+  startMinutely();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(page.budgets.value.kind).toBe("known");
+  answer = (address, init) => (address.pathname === "/v1/slo" ? hung(address, init) : told(address));
+  page.setFilter("use_case", "coding");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(page.budgets.value.kind).toBe("loading");
+});
+
 it("an empty range asks what there is with its filters first", async () => {
   const [mine, theirs] = [{ id: "mine" }, { id: "theirs" }];
   vi.stubGlobal("location", { search: "?site=shop&model=large", pathname: "/" });
