@@ -3,7 +3,7 @@
 import { type Answer, apis } from "./apis";
 import { el, find } from "./dom";
 import { type LogEntry, measuredPanel, serverLine } from "./measured";
-import { type Report, watchProbe } from "./probe";
+import { type ProbeState, type Report, watchProbe } from "./probe";
 
 const root = document.documentElement;
 const collector = root.dataset.collector ?? "";
@@ -154,12 +154,22 @@ prompt.addEventListener("keydown", (event) => {
 });
 find("#suggestions").append(...["normal", "slow_first_token", "stall", "cut_clean", "buffered"].map(suggest));
 
+const WATCH: Record<ProbeState, string> = {
+  on: "The probe is watching",
+  off: "No probe on this page",
+  failed: "The probe did not load",
+  refused: "The probe is watching, but the collector refuses its reports",
+  lost: "The probe is watching, but its reports do not arrive",
+  faulty: "The probe has gone wrong on this page",
+};
 const watch = find("#watch");
 watchProbe(
   (report) => current?.measured({ report }),
   (state) => {
     watch.dataset.probe = state;
-    const words = { on: "The probe is watching", off: "No probe on this page", failed: "The probe did not load" };
-    watch.textContent = words[state];
+    watch.textContent = WATCH[state];
+  },
+  () => {
+    root.dataset.taken = "";
   },
 );
