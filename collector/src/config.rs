@@ -161,8 +161,8 @@ pub struct Ingest {
     pub network_rate: Rate,
     /// Proxies in front. Default none.
     pub proxies: Vec<Proxy>,
-    /// Header in which `proxies` say whom they speak for. Default none: then what comes through a proxy
-    /// is of no network. From anyone else the header means nothing.
+    /// Header in which `proxies` say whom they speak for, as addresses. Default none: then what comes through
+    /// a proxy is of no network. From anyone else the header means nothing.
     #[serde(deserialize_with = "header_name")]
     pub client_header: Option<HeaderName>,
     /// Most memory for bodies that are being read; more are answered 503. Default 67108864.

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -35,6 +35,10 @@ pub struct Proxy(IpNet);
 pub struct ProxyError(String);
 
 impl Network {
+    /// What proxies speak for without saying whom: all of it is one network, so that nobody who keeps them from
+    /// saying it is counted for nothing.
+    pub(crate) const UNKNOWN: Self = Self(u64::MAX);
+
     /// Of an address. IPv4 addresses that are written as IPv6 are IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
@@ -43,11 +47,12 @@ impl Network {
         }
     }
 
-    /// What is left of an address: all its other bits are zero.
-    pub(crate) fn first_address(self) -> IpAddr {
+    /// What is left of an address: all its other bits are zero. `None` of the unknown network.
+    pub(crate) fn first_address(self) -> Option<IpAddr> {
         match self.0 & V4 {
-            0 => IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.0) << 80)),
-            _ => IpAddr::V4(Ipv4Addr::from_bits((self.0 as u32) << 8)),
+            _ if self == Self::UNKNOWN => None,
+            0 => Some(IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.0) << 80))),
+            _ => Some(IpAddr::V4(Ipv4Addr::from_bits((self.0 as u32) << 8))),
         }
     }
 }
@@ -65,8 +70,8 @@ impl Peer {
         }
     }
 
-    /// The network that a request of this peer is counted for. `None` where it is this machine, or a
-    /// proxy that does not say whom it speaks for.
+    /// The network that a request of this peer is counted for. `None` where it is this machine, or a proxy
+    /// and no header is configured.
     pub(crate) fn network(
         self,
         header: Option<&HeaderName>,
@@ -76,10 +81,9 @@ impl Peer {
         match self {
             Self::Own => None,
             Self::Client(network) => Some(network),
-            Self::Proxy => forwarded_for(
-                headers.get_all(header?).iter().filter_map(|value| value.to_str().ok()),
-                proxies,
-            ),
+            Self::Proxy => {
+                Some(forwarded_for(headers.get_all(header?).iter().map(HeaderValue::as_bytes), proxies))
+            }
         }
     }
 }
@@ -93,20 +97,23 @@ impl TryFrom<String> for Proxy {
     }
 }
 
-/// The last address that no proxy of ours has: everything before it, the client could have written.
-fn forwarded_for<'a>(values: impl DoubleEndedIterator<Item = &'a str>, proxies: &[Proxy]) -> Option<Network> {
-    let said = values.rev().flat_map(|value| value.rsplit(',')).take(MOST_HOPS);
-    for address in said {
-        let address = parse_address(address.trim())?;
+/// Of the last address that no proxy of ours has: everything before it, the client could have written, bytes
+/// that are no text too. Where proxies of ours are all there is, of the first that is looked at.
+fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> Network {
+    let mut network = Network::UNKNOWN;
+    for said in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
+        let Some(address) = parse_address(said.trim_ascii()) else { return Network::UNKNOWN };
+        network = Network::of(address);
         if !is_proxy(address, proxies) {
-            return Some(Network::of(address));
+            break;
         }
     }
-    None
+    network
 }
 
 /// Some proxies write the port too, and IPv6 in brackets.
-fn parse_address(text: &str) -> Option<IpAddr> {
+fn parse_address(said: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(said).ok()?;
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical());
     }
@@ -125,7 +132,7 @@ fn is_proxy(address: IpAddr, proxies: &[Proxy]) -> bool {
     proxies.iter().any(|proxy| proxy.0.contains(&address))
 }
 
-/// No IPv6 network has this bit.
+/// No IPv6 network has this bit, and no IPv4 network all of them.
 const V4: u64 = 1 << 63;
 
 /// Proxies in a row that are looked through.
@@ -143,11 +150,11 @@ mod tests {
         texts.iter().map(|text| Proxy::try_from((*text).to_owned()).unwrap()).collect()
     }
 
-    fn behind_proxy(values: &[&str]) -> Option<Network> {
+    fn behind_proxy<T: AsRef<[u8]>>(lines: &[T]) -> Option<Network> {
         let name = HeaderName::from_static("x-forwarded-for");
         let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(&name, value.parse().unwrap());
+        for line in lines {
+            headers.append(&name, HeaderValue::from_bytes(line.as_ref()).unwrap());
         }
         let proxies = proxies(&["10.0.0.0/8"]);
         let peer = Peer::of("10.0.0.1".parse().unwrap(), &proxies);
@@ -175,8 +182,9 @@ mod tests {
             ("255.255.255.255", "255.255.255.0"),
             ("2001:db8:1:2::3", "2001:db8:1::"),
         ] {
-            assert_eq!(network(address).first_address(), first.parse::<IpAddr>().unwrap());
+            assert_eq!(network(address).first_address(), first.parse().ok());
         }
+        assert_eq!(Network::UNKNOWN.first_address(), None);
     }
 
     #[test]
@@ -187,11 +195,21 @@ mod tests {
         assert_eq!(behind_proxy(&["198.51.100.1", "192.0.2.1, 10.1.1.1"]), client);
         assert_eq!(behind_proxy(&["[2001:db8:1::1]:443"]), Some(network("2001:db8:1::1")));
         assert_eq!(behind_proxy(&["192.0.2.1:443"]), client);
-        for nobody in ["", "unknown", "10.0.0.2", "192.0.2.1, garbage"] {
-            assert_eq!(behind_proxy(&[nobody]), None, "{nobody}");
-        }
+        assert_eq!(behind_proxy(&["10.2.2.2, 10.1.1.1"]), Some(network("10.2.2.2")), "one of ours");
         let stranger = Peer::of("192.0.2.77".parse().unwrap(), &proxies(&["10.0.0.0/8"]));
         assert_eq!(stranger, Peer::Client(network("192.0.2.1")));
+    }
+
+    #[test]
+    fn who_keeps_the_proxy_from_saying_it_is_counted_for_one_network_of_all_such() {
+        let client = Some(network("192.0.2.1"));
+        assert_eq!(behind_proxy(&[b"\xff, 192.0.2.1"]), client, "the client wrote the first");
+        assert_eq!(behind_proxy(&["\u{e9}".as_bytes(), b"192.0.2.1"]), client);
+        for nobody in ["", "unknown", "192.0.2.1, garbage", "fe80::1%eth0", "for=192.0.2.1", "192.0.2.1,"] {
+            assert_eq!(behind_proxy(&[nobody]), Some(Network::UNKNOWN), "{nobody}");
+        }
+        assert_eq!(behind_proxy(&[&b"192.0.2.1"[..], b"\xff"]), Some(Network::UNKNOWN));
+        assert_eq!(behind_proxy::<&str>(&[]), Some(Network::UNKNOWN));
     }
 
     #[test]

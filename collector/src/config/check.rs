@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use axum::http::header::FORWARDED;
 use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
@@ -138,6 +139,12 @@ impl Config {
                 problem,
                 "name the proxies that write it, or remove it",
             );
+        }
+        if self.ingest.client_header.as_ref() == Some(&FORWARDED) {
+            let problem = "has a syntax of its own (RFC 7239), which is not read";
+            let remedy =
+                "let the proxies write addresses alone, and name that header, such as `x-forwarded-for`";
+            found.add("ingest.client_header", problem, remedy);
         }
     }
 

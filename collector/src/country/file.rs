@@ -69,7 +69,7 @@ impl NetworkFile {
     pub(crate) fn country(&self, network: Network) -> Option<Country> {
         let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
         let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
-        let found = networks.lookup(network.first_address()).ok()?.decode_path::<&str>(&code);
+        let found = networks.lookup(network.first_address()?).ok()?.decode_path::<&str>(&code);
         Country::of_code(found.ok()??)
     }
 

@@ -98,6 +98,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "configuration:2: `ingest.client_header` cannot be: this is no name of a header: write one such as",
         ),
         (
+            "[ingest]\nproxies = ['10.0.0.0/8']\nclient_header = 'Forwarded'".to_owned(),
+            "configuration:3: `ingest.client_header` has a syntax of its own (RFC 7239), which is not read: let",
+        ),
+        (
             "[ingest]\nconnections = 9223372036854775807".to_owned(),
             "configuration:2: `ingest.connections` is over a million: write",
         ),
