@@ -252,7 +252,7 @@ pub struct Site {
     /// Use case of reports that name none. Default `chat`.
     #[serde(default = "chat")]
     pub use_case: String,
-    /// Most beacons of all its pages. Default no bound but the machine's.
+    /// Most good beacons of all its pages. Default no bound but the machine's.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// Share of streams that are counted, above 0 and up to 1, chosen by their ids. Default 1.

@@ -73,6 +73,7 @@ async fn post(
         let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
         let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
+        charge_site(open)?;
         if reports.is_empty() {
             return Ok(Err(left_out));
         }
@@ -106,9 +107,6 @@ fn check_head<'a>(
     check_type(&head.headers)?;
     let packing = Packing::of(&head.headers)?;
     body::check_length(&head.headers, &state.config().ingest)?;
-    if let Some(Err(Wait(wait))) = open.pace.as_ref().map(|pace| pace.take(clock::steady())) {
-        return Err(ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait));
-    }
     Ok((open, packing))
 }
 
@@ -124,6 +122,14 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError
         }
         _ => Ok(()),
     }
+}
+
+/// Comes last: what is no beacon uses up nobody's share but its sender's.
+fn charge_site(open: &OpenSite) -> Result<(), ApiError> {
+    let Some(pace) = &open.pace else { return Ok(()) };
+    pace.take(clock::steady()).map_err(|Wait(wait)| {
+        ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
+    })
 }
 
 /// The disk may take it yet. Whoever sends it again then is known, so that it counts once.

@@ -128,12 +128,27 @@ async fn a_site_that_sends_too_much_is_told_when_to_come_back() {
         answer.refused(429, "site_limited");
         assert_eq!(answer.headers["retry-after"], "1");
     }
-    let readable = beacon_request("demo").header("origin", "http://localhost").body(Body::empty()).unwrap();
-    let answer = collector.send(readable).await;
+    let readable = beacon_request("demo").header("origin", "http://localhost");
+    let answer = collector.send(readable.body(beacon(10).into()).unwrap()).await;
     answer.refused(429, "site_limited");
     assert_eq!(answer.headers["access-control-allow-origin"], "http://localhost");
     assert_eq!(answer.headers["access-control-expose-headers"], "retry-after");
     collector.until_metric("llm_rum_beacons_total{result=\"site_limited\"}", 8.0).await;
+}
+
+#[tokio::test]
+async fn what_is_no_beacon_uses_up_no_sites_rate() {
+    let collector = TestCollector::with(|config| {
+        config.sites[0].rate = Some(Rate { per_second: 1, burst: Some(1) });
+    });
+    for _ in 0..10 {
+        collector.post("junk").await.refused(400, "bad_json");
+        send(&collector, &["gzip"], beacon(1)).await.refused(400, "bad_encoding");
+    }
+    assert_eq!(collector.post(beacon(1)).await.status, StatusCode::NO_CONTENT);
+    collector.post(beacon(2)).await.refused(429, "site_limited");
+    let books = collector.until("/v1/accounting", |books| books["reports"]["received"] == 1).await;
+    assert_eq!(books["reports"]["became"], json!({ "new": 1 }), "nothing of a refused beacon is kept");
 }
 
 #[tokio::test]
