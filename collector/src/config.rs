@@ -156,8 +156,8 @@ pub struct Ingest {
     pub connections: usize,
     /// Most connections of one client network; further ones are closed. Default 256.
     pub network_connections: usize,
-    /// Most beacons of one client network: the first 24 bits of an IPv4 address, the first 48 of an
-    /// IPv6 address. Default 500 per second. This machine's own are not counted.
+    /// Most reports of one client network: the first 24 bits of an IPv4 address, the first 48 of an IPv6
+    /// address. Default 500 per second. This machine's own are not counted.
     pub network_rate: Rate,
     /// Proxies in front. Default none.
     pub proxies: Vec<Proxy>,

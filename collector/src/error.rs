@@ -66,7 +66,7 @@ reasons! {
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE;
     /// Packed otherwise than once by gzip or deflate.
     UnsupportedEncoding = "unsupported_encoding", UNSUPPORTED_MEDIA_TYPE;
-    /// The client's network sends more than `ingest.network_rate`.
+    /// The client's network sends more reports than `ingest.network_rate`.
     NetworkLimited = "network_limited", TOO_MANY_REQUESTS;
     /// The site's pages send more than its `rate`.
     SiteLimited = "site_limited", TOO_MANY_REQUESTS;

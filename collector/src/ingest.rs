@@ -21,7 +21,7 @@ use crate::country::Country;
 use crate::counts::Ticket;
 use crate::error::{ApiError, Reason};
 use crate::journal::Batch;
-use crate::network::Peer;
+use crate::network::{Network, Peer};
 use crate::pace::Wait;
 use crate::state::{AppState, OpenSite};
 
@@ -59,7 +59,7 @@ async fn post(
     ticket: Ticket<'_>,
 ) -> Result<Response, ApiError> {
     let limits = &state.config().ingest;
-    let (open, packing) = match check_head(state, head, site) {
+    let (open, network, packing) = match check_head(state, head, site) {
         Ok(checked) => checked,
         Err(refused) => {
             let asks_first = head.headers.contains_key(EXPECT);
@@ -73,6 +73,7 @@ async fn post(
         let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
         let received_ms = clock::now_ms();
         let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
+        charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {
             return Ok(Err(left_out));
@@ -99,29 +100,41 @@ fn check_head<'a>(
     state: &AppState,
     head: &request::Parts,
     site: Result<&'a OpenSite, ApiError>,
-) -> Result<(&'a OpenSite, Packing), ApiError> {
-    check_network(state, head)?;
+) -> Result<(&'a OpenSite, Option<Network>, Packing), ApiError> {
+    let network = check_network(state, head)?;
     let open = site?;
     check_origin(&open.site, &head.headers)?;
     open.site.filters.check(&head.headers)?;
     check_type(&head.headers)?;
     let packing = Packing::of(&head.headers)?;
     body::check_length(&head.headers, &state.config().ingest)?;
-    Ok((open, packing))
+    Ok((open, network, packing))
 }
 
 /// Comes first: strangers who try keys use up their share too.
-fn check_network(state: &AppState, head: &request::Parts) -> Result<(), ApiError> {
+fn check_network(state: &AppState, head: &request::Parts) -> Result<Option<Network>, ApiError> {
     let limits = &state.config().ingest;
-    let Some(peer) = head.extensions.get::<Peer>() else { return Ok(()) };
+    let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
     let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
-    match network.map(|network| state.networks().take(network, clock::steady())) {
-        Some(Err(Wait(wait))) => {
-            let message = "your network's share of `ingest.network_rate` is used up";
-            Err(ApiError::new(Reason::NetworkLimited, message).retry_after(wait))
+    if let Some(network) = network {
+        state.networks().take(network, clock::steady()).map_err(network_limited)?;
+    }
+    Ok(network)
+}
+
+/// A beacon of many reports counts as many of one: its first was taken when it came.
+fn charge_network(state: &AppState, network: Option<Network>, reports: usize) -> Result<(), ApiError> {
+    match network {
+        Some(network) if reports > 1 => {
+            state.networks().take_more(network, reports - 1, clock::steady()).map_err(network_limited)
         }
         _ => Ok(()),
     }
+}
+
+fn network_limited(Wait(wait): Wait) -> ApiError {
+    let message = "your network's share of `ingest.network_rate` is used up";
+    ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
 }
 
 /// Comes last: what is no beacon uses up nobody's share but its sender's.

@@ -1,5 +1,6 @@
-//! How fast beacons may come: a moment comes in, goes out whether one more may pass, or how long to
-//! wait. One number per site, and one per client network in a table of fixed size. Nothing locks.
+//! How fast a site's beacons and a client network's reports may come: a moment comes in, goes out whether
+//! one more may pass, or how long to wait. One number per site, and one per client network in a table of
+//! fixed size. Nothing locks.
 //!
 //! A crate such as `governor` keeps one entry per key and grows with them until it is swept; here the
 //! keys are chosen by strangers. The rule is the same, GCRA: what is kept of a sender is the moment at
@@ -11,15 +12,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::admit::MOST_REPORTS;
 use crate::network::Network;
 
 /// A configured rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Beacons per second in the long run, 1 to 1,000,000.
+    /// So many per second in the long run, 1 to 1,000,000.
     pub per_second: u32,
-    /// Beacons at once after a silence. Default ten seconds' worth.
+    /// So many at once after a silence. Default ten seconds' worth.
     pub burst: Option<u32>,
 }
 
@@ -37,7 +39,7 @@ impl Rate {
 /// What a rate allows, in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
-    per_beacon: u64,
+    each: u64,
     burst: u64,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct SitePace {
     paid_at: AtomicU64,
 }
 
-/// The pace of every client network, in a table whose size does not depend on how many there are.
+/// The pace of all reports of every client network, in a table whose size does not depend on how many there are.
 ///
 /// A network's slot is one of four that its keyed hash picks, so that nobody can choose to share
 /// somebody else's. When all four are taken, the one that owes least gives way.
@@ -91,9 +93,26 @@ impl NetworkPaces {
         }
     }
 
-    /// Takes one beacon of a network at `now`, a time since any fixed moment.
+    /// Takes the first report of a network's beacon at `now`, a time since any fixed moment.
     pub(crate) fn take(&self, network: Network, now: Duration) -> Result<(), Wait> {
-        let now = micros(now);
+        self.change(network, micros(now), Allowance::take)
+    }
+
+    /// Takes the others, once it is known how many there are. The beacon that goes beyond the burst with them
+    /// passes; whatever else was under way with it does not, nor what comes before it is paid for.
+    pub(crate) fn take_more(&self, network: Network, reports: usize, now: Duration) -> Result<(), Wait> {
+        let reports = reports.min(MOST_MORE) as u64;
+        self.change(network, micros(now), |allowance, paid_at, now| {
+            allowance.take_more(paid_at, now, reports)
+        })
+    }
+
+    fn change(
+        &self,
+        network: Network,
+        now: u64,
+        take: impl Fn(Allowance, u64, u64) -> Result<u64, Wait>,
+    ) -> Result<(), Wait> {
         let hash = self.hasher.hash_one(network);
         let set = &self.slots[hash as usize % SETS];
         let tag = hash & !TIME;
@@ -103,7 +122,7 @@ impl NetworkPaces {
             let least = || (0..WAYS).min_by_key(|&way| self.allowance.owed(held[way] & TIME, now));
             let way = mine.or_else(least).unwrap_or(0);
             let paid_at = if mine.is_some() { held[way] & TIME } else { now };
-            let next = tag | (self.allowance.take(paid_at, now)? & TIME);
+            let next = tag | (take(self.allowance, paid_at, now)? & TIME);
             if set[way].compare_exchange_weak(held[way], next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return Ok(());
             }
@@ -113,25 +132,34 @@ impl NetworkPaces {
 
 impl Allowance {
     fn of(rate: Rate) -> Self {
-        let per_beacon = 1_000_000 / u64::from(rate.per_second.max(1));
+        let each = 1_000_000 / u64::from(rate.per_second.max(1));
         let burst = rate.burst.unwrap_or(rate.per_second.saturating_mul(DEFAULT_BURST_SECONDS));
-        Self { per_beacon, burst: per_beacon * u64::from(burst) }
+        Self { each, burst: each * u64::from(burst) }
     }
 
-    /// What is yet to be paid. Nobody can owe more than the burst: such a moment is one from before
-    /// the clock's bits came round again.
+    /// What is yet to be paid. Nobody can owe more than the burst and the rest of one beacon: such a moment is
+    /// one from before the clock's bits came round again.
     const fn owed(self, paid_at: u64, now: u64) -> u64 {
         let owed = paid_at.wrapping_sub(now) & TIME;
-        if owed > self.burst { 0 } else { owed }
+        if owed > self.burst + self.each * MOST_MORE as u64 { 0 } else { owed }
     }
 
     /// The moment at which one more will be paid for.
     const fn take(self, paid_at: u64, now: u64) -> Result<u64, Wait> {
-        let owes = self.owed(paid_at, now) + self.per_beacon;
+        let owes = self.owed(paid_at, now) + self.each;
         if owes > self.burst {
             return Err(Wait(Duration::from_micros(owes - self.burst)));
         }
         Ok(now + owes)
+    }
+
+    /// The same of more, as long as nothing beyond the burst is owed yet.
+    const fn take_more(self, paid_at: u64, now: u64, more: u64) -> Result<u64, Wait> {
+        let owes = self.owed(paid_at, now);
+        if owes > self.burst {
+            return Err(Wait(Duration::from_micros(owes - self.burst)));
+        }
+        Ok(now + owes + self.each * more)
     }
 }
 
@@ -146,6 +174,8 @@ const WAYS: usize = 4;
 /// 512 KiB in all.
 const SETS: usize = 1 << 14;
 const DEFAULT_BURST_SECONDS: u32 = 10;
+/// Reports of a beacon beside its first.
+const MOST_MORE: usize = MOST_REPORTS - 1;
 
 #[cfg(test)]
 mod tests {
@@ -179,6 +209,20 @@ mod tests {
         let now = Duration::from_secs(1);
         assert_eq!((0..100).filter(|_| paces.take(network(1), now).is_ok()).count(), 3);
         assert_eq!((0..100).filter(|_| paces.take(network(2), now).is_ok()).count(), 3);
+    }
+
+    #[test]
+    fn reports_beyond_the_burst_pass_with_their_beacon_and_are_paid_for_by_the_next() {
+        let paces = NetworkPaces::new(RATE);
+        let at = |ms| Duration::from_secs(1) + Duration::from_millis(ms);
+        assert_eq!(paces.take(network(1), at(0)), Ok(()));
+        assert_eq!(paces.take(network(1), at(0)), Ok(()), "two beacons under way at once");
+        assert_eq!(paces.take_more(network(1), 99, at(0)), Ok(()));
+        let in_debt = Wait(Duration::from_millis(9_800));
+        assert_eq!(paces.take_more(network(1), 99, at(0)), Err(in_debt), "only one goes beyond");
+        assert_eq!(paces.take(network(1), at(9_899)), Err(Wait(Duration::from_millis(1))));
+        assert_eq!(paces.take(network(1), at(9_900)), Ok(()));
+        assert_eq!(paces.take(network(2), at(0)), Ok(()));
     }
 
     #[test]

@@ -169,6 +169,21 @@ fn a_network_that_floods_is_held_back_and_others_are_not() {
     );
 }
 
+#[test]
+fn reports_of_a_network_are_held_back_however_many_come_in_a_beacon() {
+    let target = Target::start(
+        "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 150 }\n",
+    );
+    let batch = |n: u128| {
+        let reports: Vec<_> = (0..100).map(|id| stream(n * 100 + id, 100.0)).collect();
+        beacon("x-forwarded-for: 192.0.2.1\r\n", json!({ "reports": reports }).to_string())
+    };
+    let answers = target.floods_at_once((0..200).map(batch));
+    assert_eq!(answers, [(204, 2), (429, 198)], "the second goes beyond the burst");
+    let one = |address: &str| beacon(&format!("x-forwarded-for: {address}\r\n"), good(1_000_000));
+    assert_eq!(target.floods([one("192.0.2.9"), one("198.51.100.1")].into_iter()), [(204, 1), (429, 1)]);
+}
+
 const MOST_FLOODS: u64 = 8;
 
 const CONNECTIONS: usize = 32;
