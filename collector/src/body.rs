@@ -1,7 +1,8 @@
 //! A request's body within bounds: frames come in, goes out the whole body, unpacked, or the reason
 //! why it is refused. Length is bounded after unpacking, time in all, and memory over all bodies that
-//! are under way at once.
+//! are under way at once and over those of one client network.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 use crate::config::Ingest;
 use crate::connection::Timer;
 use crate::error::{ApiError, Reason};
+use crate::network::Network;
 
 /// A body on its way in, from a connection or from a test.
 pub(crate) trait Incoming: HttpBody<Data = Bytes> + Unpin {}
@@ -49,42 +51,64 @@ impl Packing {
     }
 }
 
-/// Memory for bodies under way, shared by all requests.
+/// Memory for bodies under way, shared by all requests. Each client network may have a part of it.
+///
+/// What a network has stands in a slot that its keyed hash picks, so that nobody can choose to share somebody
+/// else's. Nothing locks, and nothing grows with the networks.
 #[derive(Debug)]
 pub(crate) struct Room {
     taken: AtomicUsize,
     most: usize,
+    by_network: Box<[AtomicUsize]>,
+    most_by_network: usize,
+    hasher: RandomState,
 }
 
 /// A body's part of the room, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Space<'a> {
     room: &'a Room,
+    /// `None` where the body is of no network.
+    by_network: Option<&'a AtomicUsize>,
     bytes: usize,
 }
 
 impl Room {
-    pub(crate) const fn new(most: usize) -> Self {
-        Self { taken: AtomicUsize::new(0), most }
+    pub(crate) fn new(limits: &Ingest) -> Self {
+        Self {
+            taken: AtomicUsize::new(0),
+            most: limits.bodies_bytes,
+            by_network: (0..NETWORK_SLOTS).map(|_| AtomicUsize::new(0)).collect(),
+            most_by_network: (limits.bodies_bytes / NETWORKS_PER_ROOM).max(limits.body_bytes),
+            hasher: RandomState::new(),
+        }
     }
 
-    const fn space(&self) -> Space<'_> {
-        Space { room: self, bytes: 0 }
+    pub(crate) fn space(&self, network: Option<Network>) -> Space<'_> {
+        let slot = |network| &self.by_network[self.hasher.hash_one(network) as usize % NETWORK_SLOTS];
+        Space { room: self, by_network: network.map(slot), bytes: 0 }
     }
 }
 
 impl Space<'_> {
-    /// Takes more, before the memory is used.
+    /// Takes what has come.
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
         self.bytes += bytes;
-        let taken = self.room.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if taken > self.room.most { Err(Unread::NoRoom) } else { Ok(()) }
+        let add = |to: &AtomicUsize| to.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_network = self.by_network.map_or(0, add);
+        let taken = add(&self.room.taken);
+        if taken > self.room.most || of_network > self.room.most_by_network {
+            return Err(Unread::NoRoom);
+        }
+        Ok(())
     }
 }
 
 impl Drop for Space<'_> {
     fn drop(&mut self) {
-        self.room.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        for taken in self.by_network.into_iter().chain([&self.room.taken]) {
+            taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -103,20 +127,17 @@ pub(crate) async fn read<'a>(
     mut body: impl Incoming,
     packing: Packing,
     limits: &Ingest,
-    room: &'a Room,
+    mut space: Space<'a>,
     timer: &Timer,
 ) -> Result<(Bytes, Space<'a>), ApiError> {
-    let mut space = room.space();
     let deadline = Duration::from_secs(limits.body_seconds.into());
-    let whole = async {
-        match packing {
-            Packing::None => read_plain(&mut body, limits.body_bytes, &mut space).await,
-            packed => read_packed(&mut body, packed, limits.body_bytes, &mut space).await,
-        }
-    };
-    match timer.within(deadline, whole).await {
+    let whole = timer.within(deadline, read_whole(&mut body, limits.body_bytes, &mut space)).await;
+    match whole {
         None => Err(Unread::TooSlow.explain(limits)),
-        Some(Ok(bytes)) => Ok((bytes, space)),
+        Some(Ok(bytes)) => {
+            let unpacked = unpack(bytes, packing, limits.body_bytes);
+            Ok((unpacked.map_err(|unread| unread.explain(limits))?, space))
+        }
         Some(Err(unread)) => {
             drop(space);
             discard(&mut body).await;
@@ -141,7 +162,7 @@ pub(crate) async fn discard(body: &mut impl Incoming) {
     let _either = timeout(DISCARD_FOR, drop_all).await;
 }
 
-async fn read_plain(body: &mut impl Incoming, most: usize, space: &mut Space<'_>) -> Result<Bytes, Unread> {
+async fn read_whole(body: &mut impl Incoming, most: usize, space: &mut Space<'_>) -> Result<Bytes, Unread> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(data) = next(body).await? {
@@ -160,27 +181,22 @@ async fn read_plain(body: &mut impl Incoming, most: usize, space: &mut Space<'_>
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-/// Unpacks while it reads: neither the packed body nor more than allowed of the unpacked one is held.
-async fn read_packed(
-    body: &mut impl Incoming,
-    packing: Packing,
-    most: usize,
-    space: &mut Space<'_>,
-) -> Result<Bytes, Unread> {
-    space.grow(UNPACKER_BYTES)?;
-    let mut unpacker = Unpacker::new(packing, most);
-    let mut read = 0;
-    while let Some(data) = next(body).await? {
-        read += data.len();
-        if read > most {
-            return Err(Unread::TooLong);
+/// Only what is whole is unpacked, and is judged before anything else is waited for: what that takes is
+/// bounded by how many threads there are, and nobody can let it stand.
+fn unpack(bytes: Bytes, packing: Packing, most: usize) -> Result<Bytes, Unread> {
+    let capped = Capped { bytes: Vec::new(), most };
+    let unpacked = match packing {
+        Packing::None => return Ok(bytes),
+        Packing::Gzip => {
+            let mut decoder = GzDecoder::new(capped);
+            decoder.write_all(&bytes).and_then(|()| decoder.finish())
         }
-        // What one piece grows to is bounded by `most`, and only one is unpacked at a time per thread.
-        let held = unpacker.unpacked().capacity();
-        unpacker.push(&data)?;
-        space.grow(unpacker.unpacked().capacity() - held)?;
-    }
-    unpacker.finish()
+        Packing::Deflate => {
+            let mut decoder = ZlibDecoder::new(capped);
+            decoder.write_all(&bytes).and_then(|()| decoder.finish())
+        }
+    };
+    Ok(unpacked.map_err(|error| Unread::unpacking(&error))?.bytes.into())
 }
 
 async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
@@ -193,45 +209,6 @@ async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
         }
     }
     Ok(None)
-}
-
-enum Unpacker {
-    Gzip(GzDecoder<Capped>),
-    Deflate(ZlibDecoder<Capped>),
-}
-
-impl Unpacker {
-    fn new(packing: Packing, most: usize) -> Self {
-        let capped = Capped { bytes: Vec::new(), most };
-        match packing {
-            Packing::Deflate => Self::Deflate(ZlibDecoder::new(capped)),
-            Packing::Gzip | Packing::None => Self::Gzip(GzDecoder::new(capped)),
-        }
-    }
-
-    fn unpacked(&self) -> &Vec<u8> {
-        match self {
-            Self::Gzip(decoder) => &decoder.get_ref().bytes,
-            Self::Deflate(decoder) => &decoder.get_ref().bytes,
-        }
-    }
-
-    fn push(&mut self, packed: &[u8]) -> Result<(), Unread> {
-        let pushed = match self {
-            Self::Gzip(decoder) => decoder.write_all(packed),
-            Self::Deflate(decoder) => decoder.write_all(packed),
-        };
-        pushed.map_err(|error| Unread::unpacking(&error))
-    }
-
-    /// Checks the sum at the end.
-    fn finish(self) -> Result<Bytes, Unread> {
-        let finished = match self {
-            Self::Gzip(decoder) => decoder.finish(),
-            Self::Deflate(decoder) => decoder.finish(),
-        };
-        Ok(finished.map_err(|error| Unread::unpacking(&error))?.bytes.into())
-    }
 }
 
 /// Takes so many bytes and no more.
@@ -275,9 +252,10 @@ impl Unread {
                 let message = format!("a body is at most {} bytes, unpacked too", limits.body_bytes);
                 ApiError::new(Reason::BodyTooLarge, message)
             }
-            Self::NoRoom => {
-                ApiError::new(Reason::Overloaded, "more bodies are under way than there is room for")
-            }
+            Self::NoRoom => ApiError::new(
+                Reason::Overloaded,
+                "more bodies are under way, or more of your network, than there is room for",
+            ),
             Self::NotPacked => {
                 ApiError::new(Reason::BadEncoding, "the body is not what its `Content-Encoding` says")
             }
@@ -285,7 +263,8 @@ impl Unread {
     }
 }
 
-/// Its window and its buffers.
-const UNPACKER_BYTES: usize = 96 * 1024;
+/// So many networks with as much as they may have fill the room.
+const NETWORKS_PER_ROOM: usize = 8;
+const NETWORK_SLOTS: usize = 1 << 12;
 const LONGEST_DISCARDED: usize = 16 * 1024 * 1024;
 const DISCARD_FOR: Duration = Duration::from_secs(2);

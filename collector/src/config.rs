@@ -165,7 +165,8 @@ pub struct Ingest {
     /// a proxy is of no network. From anyone else the header means nothing.
     #[serde(deserialize_with = "header_name")]
     pub client_header: Option<HeaderName>,
-    /// Most memory for bodies that are being read; more are answered 503. Default 67108864.
+    /// Most memory for bodies that are being read, and an eighth of it for those of one client network (one
+    /// body at least); more are answered 503. Default 67108864.
     pub bodies_bytes: usize,
     /// Most batches that wait for the journal; more are answered 503. Default 4096.
     pub queue_batches: usize,

@@ -70,7 +70,7 @@ async fn post(
         }
     };
     let kept = async {
-        let (bytes, _space) = body::read(body, packing, limits, state.room(), timer).await?;
+        let (bytes, _space) = body::read(body, packing, limits, state.room().space(network), timer).await?;
         let received_ms = clock::now_ms();
         let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;

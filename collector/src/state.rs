@@ -87,7 +87,7 @@ impl Collector {
             sites: config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect(),
             networks: NetworkPaces::new(config.ingest.network_rate),
             countries,
-            room: Room::new(config.ingest.bodies_bytes),
+            room: Room::new(&config.ingest),
             published,
             minutes_from,
             reader: Reader::new(&config.data, listing, cluster),

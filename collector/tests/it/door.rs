@@ -1,15 +1,23 @@
 //! The front door's own rules: packed bodies, room for bodies, rates.
 
+use std::convert::Infallible;
 use std::io::Write;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use beacon::{Page, StreamReport};
+use bytes::Bytes;
 use collector::{Filters, Rate};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::future::{join_all, ready};
+use futures_util::stream::once;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use serde_json::json;
+use tokio::sync::Barrier;
 
 use crate::harness::{Answer, TestCollector, beacon_request, stream};
 
@@ -35,10 +43,10 @@ fn beacon(id: u128) -> Vec<u8> {
     json!({ "reports": [stream(id, 100.0)] }).to_string().into_bytes()
 }
 
-async fn send(collector: &TestCollector, codings: &[&str], body: Vec<u8>) -> Answer {
+async fn send(collector: &TestCollector, codings: &[&str], body: impl Into<Body>) -> Answer {
     let request = beacon_request("demo");
     let request = codings.iter().fold(request, |request, coding| request.header("content-encoding", *coding));
-    collector.send(request.body(Body::from(body)).unwrap()).await
+    collector.send(request.body(body.into()).unwrap()).await
 }
 
 #[tokio::test]
@@ -112,6 +120,27 @@ async fn bodies_that_do_not_fit_into_memory_together_are_sent_away() {
     for id in 0..10 {
         let answer = collector.post(beacon(id)).await;
         assert_eq!(answer.status, StatusCode::NO_CONTENT, "room is given back: {}", answer.body);
+    }
+}
+
+/// Some bodies are all under way before any of them goes on.
+#[tokio::test]
+async fn a_packed_body_takes_no_more_room_than_has_come() {
+    let collector = TestCollector::with(|config| config.ingest.bodies_bytes = 300_000);
+    let packed = Bytes::from(gzip(&vec![b' '; 262_000]));
+    let all_have_begun = Arc::new(Barrier::new(20));
+    let answers = join_all((0..20).map(|_| {
+        let (begin, end) = (packed.slice(..packed.len() - 8), packed.slice(packed.len() - 8..));
+        let all_have_begun = all_have_begun.clone();
+        let end = async move {
+            all_have_begun.wait().await;
+            end
+        };
+        let frames = once(ready(begin)).chain(once(end)).map(|data| Ok::<_, Infallible>(Frame::data(data)));
+        send(&collector, &["gzip"], Body::new(StreamBody::new(frames)))
+    }));
+    for answer in answers.await {
+        answer.refused(400, "bad_json");
     }
 }
 

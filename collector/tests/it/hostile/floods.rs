@@ -184,6 +184,26 @@ fn reports_of_a_network_are_held_back_however_many_come_in_a_beacon() {
     assert_eq!(target.floods([one("192.0.2.9"), one("198.51.100.1")].into_iter()), [(204, 1), (429, 1)]);
 }
 
+#[test]
+fn bodies_that_one_network_lets_stand_leave_room_for_others() {
+    let target = Target::start(
+        "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nbodies_bytes = 2097152\n",
+    );
+    let stands = || {
+        let mut connection = Connection::open(target.process.address);
+        let headers = "x-forwarded-for: 192.0.2.1\r\ncontent-length: 200000\r\n";
+        connection.stream.write_all(&beacon(headers, vec![b' '; 150_000])).unwrap();
+        connection
+    };
+    let held: Vec<_> = (0..20).map(|_| stands()).collect();
+    let one = |address: &str, id: u128| beacon(&format!("x-forwarded-for: {address}\r\n"), good(id));
+    target
+        .process
+        .until("/v1/accounting", |books| books["beacons"]["refused"] == json!({ "overloaded": 19 }));
+    assert_eq!(target.floods((0..100).map(|id| one("198.51.100.1", id))), [(204, 100)]);
+    drop(held);
+}
+
 const MOST_FLOODS: u64 = 8;
 
 const CONNECTIONS: usize = 32;
