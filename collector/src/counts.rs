@@ -324,10 +324,14 @@ impl Counts {
         if count > 0 {
             let key = CountKey { kind, site: site.to_owned(), word: word.to_owned() };
             let all = self.all.entry(key).or_default();
-            *all = all.saturating_add(count);
+            *all = all.saturating_add(count).min(MOST);
         }
     }
 }
+
+/// Beyond it nothing is added: what probes say of themselves may be any number, and over a thousand collectors
+/// the sum still fits.
+const MOST: u64 = u64::MAX >> 10;
 
 /// The result of a beacon that was not refused.
 pub(crate) const ACCEPTED: &str = "accepted";
@@ -374,3 +378,28 @@ pub(crate) const REFUSED: &str = "refused";
 
 /// What came in: connections that were closed, as their network had its share.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_probes_make_up_fills_a_count_and_does_not_turn_it_over() {
+        let cost = Cost { timed_chunks: Some(1), chunks_ms: Some(1e3), ..Cost::default() };
+        let made_up = StreamReport {
+            cost: Some(Cost { chunks_ms: Some(f64::MAX), ..cost }),
+            clock_resolution_ms: Some(f64::MAX),
+            ..StreamReport::new("0")
+        };
+        let mut counts = Counts::default();
+        for report in [&made_up, &made_up, &StreamReport { cost: Some(cost), ..made_up.clone() }] {
+            counts.cost(report);
+        }
+        for word in [CHUNKS_US, OPEN_US2] {
+            let count = counts.get(Kind::Cost, word);
+            assert_eq!(count.checked_mul(1_000), Some(count * 1_000), "{word} of a thousand collectors");
+            assert!(count > 0 && i64::try_from(count).is_ok(), "{word} in the store");
+        }
+        assert_eq!(counts.get(Kind::Cost, TIMED_CHUNKS), 3);
+    }
+}
