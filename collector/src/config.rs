@@ -248,7 +248,8 @@ pub struct Site {
     pub name: String,
     /// Public keys that name it in `?site=`. Several, so that one can be replaced without loss.
     pub keys: Vec<String>,
-    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`.
+    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`, of an app
+    /// `capacitor://localhost`.
     pub origins: Vec<Origin>,
     /// Use case of reports that name none. Default `chat`.
     #[serde(default = "chat")]

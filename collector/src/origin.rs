@@ -6,7 +6,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Origin {
-    /// Exactly this, such as `https://app.example` or `https://app.example:8443`.
+    /// Exactly this, such as `https://app.example` or `https://app.example:8443`, or of an app's shell
+    /// `capacitor://localhost`.
     Exact(String),
     /// Any host below a domain, such as `https://*.app.example`; not the domain itself.
     Below {
@@ -21,7 +22,10 @@ pub enum Origin {
 
 /// Why a text is no origin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no origin: write `https://host`, `https://host:port`, `https://*.host` or `loopback`")]
+#[error(
+    "`{0}` is no origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback` or, of an app, \
+     `scheme://host`"
+)]
 pub struct OriginError(String);
 
 impl Origin {
@@ -34,7 +38,8 @@ impl Origin {
                 .strip_prefix(scheme.as_str())
                 .and_then(|host| host.strip_suffix(suffix.as_str()))
                 .is_some_and(is_host),
-            Self::Loopback => split(origin).is_some_and(|(_, authority)| is_loopback_host(authority)),
+            Self::Loopback => split(origin)
+                .is_some_and(|(scheme, authority)| is_http(scheme) && is_loopback_host(authority)),
         }
     }
 }
@@ -47,6 +52,11 @@ impl TryFrom<String> for Origin {
             return Ok(Self::Loopback);
         }
         let Some((scheme, authority)) = split(&text) else { return Err(OriginError(text)) };
+        if !is_http(scheme) {
+            // Shells of apps have no ports, and no domains below which there could be others.
+            let is_app = is_scheme(scheme) && is_host(authority) && !authority.contains(['[', ']', ':']);
+            return if is_app { Ok(Self::Exact(text)) } else { Err(OriginError(text)) };
+        }
         let (host, port) = split_port(authority);
         let port_is_good = port.is_none_or(|port| port.parse::<u16>().is_ok());
         let below = host.strip_prefix("*.");
@@ -72,10 +82,19 @@ pub(crate) fn is_loopback_host(authority: &str) -> bool {
     port_is_good && matches!(host, "127.0.0.1" | "localhost" | "[::1]")
 }
 
+/// The scheme with its `://`, and what follows.
 fn split(origin: &str) -> Option<(&str, &str)> {
-    let end = origin.find("://")? + 3;
-    let (scheme, authority) = origin.split_at(end);
-    matches!(scheme, "http://" | "https://").then_some((scheme, authority))
+    Some(origin.split_at(origin.find("://")? + 3))
+}
+
+fn is_http(scheme: &str) -> bool {
+    matches!(scheme, "http://" | "https://")
+}
+
+fn is_scheme(scheme: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+.-".contains(&byte);
+    let name = scheme.trim_end_matches("://");
+    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(allowed)
 }
 
 fn split_port(authority: &str) -> (&str, Option<&str>) {
@@ -143,8 +162,41 @@ mod tests {
     }
 
     #[test]
+    fn an_apps_shell_is_an_origin_by_its_own_scheme() {
+        for shell in [
+            "capacitor://localhost",
+            "ionic://localhost",
+            "tauri://localhost",
+            "app://obsidian.md",
+            "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
+            "moz-extension://0b8a8c8e-3f6d-4a57-9d0e-1c2b3a4d5e6f",
+        ] {
+            let longer = format!("{shell}x");
+            check(shell, &[shell], &[&longer, "https://localhost", "http://localhost", "null"]);
+        }
+        check("loopback", &[], &["capacitor://localhost", "tauri://localhost"]);
+    }
+
+    #[test]
     fn what_is_no_origin_is_refused() {
-        for text in ["", "*", "app.example", "ftp://a", "https://", "https://a/path", "https://A.example"] {
+        for text in [
+            "",
+            "*",
+            "null",
+            "app.example",
+            "https://",
+            "https://a/path",
+            "https://A.example",
+            "app://",
+            "app://*.obsidian.md",
+            "app://localhost:80",
+            "app://[::1]",
+            "app://a/path",
+            "App://a",
+            "1app://a",
+            "://a",
+            "app://b://c",
+        ] {
             assert!(Origin::try_from(text.to_owned()).is_err(), "{text}");
         }
     }
