@@ -172,6 +172,9 @@ pub struct Ingest {
     pub queue_batches: usize,
     /// Most bytes that wait for the journal; more are answered 503. Default 16777216.
     pub queue_bytes: usize,
+    /// Once told to stop, `/readyz` is 503 for so long before no more connections are taken: the time in which a
+    /// load balancer learns of it. Default 0.
+    pub notice_seconds: u32,
 }
 
 /// How many label values a site may bring.
@@ -357,6 +360,7 @@ impl Default for Ingest {
             bodies_bytes: 64 * 1024 * 1024,
             queue_batches: 4096,
             queue_bytes: 16 * 1024 * 1024,
+            notice_seconds: 0,
         }
     }
 }

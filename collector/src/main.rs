@@ -14,7 +14,8 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use collector::{Collector, Config, Draft, StoreError, serve};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -155,10 +156,11 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let notice = Duration::from_secs(config.ingest.notice_seconds.into());
     let mut collector = Collector::open(config)?;
     let state = collector.state();
     // From here on, before anybody can know that it runs: a signal that nobody listens for kills.
-    let told_to_stop = signals()?;
+    let mut signals = Signals::listen()?;
     let address = listener.local_addr()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "llm-rum listening on http://{address}")?;
@@ -166,8 +168,15 @@ async fn run(config: Config) -> anyhow::Result<()> {
 
     let draining = state.clone();
     let stop = async {
+        let told_to_stop = async {
+            let signal = signals.next().await;
+            tracing::info!(signal, "Stopping: {signal}");
+            draining.give_notice();
+            // Whoever asks twice does not want to wait.
+            let _either = timeout(notice, signals.next()).await;
+        };
         tokio::select! {
-            signal = told_to_stop => tracing::info!(signal, "Stopping: {signal}"),
+            () = told_to_stop => {}
             () = collector.failed() => tracing::error!("Stopping: the store has failed"),
         }
         draining.drain();
@@ -184,16 +193,25 @@ async fn run(config: Config) -> anyhow::Result<()> {
     })
 }
 
-/// Listens for signals at once. What it gives back returns the name of the one that came.
-fn signals() -> std::io::Result<impl Future<Output = &'static str>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+/// Those that ask to stop.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Listens for them at once.
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "Ctrl-C",
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "Ctrl-C",
         }
-    })
+    }
 }
 
 /// Variables that are no text set nothing of ours.
@@ -229,5 +247,5 @@ const SOME_REFUSED: u8 = 3;
 /// Long enough for a slow body, shorter than what supervisors wait before they kill.
 const DRAIN_FOR: Duration = Duration::from_secs(8);
 
-/// So that all has ended before supervisors kill, who are told to wait for 30 s.
+/// So that all has ended before supervisors kill, who are told to wait for 30 s and a notice.
 const CLOSE_WITHIN: Duration = Duration::from_secs(15);

@@ -128,10 +128,14 @@ impl Collector {
 }
 
 impl AppState {
-    /// From now on `/readyz` answers 503, so that nobody sends new work here, and whoever listens to
-    /// `/v1/live` is told its end.
-    pub fn drain(&self) {
+    /// From now on `/readyz` answers 503, so that nobody sends new work here. All else goes on.
+    pub fn give_notice(&self) {
         self.0.health.drain();
+    }
+
+    /// The same, and whoever listens to `/v1/live` is told its end.
+    pub fn drain(&self) {
+        self.give_notice();
         self.0.live.close();
     }
 

@@ -182,6 +182,10 @@ impl Config {
             let remedy = "write as many as there may be open files";
             found.add("ingest.connections", "is over a million", remedy);
         }
+        if self.ingest.notice_seconds > LONGEST_NOTICE_SECONDS {
+            let remedy = "write how long the load balancer takes to see `/readyz` fail, such as 5";
+            found.add("ingest.notice_seconds", "is over ten minutes", remedy);
+        }
         for (field, value) in [
             ("ingest.bodies_bytes", self.ingest.bodies_bytes),
             ("ingest.queue_bytes", self.ingest.queue_bytes),
@@ -378,6 +382,7 @@ fn is_word(text: &str) -> bool {
 const PLACEHOLDER: &[u8] = b"change-me";
 /// Far above what a process may have open, and below what a semaphore holds.
 const MOST_CONNECTIONS: usize = 1_000_000;
+const LONGEST_NOTICE_SECONDS: u32 = 600;
 /// Each is a report in memory until it is stored, and a row for as long as there is history.
 const MOST_SAMPLES: u32 = 1_000;
 const NO_WORD: &str = "is no word that can stand in an address";

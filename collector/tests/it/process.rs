@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -35,6 +35,34 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
     assert!(process.child.wait().unwrap().success());
     let process = Process::start(folder.path());
     assert_eq!(process.json("/v1/summary")["streams"], 1);
+}
+
+/// A load balancer asks `/readyz` now and then, each time on a new connection.
+#[test]
+fn a_balancer_is_told_of_a_stop_while_all_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let serve = |notice: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+        Process::spawn(command.env("LLM_RUM__INGEST__NOTICE_SECONDS", notice))
+    };
+    let mut process = serve("600");
+    process.signal("TERM");
+    let told = Instant::now();
+    while process.get("/readyz").0 == 200 && told.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let (status, ready) = process.get("/readyz");
+    assert_eq!(status, 503);
+    assert!(ready.contains("\"draining\":true"), "{ready}");
+    assert_eq!(process.connect().report(1).unwrap().0, 204);
+    // Who asks a second time does not wait for it.
+    process.signal("TERM");
+    assert!(process.child.wait().unwrap().success());
+    let mut process = serve("1");
+    assert_eq!(process.json("/v1/summary")["streams"], 1);
+    process.signal("TERM");
+    assert!(process.child.wait().unwrap().success(), "after a second");
 }
 
 /// Whoever is told to stop before it listens for signals is killed with its requests.

@@ -102,6 +102,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "configuration:3: `ingest.client_header` has a syntax of its own (RFC 7239), which is not read: let",
         ),
         (
+            "[ingest]\nnotice_seconds = 601".to_owned(),
+            "configuration:2: `ingest.notice_seconds` is over ten minutes: write",
+        ),
+        (
             "[ingest]\nconnections = 9223372036854775807".to_owned(),
             "configuration:2: `ingest.connections` is over a million: write",
         ),
