@@ -142,6 +142,7 @@ impl Failures {
 struct Speed {
     doing: &'static str,
     p50_p95_ms: Option<(f64, f64)>,
+    target_p50_ms: Option<f64>,
     target_p95_ms: Option<f64>,
     has_targets: bool,
     missed: Option<Missed>,
@@ -226,6 +227,7 @@ impl Speed {
         Self {
             doing,
             p50_p95_ms,
+            target_p50_ms: limits[0],
             target_p95_ms: limits[1],
             has_targets: limits.iter().any(Option::is_some),
             missed: missed(Percentile::P95, 0.95, limits[1])
@@ -251,11 +253,10 @@ impl Speed {
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
             return "no stream showed a visible token".to_owned();
         };
-        let near = self.target_p95_ms.unwrap_or(p95_ms);
         let waits = format!(
             "users wait {} (p50) and {} (p95) {}",
-            seconds(p50_ms),
-            seconds_beside(p95_ms, near),
+            seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms)),
+            seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
             self.doing
         );
         match (self.missed, self.target_p95_ms) {
@@ -317,21 +318,25 @@ fn wilsons_bound(count: u64, all: u64) -> f64 {
     (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
 }
 
-/// `1.4 s`, `85 ms`, `12 s`.
+/// `1.4 s`, `149 ms`, `12 s`.
 fn seconds(ms: f64) -> String {
     match ms {
-        _ if ms < 99.5 => format!("{ms:.0} ms"),
+        _ if ms < 999.5 => format!("{ms:.0} ms"),
         _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
         _ => format!("{:.0} s", ms / 1e3),
     }
 }
 
-/// The same, with one more digit where it would read like the target that it is not.
+/// The same, with as many more digits as it takes not to read like the target that it is not.
 fn seconds_beside(ms: f64, target_ms: f64) -> String {
+    let exactly = |ms: f64, digits: usize| format!("{:.digits$} s", ms / 1e3);
     match seconds(ms) {
         other if other != seconds(target_ms) || ms == target_ms => other,
-        _ if ms < 995.0 => format!("{ms:.1} ms"),
-        _ => format!("{:.2} s", ms / 1e3),
+        _ if ms < 999.5 => format!("{ms:.1} ms"),
+        _ => {
+            let digits = (1..3).find(|digits| exactly(ms, *digits) != exactly(target_ms, *digits));
+            exactly(ms, digits.unwrap_or(3))
+        }
     }
 }
 

@@ -62,7 +62,7 @@ fn a_target_that_is_kept_because_users_give_up_is_not_called_kept() {
         let verdict = of(0, [Case { use_case: "chat", tally, targets: Targets::of("chat") }].into_iter());
         (verdict.level, verdict.text)
     };
-    let kept = "Users wait 0.8 s (p50) and 0.8 s (p95) for the first visible token, within the 2.0 s target for chat";
+    let kept = "Users wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 2.0 s target for chat";
     assert_eq!(said(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 100.0);
     assert_eq!(said(&waited).0, Level::Good, "who leaves at once says nothing of waits");
@@ -80,7 +80,7 @@ fn a_healthy_service() {
         "chat",
         &[(Complete, 800.0, 1800), (Complete, 1_500.0, 197), (Truncated, 900.0, 3)],
         Level::Good,
-        "Users wait 0.8 s (p50) and 1.5 s (p95) for the first visible token, within the 2.0 s target for \
+        "Users wait 798 ms (p50) and 1.5 s (p95) for the first visible token, within the 2.0 s target for \
          chat, and 3 of 2,000 streams failed (0.1 %).",
     );
     check(
@@ -98,7 +98,7 @@ fn a_slow_service() {
         "chat",
         &[(Complete, 900.0, 90), (Complete, 3_100.0, 10)],
         Level::Bad,
-        "Users wait 0.9 s (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target for \
+        "Users wait 909 ms (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target for \
          chat, and none of 100 streams failed.",
     );
     check(
@@ -112,7 +112,7 @@ fn a_slow_service() {
         "chat",
         &[(Complete, 500.0, 980), (Complete, 7_000.0, 20)],
         Level::Warn,
-        "Users wait 0.5 s (p50) and 0.5 s (p95) for the first visible token, but the slowest 1 % wait \
+        "Users wait 496 ms (p50) and 496 ms (p95) for the first visible token, but the slowest 1 % wait \
          7.0 s and more, over the 5.0 s target for chat, and none of 1,000 streams failed.",
     );
 }
@@ -123,8 +123,15 @@ fn just_over_the_target_does_not_read_as_the_target() {
         "chat",
         &[(Complete, 500.0, 50), (Complete, 2_040.0, 50)],
         Level::Bad,
-        "Users wait 0.5 s (p50) and 2.03 s (p95) for the first visible token, over the 2.0 s target for \
+        "Users wait 496 ms (p50) and 2.03 s (p95) for the first visible token, over the 2.0 s target for \
          chat, and none of 100 streams failed.",
+    );
+    check(
+        "chat",
+        &[(Complete, 1_030.0, 100)],
+        Level::Bad,
+        "Users wait 1.04 s (p50) and 1.0 s (p95) for the first visible token, over the 1.0 s target for \
+         half of them for chat, and none of 100 streams failed.",
     );
 }
 
@@ -134,8 +141,8 @@ fn a_failing_service() {
         "chat",
         &[(Complete, 800.0, 1863), (HttpError, 0.0, 37)],
         Level::Bad,
-        "37 of 1,900 streams failed (1.9 %), more than the 0.5 % that chat allows; users wait 0.8 s (p50) \
-         and 0.8 s (p95) for the first visible token, within the 2.0 s target.",
+        "37 of 1,900 streams failed (1.9 %), more than the 0.5 % that chat allows; users wait 798 ms (p50) \
+         and 798 ms (p95) for the first visible token, within the 2.0 s target.",
     );
     check(
         "chat",
@@ -166,7 +173,7 @@ fn few_streams_are_said_to_be_few() {
         "chat",
         &[(Complete, 500.0, 1)],
         Level::Good,
-        "Only 1 stream, too few to be sure: users wait 0.5 s (p50) and 0.5 s (p95) for the first visible \
+        "Only 1 stream, too few to be sure: users wait 496 ms (p50) and 496 ms (p95) for the first visible \
          token, within the 2.0 s target for chat, and it did not fail.",
     );
 }
@@ -178,14 +185,14 @@ fn a_share_that_so_few_failures_cannot_prove_is_no_missed_target() {
         &[(Complete, 800.0, 247), (HttpError, 0.0, 1)],
         Level::Warn,
         "1 of 248 streams failed (0.4 %), more than the 0.1 % that coding allows, but too few to tell; users \
-         wait 0.8 s (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
+         wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
     );
     check(
         "coding",
         &[(Complete, 800.0, 245), (HttpError, 0.0, 3)],
         Level::Bad,
-        "3 of 248 streams failed (1.2 %), more than the 0.1 % that coding allows; users wait 0.8 s (p50) and \
-         0.8 s (p95) for the first visible token, within the 5.0 s target.",
+        "3 of 248 streams failed (1.2 %), more than the 0.1 % that coding allows; users wait 798 ms (p50) and \
+         798 ms (p95) for the first visible token, within the 5.0 s target.",
     );
     check(
         "coding",
@@ -202,8 +209,8 @@ fn one_failure_among_some_is_chance() {
         "coding",
         &[(Complete, 800.0, 80), (HttpError, 0.0, 1)],
         Level::Warn,
-        "1 of 81 streams failed (1.2 %), more than the 0.1 % that coding allows, but too few to tell; users wait 0.8 s \
-         (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
+        "1 of 81 streams failed (1.2 %), more than the 0.1 % that coding allows, but too few to tell; users wait 798 ms \
+         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
     );
 }
 
@@ -243,21 +250,21 @@ fn of_many_use_cases_the_worst_is_told() {
     check_all(
         &[("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
-         (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target.",
+        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 798 ms \
+         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
     );
     check_all(
         &[("batch_rag", failing), ("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 0.8 s \
-         (p50) and 0.8 s (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
+        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 798 ms \
+         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
     );
     // Neither a use case that waits for the end, nor one without targets, is held to those of another.
     let slow = &[(Complete, 1_500.0, 1_000)][..];
     check_all(
         &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],
         Level::Good,
-        "batch_rag: users wait 15 s (p50) and 15 s (p95) for the end of an answer, within the 30 s target \
+        "batch_rag: users wait 14.9 s (p50) and 15 s (p95) for the end of an answer, within the 30 s target \
          for batch_rag, and none of 1,000 streams failed.",
     );
 }
@@ -312,8 +319,8 @@ fn streams_that_did_not_arrive_whole_are_told_where_more_did_not_than_may() {
         (said.level, said.text.as_str()),
         (
             Level::Bad,
-            "10 of 100 streams did not arrive whole (10.0 %), more than the 1.0 % that chat allows; users wait 0.5 s \
-             (p50) and 0.5 s (p95) for the first visible token, within the 2.0 s target."
+            "10 of 100 streams did not arrive whole (10.0 %), more than the 1.0 % that chat allows; users wait 496 ms \
+             (p50) and 496 ms (p95) for the first visible token, within the 2.0 s target."
         )
     );
 }
@@ -321,7 +328,14 @@ fn streams_that_did_not_arrive_whole_are_told_where_more_did_not_than_may() {
 #[test]
 fn a_short_wait_just_over_its_target_keeps_its_digits() {
     assert_eq!(seconds_beside(85.4, 85.0), "85.4 ms");
-    assert_eq!(seconds_beside(104.0, 100.0), "104.0 ms");
+    assert_eq!(seconds_beside(104.0, 100.0), "104 ms");
     assert_eq!(seconds_beside(2_030.0, 2_000.0), "2.03 s");
+    assert_eq!(seconds_beside(2_003.0, 2_000.0), "2.003 s");
+    assert_eq!(seconds_beside(14_860.0, 15_000.0), "14.9 s");
     assert_eq!(seconds_beside(2_000.0, 2_000.0), "2.0 s");
+}
+
+#[test]
+fn below_a_second_a_wait_has_its_milliseconds() {
+    assert_eq!([85.2, 149.0, 999.4, 1_049.0].map(seconds), ["85 ms", "149 ms", "999 ms", "1.0 s"]);
 }
