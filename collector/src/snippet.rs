@@ -102,10 +102,8 @@ pub(crate) async fn page(
             }
         }
     };
-    let html = TEMPLATE
-        .replace("{{site}}", &escaped(&site))
-        .replace("{{collector}}", &escaped(&collector))
-        .replace("{{body}}", &body);
+    let html =
+        filled(TEMPLATE, &[("site", &escaped(&site)), ("collector", &escaped(&collector)), ("body", &body)]);
     let mut response = secured(Html(html).into_response(), CONTENT_SECURITY_POLICY);
     if let Some(reason) = status {
         *response.status_mut() = reason.status();
@@ -189,7 +187,7 @@ impl Snippet {
         let npm = &self.npm;
         let own = format!("script-src {}; connect-src {}", npm.csp.script_src.join(" "), self.collector);
         let json = format!("snippet.json?site={}&collector={}", self.site, self.collector);
-        [
+        let lines = [
             ("tag", &self.tag),
             ("more", &self.more.tag),
             ("stub", &self.stub.tag),
@@ -198,9 +196,9 @@ impl Snippet {
             ("module", &npm.module),
             ("npm-csp", &own),
             ("json", &json),
-        ]
-        .iter()
-        .fold(BODY.to_owned(), |html, (name, text)| html.replace(&format!("{{{{{name}}}}}"), &escaped(text)))
+        ];
+        let escaped = lines.map(|(name, text)| (name, escaped(text)));
+        filled(BODY, &escaped.each_ref().map(|(name, text)| (*name, text.as_str())))
     }
 }
 
@@ -227,6 +225,20 @@ impl Package {
     }
 }
 
+/// A template with a value in the place of each `{{name}}`, in one pass: what a value holds stays as it is.
+fn filled(template: &str, values: &[(&str, &str)]) -> String {
+    let mut parts = template.split("{{");
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").expect("templates end what they begin");
+        let value = values.iter().find(|(known, _)| *known == name);
+        let (_, value) = value.expect("templates name what there is");
+        html.push_str(value);
+        html.push_str(rest);
+    }
+    html
+}
+
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut html, letter| {
         match letter {
@@ -251,3 +263,14 @@ const STYLE: &str =
 
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_holds_is_not_filled_in_again() {
+        let values = [("site", "{{body}}"), ("body", "<p>{{site}}</p>")];
+        assert_eq!(filled("<a>{{site}}</a>{{body}}!", &values), "<a>{{body}}</a><p>{{site}}</p>!");
+    }
+}

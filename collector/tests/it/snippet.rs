@@ -18,6 +18,8 @@ async fn an_unknown_key_is_refused_and_not_repeated_as_html() {
     assert_eq!(page.status, 403);
     assert!(page.body.contains("&lt;script&gt;alert(1)") && !page.body.contains("<script>"), "{}", page.body);
     assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+    let page = ask(&collector, "/snippet?site=%7B%7Bbody%7D%7D", "127.0.0.1").await;
+    assert!(page.body.contains(r#"name="site" value="{{body}}""#), "{}", page.body);
     ask(&collector, "/snippet.json?site=no", "127.0.0.1").await.refused(403, "unknown_site");
 }
 
@@ -44,7 +46,11 @@ async fn whoever_may_not_read_must_name_a_key() {
     assert!(local.body.contains(r#"name="site" value="demo""#), "{}", local.body);
     assert!(local.body.contains(r#"value="http://localhost:8787""#), "{}", local.body);
     let json = ask(&TestCollector::new(), "/snippet.json", "localhost:8787").await;
-    assert!(json.status == 200 && json.body.contains(r#""site":"demo""#) || json.status == 404, "{}", json.body);
+    assert!(
+        json.status == 200 && json.body.contains(r#""site":"demo""#) || json.status == 404,
+        "{}",
+        json.body
+    );
 }
 
 #[tokio::test]
