@@ -78,7 +78,7 @@ pub struct Cost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_chunks: Option<u32>,
     /// What the probe's code took in all of them together. Single times are shorter than a step of the clock:
-    /// how far off a sum of them may be, `docs/metrics.md` says. A second a chunk at most.
+    /// how far off a sum of them may be, `docs/metrics.md` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunks_ms: Option<f64>,
     /// Size of the memory of the compiled part, all streams together. `None` where the page forbids WebAssembly.

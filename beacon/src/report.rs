@@ -155,7 +155,7 @@ pub struct StreamReport {
     /// Where the user was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<Page>,
-    /// Smallest step that the page's clock showed, a second at most.
+    /// Smallest step that the page's clock showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_resolution_ms: Option<f64>,
     /// The share of tabs in which the probe is on, as the app set it: one report stands for `1 / sample_rate`

@@ -253,11 +253,13 @@ impl Counts {
     }
 
     /// What a probe says it cost its page, of a stream that ended. Times are nothing without the step of the clock
-    /// that they were read from.
+    /// that they were read from; and a machine that slept meanwhile, or a forged report, would be the mean of all.
     pub(crate) fn cost(&mut self, report: &StreamReport) {
         let Some(Cost { timed_chunks, chunks_ms, memory_bytes, sent_bytes: _ }) = report.cost else { return };
         if let (Some(chunks), Some(chunks_ms), Some(step_ms)) =
             (timed_chunks, chunks_ms, report.clock_resolution_ms)
+            && chunks_ms <= f64::from(chunks) * LONGEST_CHUNK_MS
+            && step_ms <= LONGEST_STEP_MS
         {
             self.add(Kind::Cost, "", TIMED_CHUNKS, chunks.into());
             self.add(Kind::Cost, "", CHUNKS_US, (chunks_ms * 1e3).round() as u64);
@@ -329,6 +331,11 @@ impl Counts {
     }
 }
 
+/// The probe's own time is microseconds a chunk, a second where it reads many at once.
+const LONGEST_CHUNK_MS: f64 = 1_000.0;
+/// No browser's clock steps wider.
+const LONGEST_STEP_MS: f64 = 1_000.0;
+
 /// Beyond it nothing is added: what probes say of themselves may be any number, and over a thousand collectors
 /// the sum still fits.
 const MOST: u64 = u64::MAX >> 10;
@@ -384,22 +391,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_probes_make_up_fills_a_count_and_does_not_turn_it_over() {
-        let cost = Cost { timed_chunks: Some(1), chunks_ms: Some(1e3), ..Cost::default() };
-        let made_up = StreamReport {
-            cost: Some(Cost { chunks_ms: Some(f64::MAX), ..cost }),
-            clock_resolution_ms: Some(f64::MAX),
+    fn no_report_alone_is_the_cost_of_all() {
+        let costing = |timed_chunks, chunks_ms, clock_resolution_ms| StreamReport {
+            cost: Some(Cost {
+                timed_chunks: Some(timed_chunks),
+                chunks_ms: Some(chunks_ms),
+                ..Cost::default()
+            }),
+            clock_resolution_ms: Some(clock_resolution_ms),
             ..StreamReport::new("0")
         };
         let mut counts = Counts::default();
-        for report in [&made_up, &made_up, &StreamReport { cost: Some(cost), ..made_up.clone() }] {
-            counts.cost(report);
+        for (timed_chunks, chunks_ms, step_ms) in [
+            (1, 1_000.0, 1.0),
+            (1, 1_000.1, 1.0),
+            (0, 0.1, 1.0),
+            (1, 1.0, 1_000.1),
+            (1, 86_400_000.0, 86_400_000.0),
+        ] {
+            counts.cost(&costing(timed_chunks, chunks_ms, step_ms));
         }
-        for word in [CHUNKS_US, OPEN_US2] {
-            let count = counts.get(Kind::Cost, word);
-            assert_eq!(count.checked_mul(1_000), Some(count * 1_000), "{word} of a thousand collectors");
-            assert!(count > 0 && i64::try_from(count).is_ok(), "{word} in the store");
+        assert_eq!((counts.get(Kind::Cost, TIMED_CHUNKS), counts.get(Kind::Cost, CHUNKS_US)), (1, 1_000_000));
+        for _ in 0..3 {
+            counts.cost(&costing(u32::MAX, f64::from(u32::MAX) * 1e3, 1_000.0));
         }
-        assert_eq!(counts.get(Kind::Cost, TIMED_CHUNKS), 3);
+        let sum = counts.get(Kind::Cost, OPEN_US2);
+        assert_eq!(sum.checked_mul(1_000), Some(sum * 1_000), "of a thousand collectors");
+        assert!(sum > 0 && i64::try_from(sum).is_ok(), "in the store");
     }
 }
