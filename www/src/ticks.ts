@@ -60,6 +60,7 @@ const TIME_STEPS = [
   2 * DAY,
   5 * DAY,
   10 * DAY,
+  15 * DAY,
   30 * DAY,
 ];
 

@@ -90,5 +90,7 @@ describe("time ticks", () => {
       return timeTicks(from, from + 20 * 24 * hour, 12).ticks;
     };
     expect(ticks(2).slice(1, 9)).toEqual(ticks(4).slice(0, 8));
+    const narrow = timeTicks(Date.UTC(2026, 9, 24, 12), Date.UTC(2026, 10, 23, 18), 3);
+    expect(narrow.ticks.length).toBeGreaterThan(1);
   });
 });
