@@ -123,7 +123,7 @@ impl Framing {
             _ if BOM.starts_with(text) => None,
             [b'{', ..] if !ALL => by_lines(text),
             [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
-            [RECORD_SEPARATOR, ..] => Some(Self::Texts(Texts::by_lines())),
+            [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Texts(Texts::by_lines()))),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
                 Some(Self::rare(|| Self::Texts(Texts::by_lines())))
             }
@@ -200,4 +200,5 @@ const LINE_STARTS: &[u8] = b": data: event: id: retry: <! <h";
 /// Blanks that may come first. More of them than that are no sign of anything.
 const MAX_START: usize = 64;
 
-const BOM: &[u8] = b"\xEF\xBB\xBF";
+/// A byte order mark.
+pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";

@@ -5,12 +5,12 @@ use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::ALL;
 use crate::dialect::{Facts, GENERIC, Known, PLAIN_TEXT, Text};
 use crate::figures::{ABSENT, Figure, Name, Tally, or};
-use crate::framing::{Frame, Framing, Kind};
+use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::time::{Timestamp, whole_micros};
+use crate::{ALL, IN_PAGE};
 
 /// Watches one stream.
 ///
@@ -208,7 +208,7 @@ impl Meter {
             self.count(first_ms, 0.0, 0.0, Text::ANSWER);
         }
         let start = mem::take(&mut self.start);
-        self.read_frames(&start);
+        self.read_frames(if IN_PAGE { start.strip_prefix(BOM).unwrap_or(&start) } else { &start });
     }
 
     fn read_frames(&mut self, bytes: &[u8]) {

@@ -9,9 +9,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     kinds: table! {
         "content_block_delta" => Act::NOTHING,
         "content_block_start" => Act::NOTHING,
-        "content_block_stop" => Act::NOTHING,
         "message_start" => Act::BEGIN,
-        "message_delta" => Act::NOTHING,
         "message_stop" => Act::END,
     },
     shape: table! {

@@ -119,15 +119,14 @@ impl Packer {
 
     /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
     const fn signs(&mut self, first: usize) -> Known {
-        let (mut kinds, mut rows, mut at) = (Bytes::counted(0), 0, first);
+        let (mut kinds, mut at) = (Bytes::counted(0), first);
         while at < DIALECTS.len() {
             if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
-                rows += DIALECTS[at].kinds.len();
                 kinds.common(DIALECTS[at].kinds);
             }
             at += 1;
         }
-        kinds.bytes[0] = rows as u8;
+        kinds.bytes[0] = ((kinds.len - 1) / ROW_BYTES) as u8;
         kinds.sort_rows();
         let Dialect { signs, named, .. } = *DIALECTS[first];
         Known { kinds: Rows(self.write(&kinds)), signs, named, ..self.dialect(&Dialect::PLAIN) }
@@ -284,12 +283,14 @@ impl<const N: usize> Bytes<N> {
         self.extend(&meaning.to_le_bytes(), 2);
     }
 
-    /// Rows of a table by which a format is only recognised.
+    /// Rows of a table by which a format is only recognised: of types with which a stream may begin.
     const fn common(&mut self, kinds: &Table<Act>) {
         let mut at = 0;
         while at < kinds.len() {
             let (word, act) = kinds[at];
-            self.row(word, act.bits() & Act::COMMON.bits());
+            if act.may_come_first() {
+                self.row(word, act.bits() & Act::COMMON.bits());
+            }
             at += 1;
         }
     }

@@ -181,6 +181,13 @@ impl Act {
         self.0
     }
 
+    /// Whether a stream may begin with an event of this type. In formats with types of their own another one
+    /// comes before text, and in all of them before the end.
+    pub(super) const fn may_come_first(self) -> bool {
+        let common = self.0 & Self::COMMON.0 != 0;
+        self.0 & Self::END.0 == 0 && (common || self.0 & (Self::BEGIN.0 - 1) == 0)
+    }
+
     /// The number of its bit, of which there must be one.
     pub(super) const fn bit(self) -> u16 {
         assert!(self.0.is_power_of_two());

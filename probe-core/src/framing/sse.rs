@@ -74,7 +74,8 @@ impl Sse {
         if input.is_empty() {
             return None;
         }
-        if self.bom < BOM.len() {
+        // A page strips it from what it holds until the framing is known.
+        if !IN_PAGE && self.bom < BOM.len() {
             self.drop_bom(input);
         }
         if self.after_cr && !input.is_empty() {
