@@ -133,6 +133,7 @@ const FAILURES: &Table<Act> = table! {
 const DETAILS: &Shape = table! {
     "cached_tokens" => Take::Tokens(Tokens::Cached),
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
+    "thinking_tokens" => Take::Tokens(Tokens::Reasoning),
 };
 
 /// llama.cpp's own timing, in whatever dialect it answers. Its prompt time begins when a slot takes

@@ -2,7 +2,7 @@
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
 use super::shape::{Act, Shape, Take, Text, Tokens, table};
-use super::Dialect;
+use super::{DETAILS, Dialect};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
@@ -47,4 +47,5 @@ const USAGE: &Shape = table! {
     "input_tokens" => Take::Tokens(Tokens::Input),
     "cache_read_input_tokens" => Take::Tokens(Tokens::Cached),
     "output_tokens" => Take::Tokens(Tokens::Output),
+    "output_tokens_details" => Take::In(DETAILS),
 };
