@@ -214,13 +214,18 @@ impl Facts {
         text
     }
 
-    /// One of several answers was read.
-    pub(super) fn settle_choice(&mut self, choice: &mut Reading) {
+    /// One of several answers was read, with `text` or without.
+    pub(super) fn settle_choice(&mut self, choice: &mut Reading, text: bool) {
         // The first, where it has no number.
         let bit = 1u64.checked_shl(choice.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
         if self.finish(mem::take(&mut choice.reason)) {
             self.choices.finished |= bit;
+        } else if text && self.choices.finished & bit != 0 {
+            // It goes on: a server that calls tools by itself answers again in the same stream, under another id.
+            self.choices.finished &= !bit;
+            self.reopen();
+            self.message.close();
         }
         if self.choices.finished != 0 {
             self.finished = self.choices.finished == self.choices.seen;
@@ -242,9 +247,14 @@ impl Facts {
         if self.said.any() && self.message.is(id) {
             self.tally.defects.add(Defect::Replay);
         }
+        self.reopen();
+        self.see_id(id, 1);
+    }
+
+    /// Takes back that the answer has ended, and why.
+    fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
         self.tally.set_name(Name::Reason, "");
-        self.see_id(id, 1);
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another

@@ -384,9 +384,9 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
 fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: Rows, choices: bool) {
     let list = json.is_array() && json.enter(b'[');
     while !list || json.element() {
-        object(facts, reading, json, shape);
+        let text = object(facts, reading, json, shape);
         if choices {
-            facts.settle_choice(reading);
+            facts.settle_choice(reading, text);
         }
         if !list {
             break;
@@ -394,9 +394,10 @@ fn each<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, s
     }
 }
 
-fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: Rows) {
+/// Whether there was text in it.
+fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>, shape: Rows) -> bool {
     if !json.enter(b'{') {
-        return;
+        return false;
     }
     let outside = (mem::take(&mut reading.said), mem::take(&mut reading.act));
     while let Some(key) = json.key() {
@@ -404,6 +405,7 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
     }
     let (said, act) = (reading.said.within(reading.act), reading.act.beyond_its_object());
     (reading.said, reading.act) = (outside.0.and(said), outside.1.and(act));
+    said.bytes > 0
 }
 
 /// Takes a string that may be another in an event that means the same.
