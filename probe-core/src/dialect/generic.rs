@@ -57,7 +57,8 @@ impl<'a> FirstLook<'a> {
 pub(super) const BARE: Word = Word::of(b" ");
 
 /// Keys that name the type of an event.
-const KINDS: [Word; 3] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type")];
+const KINDS: [Word; 4] =
+    [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), Word::of(b"event")];
 const ERROR: Word = Word::of(b"error");
 /// Formats are told apart by their first keys; no event has many.
 const MAX_KEYS: usize = 16;
