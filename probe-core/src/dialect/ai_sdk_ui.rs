@@ -27,6 +27,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         "messageId" => Take::Id,
         "delta" => Take::Text(Text::BY_TYPE),
         "inputTextDelta" => Take::Text(Text::BY_TYPE),
+        // As the SDK's server side has it, assistant-ui, and Mastra.
+        "text" => Take::Text(Text::BY_TYPE),
+        "textDelta" => Take::Text(Text::BY_TYPE),
+        "payload" => Take::In(table! { "text" => Take::Text(Text::BY_TYPE) }),
         "input" => Take::Thing(Text::BY_TYPE),
         "finishReason" => Take::Reason,
     },
