@@ -23,6 +23,8 @@ pub struct Meter {
     /// The latest of all times. Like all of them, in milliseconds since the request.
     now_ms: f64,
     last_byte_ms: f64,
+    /// What is being read came with bytes that are counted: there is no gap within a read.
+    goes_on: bool,
     end_marker_ms: f64,
     end: Option<End>,
     content_type: Kind,
@@ -83,6 +85,7 @@ impl Meter {
         request: Timestamp::from_ms(0.0),
         now_ms: 0.0,
         last_byte_ms: ABSENT,
+        goes_on: false,
         end_marker_ms: ABSENT,
         end: None,
         content_type: Kind::Events,
@@ -117,7 +120,8 @@ impl Meter {
         self.content_type = content_type.into();
     }
 
-    /// One read of the body. Nothing in it is an error: what is wrong with it becomes a defect.
+    /// One read of the body; with a time earlier than the one before, which no clock of a page gives, more of
+    /// the same read. Nothing in it is an error: what is wrong with it becomes a defect.
     pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Seen {
         if self.end.is_some() || bytes.is_empty() {
             return Seen::default();
@@ -125,7 +129,8 @@ impl Meter {
         let now_ms = self.advance(now);
         self.end_silence();
         let tally = &mut self.facts.tally;
-        tally.add(Figure::Chunks, 1.0);
+        self.goes_on = now.since(self.request) < self.last_byte_ms;
+        tally.add(Figure::Chunks, f64::from(u8::from(!self.goes_on)));
         tally.add(Figure::Bytes, bytes.len() as f64);
         tally.set_first(Figure::FirstByte, now_ms);
         self.last_byte_ms = now_ms;
@@ -273,7 +278,7 @@ impl Meter {
         tally.set_first(Figure::FirstToken, now_ms);
         let gap_ms = whole_micros(now_ms - tally.get(Figure::LastToken));
         tally.set(Figure::LastToken, now_ms);
-        if gap_ms >= 0.0 {
+        if gap_ms > 0.0 || (gap_ms == 0.0 && !self.goes_on) {
             tally.gaps.record(gap_ms);
             tally.set(Figure::LongestGap, or(tally.get(Figure::LongestGap), 0.0).max(gap_ms));
             self.long_gaps.observe(gap_ms);
@@ -301,11 +306,7 @@ impl Meter {
             self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
-            let tally = &mut self.facts.tally;
-            // It came with text before it, and there is no gap within a read.
-            if text.any() && tally.get(Figure::LastToken) == arrived_ms {
-                tally.set(Figure::LastToken, ABSENT);
-            }
+            self.goes_on = true;
             self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
         }
         if unread && end == End::Closed {

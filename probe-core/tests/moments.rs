@@ -338,6 +338,39 @@ fn a_few_letters_of_plain_text_are_read_when_they_came() {
     }
 }
 
+/// What an extension hands on piece by piece, as a page gets it.
+#[test]
+fn more_of_the_same_read_is_no_chunk_and_makes_no_gap() {
+    let [nothing, answer] = [Said::Nothing, Said::Answer].map(|said| written(Format::OpenAiChat, said));
+    let usage = counted(Format::OpenAiChat, 9).unwrap();
+    let report = |reads: &[(f64, &[&str])]| {
+        let mut meter = Meter::new("piecemeal", Timestamp::from_ms(START));
+        meter.on_headers(Timestamp::from_ms(START), 200, "text/event-stream");
+        for (time, parts) in reads {
+            for (at, part) in parts.iter().enumerate() {
+                let now = START + time - 0.001 * at as f64;
+                meter.on_chunk(Timestamp::from_ms(now), part.as_bytes());
+            }
+        }
+        meter.on_end(Timestamp::from_ms(START + 900.0), End::Closed);
+        meter.report()
+    };
+    for (pieces, gaps, tpot_ms) in [
+        (&[(40.0, &[&nothing[..], &answer, &answer, &usage][..])][..], 0, None),
+        (&[(40.0, &[&answer, &answer]), (80.0, &[&nothing, &answer, &usage])], 1, Some(5.0)),
+        // A coarse clock has one time for two reads.
+        (&[(40.0, &[&answer]), (40.0, &[&answer, &usage])], 1, Some(0.0)),
+    ] {
+        let whole: Vec<_> = pieces.iter().map(|(time, parts)| (*time, parts.concat())).collect();
+        let whole: Vec<_> = whole.iter().map(|(time, text)| (*time, [&text[..]])).collect();
+        let whole: Vec<_> = whole.iter().map(|(time, parts)| (*time, &parts[..])).collect();
+        let report = (report(pieces), report(&whole));
+        assert_eq!(report.0, report.1, "{pieces:?}");
+        assert_eq!(report.0.gaps.map_or(0, |gaps| gaps.count()), gaps, "{pieces:?}");
+        assert_eq!(report.0.tpot_ms, tpot_ms, "{pieces:?}");
+    }
+}
+
 /// The first answer of a model that thinks in silence, then the same with a silence in the middle of the answer.
 #[test]
 fn tokens_that_were_thought_in_silence_are_not_among_those_that_were_timed() {

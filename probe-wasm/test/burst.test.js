@@ -48,3 +48,20 @@ test("what cannot wait is told at once, with what came before it, and not again"
   deliver();
   assert.deepEqual(told, ["ab"]);
 });
+
+test("what comes in one task has one time, told at once or after it, and what comes later has its own", (context) => {
+  let now = 100;
+  context.mock.method(performance, "now", () => now++);
+  const told = [];
+  const burst = createBurst((text, time) => told.push([text, time]));
+  burst.put("a", false);
+  burst.put("b", false);
+  burst.put("c", true);
+  burst.put("d", true);
+  deliver();
+  burst.put("e", true);
+  burst.flush();
+  burst.put("f", true);
+  deliver();
+  assert.deepEqual(told, [["a", 100], ["b", 100 - 0.001], ["cd", 100 - 0.001 - 0.001], ["e", 101], ["f", 102]]);
+});

@@ -296,3 +296,22 @@ test("a timer calls once, and one set anew takes the place of the one before", a
   });
   assert.equal(calls, 1);
 });
+
+test("what an extension tells in pieces is one read, and reads of a fetch at one time are as many", () => {
+  const event = (delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+  const usage = { prompt_tokens: 3, completion_tokens: 9, total_tokens: 12 };
+  const pieces = (earlier_ms) => [
+    [150, event({ role: "assistant" })],
+    [150 - earlier_ms, event({ content: "Hel" })],
+    [150 - 2 * earlier_ms, event({ content: "lo" }) + `data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`],
+  ];
+  const report = (pieces) => {
+    const { one, ends } = session();
+    play(one, [{}, ...pieces.map(([t_ms, text]) => ({ t_ms, bytes: Buffer.from(text) }))]);
+    const [{ outcome, chunks, events, ttft_ms, tpot_ms, longest_gap_ms }] = ends;
+    return { outcome, chunks, events, ttft_ms, tpot_ms, longest_gap_ms };
+  };
+  const same = { outcome: "complete", events: 5, ttft_ms: 150 };
+  assert.deepEqual(report(pieces(0.001)), { ...same, chunks: 1, tpot_ms: undefined, longest_gap_ms: undefined });
+  assert.deepEqual(report(pieces(0)), { ...same, chunks: 3, tpot_ms: 0, longest_gap_ms: 0 });
+});

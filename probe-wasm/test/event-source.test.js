@@ -14,9 +14,10 @@ class Source extends EventTarget {
 
 let faults;
 let told;
+let times;
 
 beforeEach(() => {
-  [faults, told] = [0, []];
+  [faults, told, times] = [0, [], []];
   globalThis.self = { EventSource: Source };
   // The real one keeps Node running.
   globalThis.MessageChannel = class {
@@ -35,8 +36,11 @@ function guard(job) {
 
 /** A watched page's class. */
 function watched() {
-  const tell = (stream, moment, value) => {
-    if (moment == CHUNK) stream.seen = FIRST_TOKEN;
+  const tell = (stream, moment, value, time) => {
+    if (moment == CHUNK) {
+      stream.seen = FIRST_TOKEN;
+      times.push(time);
+    }
     told.push(moment == CHUNK ? new TextDecoder().decode(value) : moment);
   };
   eventSource()({ tell, guard, attempt: guard });
@@ -79,4 +83,19 @@ test("a subclass with fields and an `addEventListener` of its own is watched as 
   source.close();
   assert.deepEqual([faults, [...source.handlers.keys()]], [0, ["delta"]]);
   assert.deepEqual(told, [OPEN, "event: delta\ndata: one\n\n", CANCELLED]);
+});
+
+test("the events of one task are told with one time, though the first of them is told at once", async () => {
+  const source = new (watched())();
+  for (const data of ["one", "two", "three"]) {
+    say(source, "message", data);
+    for (const end = performance.now() + 2; performance.now() < end; );
+  }
+  await null;
+  say(source, "message", "four");
+  await null;
+  assert.deepEqual(told, [OPEN, "data: one\n\n", "data: two\n\ndata: three\n\n", "data: four\n\n"]);
+  const [first, more, later] = times;
+  assert.ok(more < first && first - more < 0.01, "more of the same read");
+  assert.ok(later > first);
 });

@@ -19,13 +19,22 @@ class Socket extends EventTarget {
 
 const { MessageChannel } = globalThis;
 
+/** What comes after the task. */
+const posted = [];
+const afterTask = () => posted.splice(0).forEach((port) => port.onmessage());
+
 /** The real one keeps Node running. */
 class Channel {
   port1 = {};
-  port2 = { postMessage: () => queueMicrotask(() => this.port1.onmessage()) };
+  port2 = {
+    postMessage: () => {
+      posted.push(this.port1);
+      queueMicrotask(afterTask);
+    },
+  };
 }
 
-/** A page with one socket, a clock to be set, and a probe that comes when it is `loaded`. */
+/** A page with one socket, a clock to be set, where each time is a task, and a probe that comes when it is `loaded`. */
 function page(t, options) {
   const self = { WebSocket: Socket };
   Object.assign(globalThis, { self, MessageChannel: Channel });
@@ -54,7 +63,10 @@ function page(t, options) {
     told,
     stop: extension.stop,
     lost: () => held.filter(([stream, moment]) => stream.early && moment == OPEN).length,
-    at: (time) => clock.mock.mockImplementation(() => time),
+    at(time) {
+      afterTask();
+      clock.mock.mockImplementation(() => time);
+    },
     ask: (text = "a question") => socket.send(text),
     say: (data) => socket.dispatchEvent(Object.assign(new Event("message"), { data })),
     load() {
@@ -154,6 +166,7 @@ for (const [answered, end] of [[true, [0, CLOSED, undefined, 20]], [false, [0, C
       const chat = page(t, { asks: (text) => text == "a question" });
       if (when == "after") chat.load();
       askAgain(chat, answered);
+      chat.at(3500);
       chat.say("[DONE]");
       if (when == "before") chat.load();
       assert.deepEqual(chat.told.filter(([, moment]) => moment == CLOSED || moment == CANCELLED), [end]);
@@ -163,7 +176,7 @@ for (const [answered, end] of [[true, [0, CLOSED, undefined, 20]], [false, [0, C
       ]);
       assert.deepEqual(chat.toldOf(CHUNK).filter(([stream]) => stream == 1), [
         [1, CHUNK, "data: two", 3400],
-        [1, CHUNK, "data: [DONE]", 3400],
+        [1, CHUNK, "data: [DONE]", 3500],
       ]);
     });
 

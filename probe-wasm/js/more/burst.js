@@ -5,24 +5,35 @@
 const waiting = [];
 let port;
 
-/** `told(text, time)` gets what was put in during a task, with the time of the first part, after it. */
+/** By this much earlier than the part before, a part is told as more of the same read. */
+const EARLIER_MS = 0.001;
+
+/** `told(text, time)` gets what was put in during a task, with the time of the first part. */
 export function createBurst(told) {
-  const parts = [];
+  let text = "";
   let time;
   return { put, flush };
 
-  /** What cannot wait is told with all that does. */
+  /** What waits is told after the task; what cannot is told at once, with all that waits. */
   function put(part, waits) {
-    if (!parts.length) {
+    if (!time) {
       time = performance.now();
-      if (waits) afterTask(flush);
+      afterTask(flush);
     }
-    parts.push(part);
-    if (!waits) flush();
+    text += part;
+    if (!waits) tell();
   }
 
+  /** What comes later came by itself. */
   function flush() {
-    if (parts.length) told(parts.splice(0).join(""), time);
+    tell();
+    time = 0;
+  }
+
+  function tell() {
+    if (text) told(text, time);
+    text = "";
+    time -= EARLIER_MS;
   }
 }
 
