@@ -378,7 +378,9 @@ impl Meter {
         tally.defects.set(Defect::Stall, stalls as u32);
         tally.set(Figure::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
         let (first_ms, last_ms) = (tally.get(Figure::FirstToken), tally.get(Figure::LastToken));
-        let (deltas, server_ms) = (tally.get(Figure::Deltas), facts.server.generation_ms());
+        let deltas = tally.get(Figure::Deltas);
+        // By then it had thought, and by no clock is it known for how long.
+        let server_ms = if hidden { 0.0 } else { facts.server.generation_ms() };
         let buffered = self.flow.is_buffered(deltas, last_ms - first_ms, last_ms, server_ms);
         tally.defects.set(Defect::Buffered, buffered.into());
         let shown = or(facts.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
