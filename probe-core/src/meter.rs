@@ -5,7 +5,7 @@ use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::dialect::{Facts, GENERIC, Known, PLAIN_TEXT, Text};
+use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
 use crate::figures::{ABSENT, Figure, Name, Tally, or};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
@@ -331,9 +331,9 @@ impl Meter {
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
             Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
-            Some(End::Closed) => match (self.facts.dialect, self.dialect()) {
-                (_, None) => Outcome::Empty,
-                (dialect, _) if !self.unclosed && dialect.is_none_or(Known::closes) => Outcome::Complete,
+            Some(End::Closed) => match self.dialect() {
+                None => Outcome::Empty,
+                Some(_) if !self.unclosed && self.facts.closes() => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }

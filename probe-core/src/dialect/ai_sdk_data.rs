@@ -7,7 +7,8 @@ use super::shape::{Act, Shape, Take, Text, Tokens, table};
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",
     kinds: table! {
-        "f" => Act::NOTHING,
+        // Helpers that write such lines without steps write no end either.
+        "f" => Act::OWES_END,
         "0" => Act::text(Text::ANSWER),
         "g" => Act::text(Text::REASONING),
         "c" => Act::text(Text::TOOL),
@@ -27,6 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "usage" => Take::In(USAGE),
     },
     gives_reason: true,
+    ends_by_closing: true,
     ..Dialect::PLAIN
 };
 

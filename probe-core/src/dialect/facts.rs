@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) failed: bool,
     /// Only a probe with every dialect can read it.
     pub(crate) beyond: bool,
+    /// An end marker is to come, though not every answer of this format has one.
+    owes_end: bool,
     /// The kinds of text that came so far.
     pub(crate) said: Text,
     pub(crate) usage: Usage,
@@ -60,6 +62,7 @@ impl Facts {
         ended: false,
         failed: false,
         beyond: false,
+        owes_end: false,
         said: Text::NONE,
         usage: Usage::NONE,
         server: ServerClaims::NONE,
@@ -196,6 +199,7 @@ impl Facts {
             self.finish(reason);
         }
         self.finished |= act.has(Act::FINISH);
+        self.owes_end |= act.has(Act::OWES_END);
         if act.has(Act::END) {
             self.ended = true;
             self.message.close();
@@ -283,8 +287,13 @@ impl Facts {
         }
         self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
         self.tally.set_name(Name::Reason, name);
-        self.finished |= self.dialect.is_some_and(|dialect| !dialect.closes());
+        self.finished |= !self.closes();
         true
+    }
+
+    /// Whether nothing marks the end but the end of the body.
+    pub(crate) fn closes(&self) -> bool {
+        self.dialect.is_none_or(|dialect| USES.ends_by_closing && dialect.ends_by_closing && !self.owes_end)
     }
 }
 

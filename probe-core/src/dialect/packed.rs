@@ -44,11 +44,6 @@ impl Known {
     pub(super) fn is_beyond(&self) -> bool {
         !crate::ALL && self.name.is_empty()
     }
-
-    /// Whether nothing marks the end but the end of the body.
-    pub(crate) fn closes(&self) -> bool {
-        USES.ends_by_closing && self.ends_by_closing
-    }
 }
 
 /// Whose timing it is and how to read it, as its [`Clock`](crate::server::Clock) describes it.

@@ -153,6 +153,8 @@ impl Act {
     pub(super) const THOUGHT: Self = Self(1 << 12);
     /// What is text or a reason in this object or event is not the answer's.
     pub(super) const MUTE: Self = Self(1 << 13);
+    /// The end is marked from here on, where it is not marked in every answer of the format.
+    pub(super) const OWES_END: Self = Self(1 << 14);
 
     /// Text under [`Text::BY_TYPE`] is of this kind.
     pub(super) const fn text(text: Text) -> Self {
