@@ -161,7 +161,8 @@ impl Facts {
 
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
         let Some(look) = FirstLook::at(event) else {
-            if matches!(event.data.trim_ascii()[0], b'{' | b'[') {
+            // Where text comes bare, a bracket is a word of it.
+            if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.tally.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
