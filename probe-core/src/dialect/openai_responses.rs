@@ -10,6 +10,8 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.output_text.delta" => Act::text(Text::ANSWER),
         "response.reasoning_text.delta" => Act::text(Text::REASONING),
         "response.reasoning_summary_text.delta" => Act::text(Text::REASONING),
+        // By the open specification, and of vLLM.
+        "response.reasoning.delta" => Act::text(Text::REASONING),
         "response.refusal.delta" => Act::text(Text::REFUSAL),
         "response.function_call_arguments.delta" => Act::text(Text::TOOL),
         "response.custom_tool_call_input.delta" => Act::text(Text::TOOL),
