@@ -126,6 +126,7 @@ const FAILURES: &Table<Act> = table! {
     "failed" => Act::FAIL,
     "abort" => Act::FAIL,
     "TIMEOUT" => Act::FAIL,
+    "network_error" => Act::FAIL,
     "insufficient_system_resource" => Act::FAIL,
 };
 

@@ -31,6 +31,7 @@ pub(super) const EVENT: &Shape = table! {
         "id" => Take::Proves(&GROQ),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
+        "error" => Take::If(Act::FAIL),
     }),
     "time_info" => Take::Clock(&CEREBRAS),
 };
