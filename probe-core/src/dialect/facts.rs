@@ -196,7 +196,9 @@ impl Facts {
         if act.has(Act::NAMES_REASON) && reason.is_empty() {
             reason = event.last_word();
         }
-        if !act.has(Act::MUTE) {
+        // Some writers say a second time that it has ended, by another word.
+        let again = USES.named && dialect.named && self.ended;
+        if !act.has(Act::MUTE) && !again {
             self.finish(reason);
         }
         self.finished |= act.has(Act::FINISH);

@@ -43,6 +43,8 @@ const CHOICE: &Shape = table! {
     "delta" => Take::In(DELTA),
     "text" => Take::Text(Text::ANSWER),
     "finish_reason" => Take::Reason,
+    // Kimi counts here.
+    "usage" => Take::In(USAGE),
 };
 
 const DELTA: &Shape = table! {

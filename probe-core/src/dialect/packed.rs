@@ -102,6 +102,7 @@ pub(super) mod op {
     pub(crate) const IF: u16 = 14;
     pub(crate) const SAYS: u16 = 15;
     pub(crate) const PROVES: u16 = 16;
+    pub(crate) const IF_STRING: u16 = 17;
 
     /// How many bits of the meaning are its argument.
     pub(crate) const ARGUMENT_BITS: u32 = 11;

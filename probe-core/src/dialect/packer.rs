@@ -194,6 +194,10 @@ impl Packer {
                 self.uses.acts |= act.bits();
                 (op::IF, act.bit())
             }
+            Take::IfString(act) => {
+                self.uses.acts |= act.bits();
+                (op::IF_STRING, act.bit())
+            }
             Take::Says(acts) => (op::SAYS, self.acts(acts).0),
             Take::Proves(clock) => (op::PROVES, self.clock(clock) as u16),
         };

@@ -58,6 +58,8 @@ pub(crate) enum Take {
     Reason,
     /// Means this, unless it is `null`, `false` or an empty string.
     If(Act),
+    /// Means this, if it is a string.
+    IfString(Act),
     /// A word that means one of these.
     Says(&'static Table<Act>),
     /// Its presence proves that the provider is the one whose timing this is.
@@ -371,6 +373,11 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
         op::REASON => reading.reason = json.string().unwrap_or_default(),
         op::IF => {
             if json.is_something() {
+                reading.act = reading.act.and(Act(1 << argument));
+            }
+        }
+        op::IF_STRING if USES.op(op::IF_STRING) => {
+            if json.string().is_some() {
                 reading.act = reading.act.and(Act(1 << argument));
             }
         }

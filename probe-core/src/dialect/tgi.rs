@@ -16,7 +16,8 @@ pub(super) const DIALECT: Dialect = Dialect {
             "text" => Take::Text(Text::ANSWER),
             "special" => Take::If(Act::MUTE),
         }),
-        "generated_text" => Take::If(Act::END),
+        // `null` before the end, and empty where nothing but marks were generated.
+        "generated_text" => Take::IfString(Act::END),
         "details" => Take::In(table! {
             "finish_reason" => Take::Reason,
             "generated_tokens" => Take::Tokens(Tokens::Output),
