@@ -286,7 +286,10 @@ impl Range {
                 .map(|minutes| minutes * MINUTE_MS)
                 .find(|step_ms| {
                     let known = first_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0;
-                    known && length_ms <= step_ms * USUAL_POINTS
+                    let by_hours = step_ms % HOUR_MS == 0 && self.from_ms % HOUR_MS == 0;
+                    // Less than an hour of it may be there for its first hour to be whole.
+                    let grown_ms = if by_hours { HOUR_MS - MINUTE_MS } else { 0 };
+                    known && length_ms - grown_ms <= step_ms * USUAL_POINTS
                 })
                 .unwrap_or(7 * DAY * MINUTE_MS),
         };

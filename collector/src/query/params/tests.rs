@@ -59,6 +59,20 @@ fn the_usual_step_makes_at_most_120_points() {
 }
 
 #[test]
+fn the_usual_step_is_the_same_at_every_minute() {
+    for (name, step_ms) in [("7d", 2 * HOUR_MS), ("30d", 6 * HOUR_MS)] {
+        for minute in 0..60 {
+            let now_ms = NOW_MS + minute * MINUTE_MS;
+            let asked = params(&[("range", name)]);
+            let (range, step) =
+                asked.range_at(now_ms, now_ms - 48 * HOUR_MS).unwrap().in_steps(&asked).unwrap();
+            assert_eq!(step, step_ms, "{name}, {minute} minutes on");
+            assert!(range.steps(step) <= 121, "{name}, {minute} minutes on: {}", range.steps(step));
+        }
+    }
+}
+
+#[test]
 fn the_period_before_is_as_long_and_ends_where_this_begins() {
     let range = params(&[]).range_at(NOW_MS, minutes_of(48)).unwrap();
     let previous = range.earlier(Against::Previous);
