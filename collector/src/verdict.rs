@@ -253,12 +253,15 @@ impl Speed {
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
             return "no stream showed a visible token".to_owned();
         };
-        let waits = format!(
-            "users wait {} (p50) and {} (p95) {}",
-            seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms)),
-            seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
-            self.doing
-        );
+        let p50 = seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms));
+        let p95 = match (self.target_p50_ms, seconds(p95_ms)) {
+            // Told with fewer digits it would read as the shorter one.
+            (Some(target_ms), same) if same == seconds(p50_ms) && p50 != same => {
+                seconds_beside(p95_ms, target_ms)
+            }
+            _ => seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
+        };
+        let waits = format!("users wait {p50} (p50) and {p95} (p95) {}", self.doing);
         match (self.missed, self.target_p95_ms) {
             (Some(Missed { percentile: Percentile::P95, target_ms, .. }), _) => {
                 format!("{waits}, over the {} target{named}", seconds(target_ms))
