@@ -394,12 +394,15 @@ const LONGEST_PATH: usize = 256;
 const LONGEST_MESSAGE: usize = 300;
 const NO_NAME: &str = "is too long, or has characters that nobody sees";
 /// Letters and marks of Unicode that nothing is drawn for: two names that differ by them alone look the same.
-const UNSEEN: [RangeInclusive<char>; 7] = [
+const UNSEEN: [RangeInclusive<char>; 9] = [
     '\u{34f}'..='\u{34f}',
     '\u{115f}'..='\u{1160}',
     '\u{17b4}'..='\u{17b5}',
     '\u{180b}'..='\u{180f}',
+    '\u{2800}'..='\u{2800}',
     '\u{3164}'..='\u{3164}',
+    // But the one by which a sign is an emoji.
+    '\u{fe00}'..='\u{fe0e}',
     '\u{ffa0}'..='\u{ffa0}',
     '\u{e0100}'..='\u{e01ef}',
 ];

@@ -87,6 +87,8 @@ async fn a_field_that_cannot_be_is_named() {
         ("model", json!("no\u{a0}break")),
         ("model", json!("nobody's \u{e000}")),
         ("model", json!("filled\u{3164}")),
+        ("model", json!("varied\u{fe00}")),
+        ("model", json!("\u{2800}")),
         ("use_case", json!({ "a": 1 })),
         ("gaps", json!({ "scale": 4, "offset": 0, "counts": [1] })),
         ("gaps", json!({ "scale": 5, "offset": 0, "counts": [13] })),
@@ -116,6 +118,7 @@ async fn a_name_is_of_any_script_and_may_be_a_picture() {
         "می\u{200c}شود",
         "cafe\u{301}",
         "a·b – c™",
+        "❤\u{fe0f}",
     ];
     let collector = TestCollector::new();
     for (id, name) in names.into_iter().enumerate() {
