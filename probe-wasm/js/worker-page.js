@@ -7,8 +7,10 @@ const { self } = globalThis;
 /** Before anybody has replaced them. */
 const { fetch, XMLHttpRequest } = self;
 
-/** As long as a worker that closes itself may wait for the collector. */
+/** As long as a worker that closes itself may wait for the collector, whatever it has to send. */
 const PATIENCE_MS = 2000;
+/** When it has. */
+let until;
 
 export const window = self;
 
@@ -24,9 +26,10 @@ function sendLast(url, body) {
     fetch.call(self, url, { method: "POST", body, keepalive: true, credentials: "omit" }).catch(silent);
     return true;
   }
+  until ??= performance.now() + PATIENCE_MS;
   const request = new XMLHttpRequest();
   request.open("POST", url, false);
-  request.timeout = PATIENCE_MS;
+  request.timeout = Math.max(1, until - performance.now());
   try {
     request.send(body);
   } catch {

@@ -29,13 +29,16 @@ const OPTIONS = { collector: "https://rum.example", site: "demo" };
 
 beforeEach(() => ([closed, left] = [0, 0]));
 
-test("in Chromium a worker that closes itself waits for the answer, elsewhere a request outlives it", async () => {
+test("in Chromium a worker that closes itself waits for the answer, elsewhere a request outlives it", async (context) => {
   const sent = [];
+  let now = 5000;
+  context.mock.method(performance, "now", () => now);
   globalThis.fetch = async (url, { method, keepalive, credentials }) => sent.push([url, method, keepalive, credentials]);
   globalThis.XMLHttpRequest = class {
     open = (method, url, later) => sent.push([url, method, later]);
     send(body) {
       sent.push([body, this.timeout]);
+      now += 1500;
       throw new Error("no network");
     }
   };
@@ -46,10 +49,15 @@ test("in Chromium a worker that closes itself waits for the answer, elsewhere a 
     assert.equal(ours.userAgent, userAgent);
     assert.ok(ours.sendBeacon("/v1/beacons", "what it had"));
   }
+  for (const more of ["more", "and more"]) assert.ok(ours.sendBeacon("/v1/beacons", more));
   assert.deepEqual(sent, [
     ["/v1/beacons", "POST", true, "omit"],
     ["/v1/beacons", "POST", false],
     ["what it had", 2000],
+    ["/v1/beacons", "POST", false],
+    ["more", 500],
+    ["/v1/beacons", "POST", false],
+    ["and more", 1],
   ]);
 });
 
