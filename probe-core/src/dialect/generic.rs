@@ -36,7 +36,10 @@ impl<'a> FirstLook<'a> {
         }
         while object && let Some(key) = json.key() {
             if KINDS.contains(&key) {
-                look.kind = json.string().unwrap_or_default();
+                let kind = json.string().unwrap_or_default();
+                if key != EVENT || look.kind.is_empty() {
+                    look.kind = kind;
+                }
             } else if key == ERROR {
                 look.failed |= json.is_something();
             } else if let Some(free) = keys.next() {
@@ -57,8 +60,9 @@ impl<'a> FirstLook<'a> {
 pub(super) const BARE: Word = Word::of(b" ");
 
 /// Keys that name the type of an event.
-const KINDS: [Word; 4] =
-    [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), Word::of(b"event")];
+const KINDS: [Word; 4] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), EVENT];
+/// It may be something else, where there is a type beside it.
+const EVENT: Word = Word::of(b"event");
 const ERROR: Word = Word::of(b"error");
 /// Formats are told apart by their first keys; no event has many.
 const MAX_KEYS: usize = 16;
