@@ -46,15 +46,23 @@ pub(crate) fn start(
     health: Arc<Health>,
     stopped: oneshot::Sender<()>,
 ) -> Result<Started, StoreError> {
-    let store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
+    let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
     let loaded = store.load()?;
     let (applied, segments) = (loaded.applied, store.segments().clone());
     let mut rollup = Rollup::new(config.clone(), loaded);
-    let mut batches = 0_u64;
+    let (mut batches, mut takes) = (0_u64, true);
     let (journal, damage) =
         Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
             batches += 1;
-            count(&mut rollup, kept, &store)
+            count(&mut rollup, kept, &store)?;
+            // What the disk does not take is left to the flush after it, which says so.
+            if takes && rollup.holds_most() {
+                takes = store.apply(rollup.changes()).is_ok();
+                if takes {
+                    rollup.stored(clock::now_ms());
+                }
+            }
+            Ok::<_, StoreError>(())
         })?;
     if batches > 0 {
         info!(batches, "Counted {batches} batches that the journal still held");
@@ -143,11 +151,15 @@ impl Counter {
 
     /// Gives room back piece by piece: whoever waits for it must not wait for all.
     fn count_all(&mut self, written: Vec<Written>) -> Result<(), StoreError> {
-        let mut counted_bytes = 0;
+        let (mut counted_bytes, mut takes) = (0, true);
         for written in written {
             match written.kept() {
                 Some(kept) => count(&mut self.rollup, kept, &self.store)?,
                 None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
+            }
+            if takes && self.rollup.holds_most() {
+                self.flush()?;
+                takes = !self.rollup.holds_most();
             }
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
@@ -160,7 +172,8 @@ impl Counter {
     }
 
     fn release(&self, counted_bytes: usize) {
-        self.journal.queue().counted(counted_bytes, self.rollup.unstored() >= MOST_UNSTORED);
+        let is_full = self.rollup.unstored() >= MOST_UNSTORED || self.rollup.holds_most();
+        self.journal.queue().counted(counted_bytes, is_full);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
@@ -171,7 +184,7 @@ impl Counter {
         for heard in self.publisher.iter().flat_map(Publisher::take_heard) {
             self.rollup.heard(&heard, &self.store)?;
         }
-        self.rollup.settle(now_ms, &self.store)?;
+        while !self.rollup.holds_most() && self.rollup.settle_next(now_ms, &self.store)? {}
         self.rollup.counts.take(&self.door);
         let changes = self.rollup.changes();
         let needs_journal_from = changes.needs_journal_from;
@@ -181,7 +194,7 @@ impl Counter {
             self.rollup.stored(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
-            while self.rollup.forget_some(now_ms, &self.store)? {
+            while !self.rollup.holds_most() && self.rollup.forget_some(now_ms, &self.store)? {
                 thread::yield_now();
             }
         }

@@ -28,6 +28,7 @@ mod exposition;
 mod filter;
 mod grafana;
 mod health;
+mod held;
 mod ignored;
 mod in_vain;
 mod ingest;
@@ -56,6 +57,7 @@ mod survival;
 mod tally;
 mod totals;
 mod verdict;
+mod window;
 mod workers;
 
 use std::any::Any;

@@ -32,6 +32,11 @@ impl Native {
         *self.slot((fine >> FOLDED) + 1) += times;
     }
 
+    /// What its counts take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.counts)
+    }
+
     /// Values of zero.
     pub(crate) const fn zero(&self) -> u64 {
         self.zero

@@ -19,11 +19,14 @@ use crate::error::{ApiError, Reason};
 use crate::journal::{At, KeptReport, read_report, write_report};
 use crate::normal::Aliases;
 use crate::query::{Figures, Ratio};
-use crate::rollup::{Earlier, Rollup, Stored, WindowKey};
+use crate::rollup::{Earlier, Rollup};
 use crate::samples::Kept;
+use crate::series::SeriesId;
 use crate::state::OpenSite;
 use crate::store::{Loaded, StoreError};
 use crate::tally::Tally;
+use crate::totals::Total;
+use crate::window::{Window, WindowKey};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.
@@ -236,7 +239,7 @@ impl Replay {
     fn close(mut self) -> Result<Replayed, StoreError> {
         let streams = self.rollup.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
-        self.rollup.settle(i64::MAX, &self.earlier)?;
+        while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
         let mut all = Tally::default();
         // Nothing was stored, so everything is among the changes.
         self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
@@ -274,9 +277,13 @@ impl Remembered {
 }
 
 impl Earlier for Remembered {
-    /// No window leaves the memory.
-    fn window(&self, _: WindowKey) -> Result<Stored, StoreError> {
-        Ok(Stored::default())
+    /// Nothing leaves the memory.
+    fn window(&self, _: WindowKey) -> Result<Window, StoreError> {
+        Ok(Window::default())
+    }
+
+    fn total(&self, _: SeriesId) -> Result<Total, StoreError> {
+        Ok(Total::default())
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {

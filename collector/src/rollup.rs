@@ -8,39 +8,26 @@ use beacon::StreamReport;
 
 use crate::config::Config;
 use crate::counts::{Counts, Handled};
+use crate::held::Held;
 use crate::journal::{At, KeptReport};
 use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
 use crate::slo::Targets;
 use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
 use crate::streams::{Counted, Memory, Place, Stream, Streams};
-use crate::tally::Tally;
 use crate::totals::Total;
+use crate::window::{Window, WindowKey};
 
 /// Earlier state that is no longer in memory.
 pub(crate) trait Earlier {
     /// A window as it was last stored.
-    fn window(&self, at: WindowKey) -> Result<Stored, StoreError>;
+    fn window(&self, at: WindowKey) -> Result<Window, StoreError>;
+    /// What was ever counted of a series over all countries, as it was last stored.
+    fn total(&self, series: SeriesId) -> Result<Total, StoreError>;
     /// A report from the journal.
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
     /// The kept samples of a site and day as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError>;
-}
-
-/// What the store has of a window; nothing, where it has none.
-#[derive(Default)]
-pub(crate) struct Stored {
-    pub(crate) tally: Tally,
-    /// The minutes of its hour are gone: it is the sum over that.
-    pub(crate) is_hour: bool,
-}
-
-/// One minute of one series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct WindowKey {
-    /// Minutes since 1970 by the collector's clock, of the report's arrival.
-    pub(crate) minute: i64,
-    pub(crate) series: SeriesId,
 }
 
 /// The state behind everything that is counted. One thread owns it.
@@ -56,29 +43,14 @@ pub(crate) struct Rollup {
     /// Revisions before it that were counted since the last flush.
     settled: Vec<Place>,
     series: Book,
-    windows: HashMap<WindowKey, Window>,
-    totals: Vec<Dirty<Total>>,
+    windows: Held<WindowKey, Window>,
+    totals: Held<SeriesId, Total>,
+    /// Of windows and totals, after a flush.
+    most_kept_bytes: usize,
     samples: Samples,
     /// Position in the journal up to which everything is counted.
     applied: u64,
     pub(crate) counts: Counts,
-}
-
-/// A window in memory.
-pub(crate) struct Window {
-    pub(crate) tally: Box<Tally>,
-    /// Where it is the sum over an hour: what that was. Of other minutes of the hour there may be more of them, and
-    /// only what has changed in each goes into the store.
-    pub(crate) before: Option<Box<Tally>>,
-    changed: bool,
-}
-
-/// A value, and whether the store has yet to learn of it.
-#[derive(Default)]
-struct Dirty<T> {
-    /// There may be ten thousand, and a list of them takes up to twice its length.
-    value: Box<T>,
-    changed: bool,
 }
 
 impl Rollup {
@@ -90,7 +62,6 @@ impl Rollup {
             listed: config.store.streams_kept as usize,
         };
         let streams = Streams::new(memory, loaded.streams);
-        let stored = |value| Dirty { value: Box::new(value), changed: false };
         Self {
             settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
@@ -98,8 +69,9 @@ impl Rollup {
             streams: Arc::new(RwLock::new(streams)),
             settled: Vec::new(),
             series: Book::new(&config, loaded.series),
-            windows: HashMap::new(),
-            totals: loaded.totals.into_iter().map(stored).collect(),
+            windows: Held::default(),
+            totals: Held::default(),
+            most_kept_bytes: MOST_KEPT_BYTES,
             samples: Samples::new(config.store.samples as usize),
             applied: loaded.applied,
             counts: loaded.counts,
@@ -189,14 +161,10 @@ impl Rollup {
         self.applied = position;
     }
 
-    /// Counts every open stream that has been silent for too long, or is about to be forgotten, as
-    /// what it last said.
-    pub(crate) fn settle(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<(), StoreError> {
-        loop {
-            let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
-            let Some(place) = silent else { return Ok(()) };
-            self.settle_one(place, earlier)?;
-        }
+    /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
+    pub(crate) fn settle_next(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+        let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
+        silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
     }
 
     /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
@@ -215,17 +183,19 @@ impl Rollup {
         self.read_streams().next() - self.unstored_from
     }
 
+    /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
+    /// to refuse.
+    pub(crate) const fn holds_most(&self) -> bool {
+        self.weight() >= MOST_HELD_BYTES
+    }
+
     /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
-        let changed = self.windows.iter().filter(|(_, window)| window.changed);
-        let mut windows: Vec<_> = changed.map(|(key, window)| (*key, window)).collect();
-        windows.sort_unstable_by_key(|(key, _)| *key);
-        let totals = self.totals.iter_mut().enumerate().filter(|(_, total)| total.changed);
         Changes {
             series: self.series.unstored().collect(),
-            windows,
-            totals: totals.map(|(id, total)| (id as SeriesId, &mut *total.value)).collect(),
+            windows: self.windows.changed(),
+            totals: self.totals.changed(),
             counts: self.counts.unstored(),
             samples: self.samples.changes(),
             remembered_from: streams.first(),
@@ -236,7 +206,8 @@ impl Rollup {
         }
     }
 
-    /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory.
+    /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
+    /// too much, all does.
     pub(crate) fn stored(&mut self, now_ms: i64) {
         self.series.mark_stored();
         self.counts.mark_stored();
@@ -245,12 +216,11 @@ impl Rollup {
         self.unstored_from = next;
         self.settled.clear();
         let recent = minute_of(now_ms);
-        self.windows.retain(|key, window| {
-            window.changed = false;
-            key.minute >= recent && window.before.is_none()
-        });
-        for total in &mut self.totals {
-            total.changed = false;
+        self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
+        self.totals.stored(|_, _| true);
+        if self.weight() > self.most_kept_bytes {
+            self.windows = Held::default();
+            self.totals = Held::default();
         }
     }
 
@@ -259,11 +229,10 @@ impl Rollup {
         let Some(counted) = known.counted else { return Ok(Handled::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let window = self.window(at, earlier)?;
-        if !window.tally.take_back(&report, counted.good) {
+        let take_back = |window: &mut Window| window.tally.take_back(&report, counted.good);
+        if !self.windows.change(at, || earlier.window(at), take_back)? {
             return Ok(Handled::Late);
         }
-        window.changed = true;
         let site = report.site.as_deref().unwrap_or_default();
         let day = |site: &str, day| earlier.samples(site, day);
         self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
@@ -297,36 +266,26 @@ impl Rollup {
     ) -> Result<Counted, StoreError> {
         let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
-        let window = self.window(at, earlier)?;
-        window.tally.add(report, good);
-        window.changed = true;
+        let add = |window: &mut Window| {
+            window.tally.add(report, good);
+            true
+        };
+        self.windows.change(at, || earlier.window(at), add)?;
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.totalled {
             self.counts.cost(report);
-            let total = self.total(self.series.over_countries(stream.series));
-            total.changed = true;
-            total.value.add(report);
+            let series = self.series.over_countries(stream.series);
+            let add = |total: &mut Total| {
+                total.add(report);
+                true
+            };
+            self.totals.change(series, || earlier.total(series), add)?;
         }
         Ok(Counted { minute: at.minute as i32, good })
     }
 
-    fn window(&mut self, at: WindowKey, earlier: &impl Earlier) -> Result<&mut Window, StoreError> {
-        Ok(match self.windows.entry(at) {
-            std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                let Stored { tally, is_hour } = earlier.window(at)?;
-                let before = is_hour.then(|| Box::new(tally.clone()));
-                free.insert(Window { tally: Box::new(tally), before, changed: false })
-            }
-        })
-    }
-
-    fn total(&mut self, series: SeriesId) -> &mut Dirty<Total> {
-        let at = series as usize;
-        if at >= self.totals.len() {
-            self.totals.resize_with(at + 1, Dirty::default);
-        }
-        &mut self.totals[at]
+    const fn weight(&self) -> usize {
+        self.windows.bytes() + self.totals.bytes()
     }
 
     fn meets_targets(&mut self, report: &StreamReport) -> bool {
@@ -362,6 +321,12 @@ pub(crate) const fn minute_of(ms: i64) -> i64 {
 
 /// Length of a window.
 pub(crate) const MINUTE_MS: i64 = 60_000;
+
+/// A beacon of 100 reports adds at most 17 MB to it.
+const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
+
+/// With more than this after a flush, the next begins with nothing: ten thousand series of chats come to less.
+const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
 
 const MOST_TARGETS: usize = 1_000;
 

@@ -24,11 +24,11 @@ use std::time::Duration;
 use crate::codec::UnreadableBlob;
 use crate::country::CountryError;
 use crate::counts::{CountKey, Counts};
-use crate::rollup::{Window, WindowKey};
 use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream, Streams};
 use crate::totals::Total;
+use crate::window::{Window, WindowKey};
 
 pub use clickhouse::ClickHouseError;
 pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};
@@ -50,7 +50,7 @@ pub(crate) use sums::{LENGTHS, MinutesFrom};
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// In the order of their keys, which is that of the table.
-    pub(crate) windows: Vec<(WindowKey, &'a Window)>,
+    pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
     pub(crate) totals: Vec<(SeriesId, &'a mut Total)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
@@ -87,8 +87,6 @@ impl Revisions<'_> {
 pub(crate) struct Loaded {
     /// In the order of their numbers.
     pub(crate) series: Vec<Series>,
-    /// By series.
-    pub(crate) totals: Vec<Total>,
     pub(crate) counts: Counts,
     pub(crate) streams: BTreeMap<Place, Stream>,
     /// Position in the journal up to which everything is counted.

@@ -158,6 +158,12 @@ impl Tally {
         self.outcomes().filter(|(outcome, _)| outcome.is_error()).map(|(_, count)| count).sum()
     }
 
+    /// What it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let counts = self.histograms.iter().map(|histogram| size_of_val(histogram.dense().1));
+        size_of::<Self>() + counts.sum::<usize>()
+    }
+
     /// Bytes for the store.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));

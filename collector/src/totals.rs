@@ -5,6 +5,7 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, UnreadableBlob};
+use crate::held::Weighed;
 use crate::in_vain::{EndedBy, in_vain};
 use crate::native::Native;
 
@@ -251,6 +252,15 @@ impl Total {
             total.histograms[classic as usize] = stored;
         }
         Ok(total)
+    }
+}
+
+impl Weighed for Total {
+    fn bytes(&self) -> usize {
+        let buckets = |held: &Buckets| size_of_val(&*held.counts) + held.native.bytes();
+        size_of::<Self>()
+            + self.histograms.iter().map(buckets).sum::<usize>()
+            + size_of_val(self.unfolded_gaps.dense().1)
     }
 }
 

@@ -7,19 +7,26 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::{Dedupe, Store};
 use crate::counts::Kind;
+use crate::tally::Tally;
 
 /// Stands for the store and the journal.
 #[derive(Default)]
 struct Past {
     windows: HashMap<WindowKey, Vec<u8>>,
+    totals: HashMap<SeriesId, Vec<u8>>,
     reports: HashMap<u64, StreamReport>,
 }
 
 impl Earlier for Past {
-    fn window(&self, at: WindowKey) -> Result<Stored, StoreError> {
+    fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         let bytes = self.windows.get(&at);
         let tally = bytes.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(bytes))?;
-        Ok(Stored { tally, is_hour: false })
+        Ok(Window { tally, before: None })
+    }
+
+    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+        let bytes = self.totals.get(&series);
+        Ok(bytes.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(bytes))?)
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
@@ -32,8 +39,12 @@ impl Earlier for Past {
 }
 
 fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
-    rollup.settle(now_ms, past).unwrap();
-    past.windows.extend(rollup.changes().windows.iter().map(|(key, window)| (*key, window.tally.encode())));
+    while rollup.settle_next(now_ms, past).unwrap() {}
+    {
+        let mut changes = rollup.changes();
+        past.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.tally.encode())));
+        past.totals.extend(changes.totals.iter_mut().map(|(series, total)| (*series, total.encode())));
+    }
     rollup.stored(now_ms);
     while rollup.forget_some(now_ms, past).unwrap() {}
 }
@@ -101,6 +112,33 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
 }
 
 #[test]
+fn what_is_held_has_the_weight_of_what_is_in_it() {
+    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let mut weights = vec![rollup.weight()];
+    for (position, ttft_ms) in [1.0, 1_000_000.0, 1_000_000.0].into_iter().enumerate() {
+        let id = position as u128;
+        let report =
+            StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
+        let at = At { position: position as u64, len: 1 };
+        rollup.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        weights.push(rollup.weight());
+    }
+    assert_eq!(weights[0], 0);
+    assert!(weights[1] > size_of::<Tally>() + size_of::<Total>(), "{weights:?}");
+    let doublings = 1_000_000_f64.log2() as usize;
+    assert!(weights[2] > weights[1] + doublings * (32 + 8) * size_of::<u64>(), "{weights:?}");
+    assert_eq!(weights[3], weights[2], "no bucket is new");
+    flush(&mut rollup, &mut past, 60_000);
+    assert_eq!(rollup.weight(), weights[3]);
+    flush(&mut rollup, &mut past, 120_000);
+    assert_eq!(rollup.windows.bytes(), 0, "the minute is over");
+    assert!(!rollup.holds_most());
+    rollup.most_kept_bytes = rollup.totals.bytes() - 1;
+    flush(&mut rollup, &mut past, 120_000);
+    assert_eq!(rollup.weight(), 0);
+}
+
+#[test]
 fn an_open_stream_whose_report_is_lost_is_lost_once() {
     let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
@@ -117,10 +155,11 @@ fn an_open_stream_whose_report_is_lost_is_lost_once() {
 
 proptest! {
     /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
-    /// counted once, as its latest revision says, in whatever window.
+    /// counted once, as its latest revision says, in whatever window, whether windows stay in memory or not.
     #[test]
     fn no_jump_of_the_clock_loses_or_doubles_a_stream(
         steps in prop::collection::vec((0..6_u128, 0..3_u32, any::<bool>(), -200_000_000..200_000_000_i64), 1..60),
+        most_kept_bytes in prop::sample::select(vec![0, MOST_KEPT_BYTES]),
     ) {
         let config = Config {
             dedupe: Dedupe { ids: 1_000, minutes: 30 },
@@ -128,7 +167,7 @@ proptest! {
             ..Config::default()
         };
         let (mut past, mut latest) = (Past::default(), BTreeMap::new());
-        let mut rollup = Rollup::new(config, Loaded::default());
+        let mut rollup = Rollup { most_kept_bytes, ..Rollup::new(config, Loaded::default()) };
         for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
             let at = At { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
@@ -146,5 +185,7 @@ proptest! {
         flush(&mut rollup, &mut past, i64::MAX / 2);
         let counted: u64 = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
         prop_assert_eq!(counted, latest.len() as u64);
+        let totalled: u64 = past.totals.values().map(|bytes| Total::decode(bytes).unwrap().requests()).sum();
+        prop_assert_eq!(totalled, latest.len() as u64);
     }
 }

@@ -24,12 +24,13 @@ use crate::clock;
 use crate::config::{self, Sync};
 use crate::counts::{CountKey, Counts, Kind};
 use crate::journal::{At, Segments};
-use crate::rollup::{Earlier, MINUTE_MS, Stored, Window, WindowKey};
+use crate::rollup::{Earlier, MINUTE_MS};
 use crate::samples::Kept;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream};
 use crate::tally::Tally;
 use crate::totals::Total;
+use crate::window::{Window, WindowKey};
 
 /// Writes to the store.
 pub(crate) struct Writer {
@@ -107,11 +108,9 @@ impl Writer {
     /// The state after the last transaction.
     pub(crate) fn load(&self) -> Result<Loaded, StoreError> {
         let series = self.load_series()?;
-        let totals = self.load_totals(series.len())?;
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
         Ok(Loaded {
             series,
-            totals,
             counts: load_counts(&self.connection)?,
             streams: self.load_streams()?,
             applied: applied.cast_unsigned(),
@@ -171,19 +170,6 @@ impl Writer {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn load_totals(&self, series: usize) -> Result<Vec<Total>, StoreError> {
-        let mut totals = vec![Total::default(); series];
-        let mut statement = self.connection.prepare("SELECT series, total FROM totals")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let at: SeriesId = row.get(0)?;
-            if let Some(slot) = totals.get_mut(at as usize) {
-                *slot = Total::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
-            }
-        }
-        Ok(totals)
-    }
-
     fn load_streams(&self) -> Result<BTreeMap<Place, Stream>, StoreError> {
         let mut streams = BTreeMap::new();
         let mut statement = self.connection.prepare("SELECT revisions FROM remembered ORDER BY flush")?;
@@ -233,16 +219,22 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 impl Earlier for Writer {
-    fn window(&self, at: WindowKey) -> Result<Stored, StoreError> {
+    fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         if let Some(tally) = sums::of_frozen_hour(&self.connection, at)? {
-            return Ok(Stored { tally, is_hour: true });
+            return Ok(Window::of_hour(tally));
         }
         let mut statement =
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
         let tally = found.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(&bytes))?;
-        Ok(Stored { tally, is_hour: false })
+        Ok(Window { tally, before: None })
+    }
+
+    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT total FROM totals WHERE series = ?1")?;
+        let found: Option<Vec<u8>> = statement.query_row([series], |row| row.get(0)).optional()?;
+        Ok(found.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(&bytes))?)
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
@@ -293,7 +285,7 @@ fn write_counted(
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut touched = None;
-    for (key, Window { tally, before, .. }) in &changes.windows {
+    for (key, Window { tally, before }) in &changes.windows {
         if let Some(before) = before {
             sums::change_hour(transaction, *key, before, tally)?;
             continue;

@@ -7,11 +7,10 @@
 mod frozen;
 #[cfg(test)]
 mod late;
+mod summing;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -22,11 +21,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 pub(super) use self::frozen::{change_hour, end_of_frozen, freeze, of_frozen_hour};
-use super::read::{self, Filter};
+use self::summing::{label, put, sum};
+use super::read::Filter;
 use super::{StoreError, samples};
 use crate::config;
-use crate::series::{Series, UNKNOWN};
-use crate::tally::Tally;
+use crate::series::Series;
 
 /// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
 pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
@@ -222,111 +221,6 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
     Ok(statement.query_row(params![length, before], due).optional()?)
 }
 
-/// One choice of labels after the other: all at once would be in memory many times over where there are
-/// thousands of series. The last step makes them stand, unless something changed in between.
-fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
-    let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
-    let minutes = if shorter.is_none() { minutes(connection, due.start, length)? } else { Sums::new() };
-    let mut countries = false;
-    for kept in Kept::each() {
-        let sums = match shorter {
-            Some(shorter) => shorter_sums(connection, kept, shorter, due.start..due.start + length)?,
-            None => fewer_labels(&minutes, kept),
-        };
-        write(connection, kept, length, due.start, &sums)?;
-        if kept == Kept::ALL && sums.keys().any(|series| series.country != UNKNOWN) {
-            countries = true;
-            for kept in Kept::COUNTRY_AND_ONE {
-                write(connection, kept, length, due.start, &fewer_labels(&sums, kept))?;
-            }
-        }
-    }
-    connection
-        .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
-        .execute(params![length, due.start, due.changes, countries])?;
-    Ok(())
-}
-
-type Sums = HashMap<Series, Box<Tally>>;
-
-fn fewer_labels(minutes: &Sums, kept: Kept) -> Sums {
-    let mut sums = Sums::new();
-    for (series, tally) in minutes {
-        sums.entry(kept.labels(series)).or_default().merge(tally);
-    }
-    sums
-}
-
-fn shorter_sums(
-    connection: &Connection,
-    kept: Kept,
-    length: i64,
-    range: Range<i64>,
-) -> Result<Sums, StoreError> {
-    let mut sums = Sums::new();
-    let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, country, tally
-         FROM labels CROSS JOIN sums ON sums.labels = id
-         WHERE kept = ?1 AND length = ?2 AND start >= ?3 AND start < ?4",
-    )?;
-    let mut rows = statement.query(params![kept.0, length, range.start, range.end])?;
-    while let Some(row) = rows.next()? {
-        sums.entry(read::series(row, 0)?).or_default().merge(&decode(row, 5)?);
-    }
-    Ok(sums)
-}
-
-/// So many minutes, summed by series.
-fn minutes(connection: &Connection, start: i64, length: i64) -> Result<Sums, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, country, tally FROM windows JOIN series ON id = series
-         WHERE minute >= ?1 AND minute < ?2",
-    )?;
-    let mut rows = statement.query([start, start + length])?;
-    let mut sums = Sums::new();
-    while let Some(row) = rows.next()? {
-        sums.entry(read::series(row, 0)?).or_default().merge(&decode(row, 5)?);
-    }
-    Ok(sums)
-}
-
-/// Some at a time, so that the thread that counts never waits long.
-fn write(
-    connection: &mut Connection,
-    kept: Kept,
-    length: i64,
-    start: i64,
-    sums: &Sums,
-) -> Result<(), StoreError> {
-    let all: Vec<_> = sums.iter().collect();
-    for some in all.chunks(ROWS_AT_A_TIME) {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for (series, tally) in some {
-            put(&transaction, label(&transaction, kept, series)?, length, start, tally)?;
-        }
-        transaction.commit()?;
-    }
-    Ok(())
-}
-
-/// The number of these labels.
-fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
-    )?;
-    let Series { site, use_case, provider, model, country } = labels;
-    statement.query_row(params![kept.0, site, use_case, provider, model, country], |row| row.get(0))
-}
-
-fn put(connection: &Connection, label: i64, length: i64, start: i64, sum: &Tally) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    statement.execute(params![label, length, start, sum.encode()])?;
-    Ok(())
-}
-
 /// This minute is about to change, and with it every sum over it. It is of no frozen hour.
 pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
     for length in LENGTHS {
@@ -424,10 +318,6 @@ fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
 /// The first minute of the window of a length that a minute is in.
 const fn first_of(minute: i64, length: i64) -> i64 {
     minute.div_euclid(length) * length
-}
-
-fn decode(row: &rusqlite::Row<'_>, column: usize) -> Result<Tally, StoreError> {
-    Ok(Tally::decode(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?)?)
 }
 
 /// Minutes after which a minute no longer changes but by what comes late.

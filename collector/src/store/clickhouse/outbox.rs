@@ -19,17 +19,22 @@ use crate::tally::Tally;
 pub(super) struct Outbox {
     connection: Connection,
     series: HashMap<SeriesId, Series>,
+    /// Of tallies, where fewer than the most at a time fill it.
+    most_bytes: usize,
 }
 
 /// A minute of a series that has changed.
 pub(super) struct Window {
     pub(super) minute: i64,
-    pub(super) tally: Tally,
+    pub(super) tally: EncodedTally,
     pub(super) series: Series,
     id: SeriesId,
     /// Of the flush that changed it last.
     mark: i64,
 }
+
+/// As the file has it: pages choose how much memory a tally takes, and there are thousands.
+pub(super) struct EncodedTally(Vec<u8>);
 
 /// Five minutes, an hour or a day.
 pub(super) struct Span {
@@ -45,7 +50,7 @@ pub(super) struct Sum {
     /// Which labels it tells apart.
     pub(super) kept: i64,
     pub(super) series: Series,
-    pub(super) tally: Tally,
+    pub(super) tally: EncodedTally,
 }
 
 /// A kept sample that has changed.
@@ -84,7 +89,7 @@ impl Outbox {
         connection.busy_timeout(Duration::from_secs(5))?;
         // What a power cut takes of it is sent again.
         connection.pragma_update(None, "synchronous", "normal")?;
-        Ok(Self { connection, series: HashMap::new() })
+        Ok(Self { connection, series: HashMap::new(), most_bytes: BYTES_AT_A_TIME })
     }
 
     /// Name of this collector: random, and as old as its file.
@@ -108,15 +113,15 @@ impl Outbox {
              FROM outbox JOIN windows USING (minute, series) JOIN series ON id = outbox.series LIMIT ?1",
         )?;
         let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
-        let mut windows = Vec::new();
+        let (mut windows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
-            windows.push(Window {
-                minute: row.get(0)?,
-                id: row.get(1)?,
-                mark: row.get(2)?,
-                tally: Tally::decode(row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?)?,
-                series: read::series(row, 4)?,
-            });
+            let tally = EncodedTally(row.get(3)?);
+            bytes += tally.0.len();
+            let series = read::series(row, 4)?;
+            windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, tally, series });
+            if bytes >= self.most_bytes {
+                break;
+            }
         }
         Ok(windows)
     }
@@ -134,11 +139,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// Some spans that ClickHouse takes for the opposite or knows nothing of; those that stand with their sums,
-    /// also where these have changed.
-    pub(super) fn spans(&self, stands: bool) -> Result<Vec<(Span, Vec<Sum>)>, StoreError> {
-        let snapshot = self.connection.unchecked_transaction()?;
-        let mut statement = snapshot.prepare_cached(
+    /// Some spans that ClickHouse takes for the opposite or knows nothing of; of those that stand also where their
+    /// sums have changed.
+    pub(super) fn spans(&self, stands: bool) -> Result<Vec<Span>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
             "SELECT length, start, changes FROM spans
              WHERE (summed = changes) = ?1
                AND CASE WHEN ?1 THEN told <> changes * 2 + 1 ELSE told = 0 OR told % 2 = 1 END
@@ -147,17 +151,39 @@ impl Outbox {
         let spans = statement.query_map(params![stands, SPANS_AT_A_TIME], |row| {
             Ok(Span { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
         })?;
-        let mut all = Vec::new();
-        for span in spans {
-            let span = span?;
-            let sums = if stands { sums(&snapshot, &span)? } else { Vec::new() };
-            all.push((span, sums));
+        Ok(spans.collect::<Result<_, _>>()?)
+    }
+
+    /// The sums over a span, by their labels' numbers from this one on: some, and the number to go on from.
+    pub(super) fn sums(&self, span: &Span, from: i64) -> Result<(Vec<Sum>, Option<i64>), StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, kept, site, use_case, provider, model, country, tally
+             FROM labels CROSS JOIN sums ON sums.labels = id
+             WHERE id >= ?1 AND length = ?2 AND start = ?3 AND kept <= ?4 ORDER BY id",
+        )?;
+        let mut rows = statement.query(params![from, span.length, span.start, Kept::COUNTRY.bits()])?;
+        let (mut sums, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            if bytes >= self.most_bytes {
+                return Ok((sums, row.get(0)?));
+            }
+            let tally = EncodedTally(row.get(7)?);
+            bytes += tally.0.len();
+            sums.push(Sum { kept: row.get(1)?, series: read::series(row, 2)?, tally });
         }
-        Ok(all)
+        Ok((sums, None))
+    }
+
+    /// Whether the sums over a span are still those that were there when it was read.
+    pub(super) fn is_as_read(&self, span: &Span) -> Result<bool, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND changes = ?3 AND summed = changes",
+        )?;
+        Ok(statement.exists([span.length, span.start, span.changes])?)
     }
 
     /// ClickHouse knows of these spans.
-    pub(super) fn told<'a>(&mut self, spans: impl Iterator<Item = &'a Span>) -> Result<(), StoreError> {
+    pub(super) fn told(&mut self, spans: &[Span]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut update =
             transaction.prepare_cached("UPDATE spans SET told = ?3 WHERE length = ?1 AND start = ?2")?;
@@ -243,24 +269,73 @@ impl Outbox {
     }
 }
 
-fn sums(connection: &Connection, span: &Span) -> Result<Vec<Sum>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT kept, site, use_case, provider, model, country, tally
-         FROM labels CROSS JOIN sums ON sums.labels = id
-         WHERE length = ?1 AND start = ?2 AND kept <= ?3",
-    )?;
-    let mut rows = statement.query(params![span.length, span.start, Kept::COUNTRY.bits()])?;
-    let mut sums = Vec::new();
-    while let Some(row) = rows.next()? {
-        let tally = Tally::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        sums.push(Sum { kept: row.get(0)?, series: read::series(row, 1)?, tally });
+impl EncodedTally {
+    pub(super) fn decode(&self) -> Result<Tally, StoreError> {
+        Ok(Tally::decode(&self.0)?)
     }
-    Ok(sums)
 }
 
 const SAMPLES_AT_A_TIME: i64 = 2_000;
 
 const WINDOWS_AT_A_TIME: i64 = 2_000;
 
-/// Each may have thousands of sums.
+const BYTES_AT_A_TIME: usize = 8 * 1024 * 1024;
+
 const SPANS_AT_A_TIME: i64 = 12;
+
+#[cfg(test)]
+mod tests {
+    use beacon::StreamReport;
+
+    use super::*;
+    use crate::config::{self, Sync};
+    use crate::store::Writer;
+
+    /// A store with so many sums over the same five minutes, and what publishes it, little by little.
+    fn outbox(folder: &Path, sums: u64) -> Outbox {
+        drop(Writer::open(folder, Sync::Normal, config::Store::default()).unwrap());
+        let outbox = Outbox { most_bytes: 1, ..Outbox::open(folder).unwrap() };
+        let connection = &outbox.connection;
+        connection
+            .execute("INSERT INTO spans (length, start, changes, summed) VALUES (5, 0, 3, 3)", [])
+            .unwrap();
+        for n in 0..sums {
+            let label = "INSERT INTO labels (kept, site, use_case, provider, model, country)
+                VALUES (7, 'shop', 'chat', 'p', ?1, 'unknown')";
+            connection.execute(label, [format!("m{n}")]).unwrap();
+            let mut tally = Tally::default();
+            (0..=n).for_each(|_| tally.add(&StreamReport::new("0"), true));
+            let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
+            connection.execute(sum, [tally.encode()]).unwrap();
+        }
+        outbox
+    }
+
+    #[test]
+    fn sums_leave_piece_by_piece_and_none_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = outbox(folder.path(), 5);
+        let span = &outbox.spans(true).unwrap()[0];
+        let (mut next, mut pieces, mut streams) = (Some(0), 0, Vec::new());
+        while let Some(from) = next {
+            let some;
+            (some, next) = outbox.sums(span, from).unwrap();
+            pieces += 1;
+            streams.extend(some.iter().map(|sum| sum.tally.decode().unwrap().streams()));
+        }
+        assert_eq!((pieces, streams), (5, vec![1, 2, 3, 4, 5]));
+    }
+
+    #[test]
+    fn sums_that_have_changed_since_are_not_said_to_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = outbox(folder.path(), 1);
+        let span = &outbox.spans(true).unwrap()[0];
+        assert!(outbox.is_as_read(span).unwrap());
+        // Also where they were made anew: what was sent may be of both.
+        for change in ["changes = changes + 1", "summed = changes"] {
+            outbox.connection.execute(&format!("UPDATE spans SET {change}"), []).unwrap();
+            assert!(!outbox.is_as_read(span).unwrap(), "{change}");
+        }
+    }
+}

@@ -4,9 +4,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{DAY, HOUR, Kept, first_hour, first_of, label, put};
-use crate::rollup::WindowKey;
 use crate::store::{StoreError, read};
 use crate::tally::Tally;
+use crate::window::WindowKey;
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
 /// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
@@ -67,7 +67,7 @@ pub(in crate::store) fn change_hour(
         let held = sum.query_row([id, HOUR, hour], |row| row.get(0)).optional()?;
         let held = held.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?;
         match held.with_changed(before, now) {
-            Some(changed) => put(connection, id, HOUR, hour, &changed)?,
+            Some(changed) => put(connection, id, HOUR, hour, &changed.encode())?,
             None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),
         }
     }

@@ -14,9 +14,12 @@ use super::*;
 use crate::config::{Config, Sync};
 use crate::country::Country;
 use crate::journal::{At, KeptReport};
-use crate::rollup::{Earlier, MINUTE_MS, Rollup, Stored, WindowKey};
+use crate::rollup::{Earlier, MINUTE_MS, Rollup};
 use crate::samples::Kept as KeptSample;
-use crate::tally::Metric;
+use crate::series::{SeriesId, UNKNOWN};
+use crate::tally::{Metric, Tally};
+use crate::totals::Total;
+use crate::window::{Window, WindowKey};
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
 struct Counting {
@@ -33,8 +36,12 @@ struct Counting {
 struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
 
 impl Earlier for Past<'_> {
-    fn window(&self, at: WindowKey) -> Result<Stored, StoreError> {
+    fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         self.0.window(at)
+    }
+
+    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+        self.0.total(series)
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
@@ -76,7 +83,7 @@ impl Counting {
     fn flush(&mut self, minute: i64) {
         let now_ms = minute * MINUTE_MS;
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
-        self.rollup.settle(now_ms, &past).unwrap();
+        while self.rollup.settle_next(now_ms, &past).unwrap() {}
         self.writer.as_mut().expect("it is open").apply(self.rollup.changes()).unwrap();
         self.rollup.stored(now_ms);
         let oldest = oldest_kept(minute, self.config.store.windows_hours);

@@ -1,13 +1,15 @@
 //! What sums stand for, and which of them stand: over days that are filled unevenly.
 
+use std::collections::HashMap;
+
 use beacon::{Outcome, StreamReport};
 
 use super::super::layout;
 use super::super::read::{WindowsAsked, windows, windows_by};
 use super::*;
-use crate::rollup::WindowKey;
 use crate::store::Dimension;
-use crate::tally::Metric;
+use crate::tally::{Metric, Tally};
+use crate::window::WindowKey;
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY + 12 * HOUR;

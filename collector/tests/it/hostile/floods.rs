@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use std::{iter, thread};
 
-use beacon::StreamReport;
+use beacon::{Histogram, ServerTiming, StreamReport};
 use serde_json::json;
 
 use super::{Connection, LEVEL_KIB, Target, beacon, good, request};
@@ -99,6 +99,57 @@ fn fifty_thousand_models_become_a_hundred_and_other() {
     assert!(series <= 2_000, "{series}");
     assert!(peak < 96 * 1024, "{peak} KiB for 50,000 streams");
 }
+
+/// What one histogram takes is up to the values in it: the shortest and the longest that a report may tell of, in
+/// every figure of each series.
+#[test]
+fn values_that_lie_far_apart_take_no_more_memory_than_there_is_for_them() {
+    let mut config = String::new();
+    for n in 0..SITES_APART {
+        writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']").unwrap();
+    }
+    let target = Target::start(&config);
+    let beacons = (0..2 * SITES_APART * BATCHES_APART).map(|n| {
+        let (end, n) = (n % 2, n / 2);
+        let (site, batch) = (n % SITES_APART, n / SITES_APART);
+        let ms = [0.001, 80_000_000.0][end];
+        let reports: Vec<_> =
+            (0..100).map(|k| far(ms, ((n * 2 + end) * 100 + k) as u128, batch * 100 + k)).collect();
+        let line = format!("POST /v1/beacons?site=key-{site} HTTP/1.1");
+        request(&line, "", json!({ "reports": reports }).to_string())
+    });
+    let sent = 2 * SITES_APART * BATCHES_APART;
+    let counted = sent * 100;
+    let (answers, peak, _) = target.grows_by("7,600 series of far values", || {
+        let answers = target.floods(beacons);
+        target.process.until("/v1/accounting", |books| books["streams"]["counted"] == counted);
+        answers
+    });
+    assert_eq!(answers, [(204, sent)]);
+    let summary = target.process.json("/v1/summary");
+    assert_eq!(summary["streams"], counted, "{summary}");
+    assert!(peak < 600 * 1024, "{peak} KiB for {counted} streams");
+}
+
+/// Of the k-th of a site's series.
+fn far(ms: f64, id: u128, k: usize) -> StreamReport {
+    let mut gaps = Histogram::default();
+    gaps.record(ms);
+    StreamReport {
+        model: Some(format!("m{}", k % 90).into()),
+        provider: Some(format!("p{}", k / 90).into()),
+        ttfp_ms: Some(ms),
+        e2e_ms: Some(ms),
+        close_ms: Some(ms),
+        tpot_ms: Some(ms),
+        gaps: Some(gaps),
+        server: Some(ServerTiming { source: "comment".into(), ttft_ms: Some(ms), ..ServerTiming::default() }),
+        ..stream(id, ms)
+    }
+}
+
+const SITES_APART: usize = 4;
+const BATCHES_APART: usize = 19;
 
 #[test]
 fn five_thousand_sites_each_have_their_own_bounds() {

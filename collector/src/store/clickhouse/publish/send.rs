@@ -22,7 +22,7 @@ impl Publishing {
             for window in &windows {
                 let sum =
                     SumRow { length: 1, kept: ALL_LABELS, start: window.minute, series: &window.series };
-                self.push_sum(&mut rows, &sum, &window.tally);
+                self.push_sum(&mut rows, &sum, &window.tally.decode()?);
                 if rows.is_full() {
                     self.insert_sums(&mut rows)?;
                 }
@@ -39,20 +39,11 @@ impl Publishing {
             if spans.is_empty() {
                 return Ok(());
             }
-            let mut rows = Rows::default();
-            for (span, Sum { kept, series, tally }) in
-                spans.iter().flat_map(|(span, sums)| sums.iter().map(move |sum| (span, sum)))
-            {
-                let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
-                self.push_sum(&mut rows, &sum, tally);
-                if rows.is_full() {
-                    self.insert_sums(&mut rows)?;
+            let (mut rows, mut told) = (Rows::default(), Vec::new());
+            for span in spans {
+                if stands && !self.send_sums(&span)? {
+                    continue;
                 }
-            }
-            self.insert_sums(&mut rows)?;
-            let spans: Vec<Span> = spans.into_iter().map(|(span, _)| span).collect();
-            let mut rows = Rows::default();
-            for span in &spans {
                 rows.push(&[
                     span.length.into(),
                     span.start.into(),
@@ -61,10 +52,33 @@ impl Publishing {
                     u64::from(span.stands).into(),
                     self.version.into(),
                 ]);
+                told.push(span);
             }
-            self.insert("spans", "length, start, collector, stands, countries, version", rows.bytes())?;
-            self.outbox.told(spans.iter())?;
+            if !rows.is_empty() {
+                let columns = "length, start, collector, stands, countries, version";
+                self.insert("spans", columns, rows.bytes())?;
+            }
+            self.outbox.told(&told)?;
         }
+    }
+
+    /// `false` when they have changed meanwhile: what was sent may be of two moments.
+    fn send_sums(&self, span: &Span) -> Result<bool, StoreError> {
+        let mut rows = Rows::default();
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let sums;
+            (sums, next) = self.outbox.sums(span, from)?;
+            for Sum { kept, series, tally } in &sums {
+                let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
+                self.push_sum(&mut rows, &sum, &tally.decode()?);
+                if rows.is_full() {
+                    self.insert_sums(&mut rows)?;
+                }
+            }
+        }
+        self.insert_sums(&mut rows)?;
+        self.outbox.is_as_read(span)
     }
 
     fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &Tally) {

@@ -1,0 +1,84 @@
+//! What is being counted in, in memory: it comes from the store when something in it changes, and goes back there
+//! with the next flush.
+//!
+//! Pages choose the values that are counted, and a histogram takes as much memory as its values lie apart: a
+//! thousand times as much as a report takes on its way here. So what is held has a weight, and need not stay.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+use crate::store::StoreError;
+
+/// Values by key.
+pub(crate) struct Held<K, V> {
+    values: HashMap<K, Changing<V>>,
+    bytes: usize,
+}
+
+/// Something that takes more memory the more is counted in it.
+pub(crate) trait Weighed {
+    /// How much that is.
+    fn bytes(&self) -> usize;
+}
+
+struct Changing<V> {
+    /// There may be ten thousand, and a table of them takes up to twice its length.
+    value: Box<V>,
+    /// The store has yet to learn of it.
+    is_new: bool,
+}
+
+impl<K: Copy + Eq + Hash + Ord, V: Weighed> Held<K, V> {
+    /// Changes a value, which is what the store has of it where it is not held. `change` says whether it did.
+    pub(crate) fn change(
+        &mut self,
+        key: K,
+        stored: impl FnOnce() -> Result<V, StoreError>,
+        change: impl FnOnce(&mut V) -> bool,
+    ) -> Result<bool, StoreError> {
+        let held = match self.values.entry(key) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(free) => {
+                let value = Box::new(stored()?);
+                self.bytes += value.bytes();
+                free.insert(Changing { value, is_new: false })
+            }
+        };
+        let before = held.value.bytes();
+        let has_changed = change(&mut held.value);
+        held.is_new |= has_changed;
+        self.bytes = self.bytes + held.value.bytes() - before;
+        Ok(has_changed)
+    }
+
+    /// How much memory all of them take.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What the store has yet to learn, by key.
+    pub(crate) fn changed(&mut self) -> Vec<(K, &mut V)> {
+        let changed = self.values.iter_mut().filter(|(_, held)| held.is_new);
+        let mut values: Vec<_> = changed.map(|(key, held)| (*key, &mut *held.value)).collect();
+        values.sort_unstable_by_key(|(key, _)| *key);
+        values
+    }
+
+    /// The store has learnt of all. What is not said to stay leaves.
+    pub(crate) fn stored(&mut self, stays: impl Fn(&K, &V) -> bool) {
+        self.bytes = 0;
+        self.values.retain(|key, held| {
+            held.is_new = false;
+            let stays = stays(key, &held.value);
+            self.bytes += if stays { held.value.bytes() } else { 0 };
+            stays
+        });
+    }
+}
+
+impl<K, V> Default for Held<K, V> {
+    fn default() -> Self {
+        Self { values: HashMap::new(), bytes: 0 }
+    }
+}
