@@ -14,7 +14,7 @@ use collector::{Collector, Config};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 use crate::running::{Process, post};
 
 const KILLS: u64 = 200;
@@ -87,12 +87,20 @@ fn send_until_killed(process: &mut Process, kill: u64, answers: usize, sent: &Mu
                 }
             });
         }
-        while count.load(Ordering::Relaxed) < answers {
-            thread::yield_now();
-        }
+        let came = comes_to(&count, answers);
+        // Senders end when it does.
         process.child.kill().unwrap();
+        assert!(came, "{count:?} of {answers} answers came");
     });
     process.child.wait().unwrap();
+}
+
+fn comes_to(count: &AtomicUsize, expected: usize) -> bool {
+    let begun = Instant::now();
+    while count.load(Ordering::Relaxed) < expected && begun.elapsed() < PATIENCE {
+        thread::yield_now();
+    }
+    count.load(Ordering::Relaxed) >= expected
 }
 
 fn first(id: u128) -> StreamReport {
@@ -197,10 +205,9 @@ fn sigterm_under_load_answers_counts_and_exits_well() {
                 }
             });
         }
-        while count.load(Ordering::Relaxed) < 200 {
-            thread::yield_now();
-        }
+        let came = comes_to(&count, 200);
         process.signal("TERM");
+        assert!(came, "{count:?} of 200 answers came");
         Instant::now()
     });
     assert!(process.child.wait().unwrap().success());
@@ -241,7 +248,9 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     let pid = process.child.id().to_string();
     let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:"]).status().unwrap();
     assert!(raised.success());
+    let raised = Instant::now();
     while process.get("/readyz").0 != 200 {
+        assert!(raised.elapsed() < PATIENCE, "it is not ready again");
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(client.report(answered + 50).unwrap().0, 204);

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{TestCollector, stream};
+use crate::harness::{PATIENCE, TestCollector, stream};
 use crate::running::Process;
 
 /// Listens to a collector.
@@ -35,11 +35,13 @@ impl Listener {
     }
 
     async fn until(&mut self, wished: impl Fn(&Value) -> bool) -> Value {
+        let asked = Instant::now();
         loop {
             let snapshot = self.next().await.expect("it goes on");
             if wished(&snapshot) {
                 return snapshot;
             }
+            assert!(asked.elapsed() < PATIENCE, "{snapshot}");
         }
     }
 }

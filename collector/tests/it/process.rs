@@ -28,7 +28,9 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
     let head = format!("{head}\r\nexpect: 100-continue\r\n\r\n");
     assert_eq!(client.ask(&head).unwrap().0, 100);
     process.signal("TERM");
+    let told = Instant::now();
     while TcpStream::connect(process.address).is_ok() {
+        assert!(told.elapsed() < PATIENCE, "the door stays open");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(client.ask(body.trim_start()).unwrap().0, 204);
@@ -157,16 +159,19 @@ async fn while_the_store_is_locked_beacons_are_kept_and_counted_later() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     collector.report(&[stream(2, 100.0)]).await;
     let ready = async || collector.get("/readyz").await;
-    while ready().await.status.as_u16() != 503 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let becomes = async |status: u16| {
+        let begun = Instant::now();
+        while ready().await.status.as_u16() != status {
+            assert!(begun.elapsed() < PATIENCE, "/readyz does not answer {status}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    becomes(503).await;
     assert!(ready().await.body.contains("unavailable"));
     assert_eq!(collector.json("/v1/summary").await["streams"], 1, "questions are answered all the while");
     collector.report(&[stream(3, 100.0)]).await;
     other.execute_batch("ROLLBACK").unwrap();
-    while ready().await.status.as_u16() != 200 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    becomes(200).await;
     collector.until("/v1/summary", |summary| summary["streams"] == 3).await;
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use beacon::StreamReport;
 use serde_json::{Value, json};
 
 use super::{Connection, Target, beacon, good, request};
-use crate::harness::stream;
+use crate::harness::{PATIENCE, stream};
 
 /// What one sender was told.
 #[derive(Default)]
@@ -112,10 +113,13 @@ fn the_books_agree_with_what_senders_were_told_after_every_kill() {
                 })
                 .collect();
             if !quiet {
-                while answered.load(Ordering::Relaxed) < 400 {
+                let begun = Instant::now();
+                while answered.load(Ordering::Relaxed) < 400 && begun.elapsed() < PATIENCE {
                     check_sums(&target.process.json("/v1/accounting"));
                 }
+                // Senders end when it does.
                 target.process.signal("KILL");
+                assert!(answered.load(Ordering::Relaxed) >= 400, "{answered:?} answers came");
             }
             for sender in senders {
                 told.add(sender.join().unwrap());
