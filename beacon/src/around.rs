@@ -88,3 +88,18 @@ pub struct Cost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bytes: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_has_one_word_on_the_wire_and_in_code_and_what_is_new_is_another() {
+        for protocol in [Protocol::Http1, Protocol::Http2, Protocol::Http3, Protocol::Other] {
+            let word = serde_json::to_value(protocol).unwrap();
+            assert_eq!(word, protocol.as_str());
+            assert_eq!(serde_json::from_value::<Protocol>(word).unwrap(), protocol);
+        }
+        assert_eq!(serde_json::from_str::<Protocol>("\"h4\"").unwrap(), Protocol::Other);
+    }
+}

@@ -207,6 +207,21 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_is_broken_by_what_is_lost_or_damaged_and_by_nothing_else() {
+        let breaks = |defect: Defect| {
+            let mut defects = Defects::default();
+            defects.add(Defect::Stall);
+            defects.add(defect);
+            defects.any_loss()
+        };
+        let breaking: Vec<_> =
+            Defect::ALL.iter().filter(|defect| breaks(**defect)).map(|defect| defect.as_str()).collect();
+        let expected = "malformed invalid_utf8 sequence_gap spliced html_in_stream oversize";
+        let is_expected = |word: &&str| expected.split(' ').any(|other| other == *word);
+        assert!(breaking.iter().all(is_expected) && breaking.len() == 6, "{breaking:?}");
+    }
+
+    #[test]
     fn a_defect_of_a_newer_probe_is_skipped() {
         let defects: Defects = serde_json::from_str(r#"{"unheard_of":{"a":1},"stall":3}"#).unwrap();
         assert_eq!(defects.iter().collect::<Vec<_>>(), [(Defect::Stall, 3)]);

@@ -226,10 +226,9 @@ impl Histogram {
     /// # Errors
     /// When a bucket lies outside the known range, the sum is none, or the counts overflow when added.
     pub fn from_dense(zero: u64, sum: f64, offset: i32, counts: Vec<u64>) -> Result<Self, HistogramError> {
-        let known = (MAX_INDEX - MIN_INDEX + 1) as usize;
         let end = i64::from(offset) + counts.len() as i64;
         let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
-        if counts.len() > known || !(counts.is_empty() || in_range) {
+        if !(counts.is_empty() || in_range) {
             return Err(HistogramError::Range);
         }
         let total = counts.iter().try_fold(zero, |total, &count| total.checked_add(count));
