@@ -158,8 +158,7 @@ impl Counter {
                 None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
             }
             if takes && self.rollup.holds_most() {
-                self.flush()?;
-                takes = !self.rollup.holds_most();
+                takes = self.flush()?;
             }
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
@@ -177,8 +176,8 @@ impl Counter {
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
-    /// memory, and the journal as it is.
-    fn flush(&mut self) -> Result<(), StoreError> {
+    /// memory, and the journal as it is: `false`.
+    fn flush(&mut self) -> Result<bool, StoreError> {
         let now_ms = clock::now_ms();
         self.journal.probe();
         for heard in self.publisher.iter().flat_map(Publisher::take_heard) {
@@ -190,7 +189,8 @@ impl Counter {
         let needs_journal_from = changes.needs_journal_from;
         let written = self.store.apply(changes);
         self.health.store_answered(&written);
-        if written.is_ok() {
+        let written = written.is_ok();
+        if written {
             self.rollup.stored(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
@@ -198,7 +198,7 @@ impl Counter {
                 thread::yield_now();
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     /// Lets go of what is no longer needed. What fails now is tried again.

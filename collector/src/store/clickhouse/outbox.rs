@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use crate::series::{Series, SeriesId};
 use crate::store::read::{self, books};
@@ -174,12 +174,26 @@ impl Outbox {
         Ok((sums, None))
     }
 
-    /// Whether the sums over a span are still those that were there when it was read.
-    pub(super) fn is_as_read(&self, span: &Span) -> Result<bool, StoreError> {
+    /// Those of which all sums are as they were when these were read stand, the others do not: what was read of
+    /// them is of two moments. An hour whose minutes are gone has nothing else to be asked for: it is left out, and
+    /// stays what it was.
+    pub(super) fn look_again(&self, spans: &mut Vec<Span>) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND changes = ?3 AND summed = changes",
+            "SELECT changes = ?3 AND summed = changes, frozen FROM spans WHERE length = ?1 AND start = ?2",
         )?;
-        Ok(statement.exists([span.length, span.start, span.changes])?)
+        let mut known = Vec::new();
+        for span in spans.drain(..) {
+            let same = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let found: Option<(bool, bool)> =
+                statement.query_row([span.length, span.start, span.changes], same).optional()?;
+            if let Some((stands, frozen)) = found
+                && (stands || !frozen)
+            {
+                known.push(Span { stands, ..span });
+            }
+        }
+        *spans = known;
+        Ok(())
     }
 
     /// ClickHouse knows of these spans.
@@ -330,12 +344,33 @@ mod tests {
     fn sums_that_have_changed_since_are_not_said_to_stand() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 1);
-        let span = &outbox.spans(true).unwrap()[0];
-        assert!(outbox.is_as_read(span).unwrap());
-        // Also where they were made anew: what was sent may be of both.
-        for change in ["changes = changes + 1", "summed = changes"] {
-            outbox.connection.execute(&format!("UPDATE spans SET {change}"), []).unwrap();
-            assert!(!outbox.is_as_read(span).unwrap(), "{change}");
-        }
+        let look_again = || {
+            let mut spans = outbox.spans(true).unwrap();
+            spans[0].changes = 3;
+            outbox.look_again(&mut spans).unwrap();
+            spans.iter().map(|span| span.stands).collect::<Vec<_>>()
+        };
+        assert_eq!(look_again(), [true]);
+        // Made anew: what was sent may be of both.
+        outbox.connection.execute("UPDATE spans SET changes = 4, summed = 4", []).unwrap();
+        assert_eq!(look_again(), [false]);
+        outbox.connection.execute("UPDATE spans SET frozen = 1", []).unwrap();
+        assert!(look_again().is_empty(), "nothing else is known of it");
+    }
+
+    #[test]
+    fn a_span_that_is_told_not_to_stand_is_told_to_when_it_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut outbox = outbox(folder.path(), 1);
+        let mut spans = outbox.spans(true).unwrap();
+        outbox.connection.execute("UPDATE spans SET changes = 4", []).unwrap();
+        outbox.look_again(&mut spans).unwrap();
+        outbox.told(&spans).unwrap();
+        let listed = |outbox: &Outbox| [true, false].map(|stands| outbox.spans(stands).unwrap().len());
+        assert_eq!(listed(&outbox), [0, 0]);
+        outbox.connection.execute("UPDATE spans SET summed = 4", []).unwrap();
+        assert_eq!(listed(&outbox), [1, 0]);
+        outbox.told(&outbox.spans(true).unwrap()).unwrap();
+        assert_eq!(listed(&outbox), [0, 0]);
     }
 }

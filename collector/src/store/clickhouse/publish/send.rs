@@ -35,15 +35,17 @@ impl Publishing {
     /// Those that no longer stand before their minutes change, those that stand after their sums.
     pub(super) fn send_spans(&mut self, stands: bool) -> Result<(), StoreError> {
         loop {
-            let spans = self.outbox.spans(stands)?;
+            let mut spans = self.outbox.spans(stands)?;
             if spans.is_empty() {
                 return Ok(());
             }
-            let (mut rows, mut told) = (Rows::default(), Vec::new());
-            for span in spans {
-                if stands && !self.send_sums(&span)? {
-                    continue;
-                }
+            let read = spans.len();
+            if stands {
+                self.send_sums(&spans)?;
+                self.outbox.look_again(&mut spans)?;
+            }
+            let mut rows = Rows::default();
+            for span in &spans {
                 rows.push(&[
                     span.length.into(),
                     span.start.into(),
@@ -52,33 +54,36 @@ impl Publishing {
                     u64::from(span.stands).into(),
                     self.version.into(),
                 ]);
-                told.push(span);
             }
             if !rows.is_empty() {
                 let columns = "length, start, collector, stands, countries, version";
                 self.insert("spans", columns, rows.bytes())?;
             }
-            self.outbox.told(&told)?;
+            self.outbox.told(&spans)?;
+            // What has changed meanwhile is sent anew by the next round, whose version is above this one's.
+            if spans.len() < read || spans.iter().any(|span| span.stands != stands) {
+                return Ok(());
+            }
         }
     }
 
-    /// `false` when they have changed meanwhile: what was sent may be of two moments.
-    fn send_sums(&self, span: &Span) -> Result<bool, StoreError> {
+    fn send_sums(&self, spans: &[Span]) -> Result<(), StoreError> {
         let mut rows = Rows::default();
-        let mut next = Some(0);
-        while let Some(from) = next {
-            let sums;
-            (sums, next) = self.outbox.sums(span, from)?;
-            for Sum { kept, series, tally } in &sums {
-                let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
-                self.push_sum(&mut rows, &sum, &tally.decode()?);
-                if rows.is_full() {
-                    self.insert_sums(&mut rows)?;
+        for span in spans {
+            let mut next = Some(0);
+            while let Some(from) = next {
+                let sums;
+                (sums, next) = self.outbox.sums(span, from)?;
+                for Sum { kept, series, tally } in &sums {
+                    let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
+                    self.push_sum(&mut rows, &sum, &tally.decode()?);
+                    if rows.is_full() {
+                        self.insert_sums(&mut rows)?;
+                    }
                 }
             }
         }
-        self.insert_sums(&mut rows)?;
-        self.outbox.is_as_read(span)
+        self.insert_sums(&mut rows)
     }
 
     fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &Tally) {
