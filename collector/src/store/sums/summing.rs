@@ -13,12 +13,12 @@ use crate::series::{Series, UNKNOWN};
 use crate::store::{StoreError, read};
 use crate::tally::Tally;
 
-/// What is made: each sum by its labels, from so many.
+/// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;
 
-/// Where that is.
+/// What these numbers are of.
 #[derive(Clone, Copy)]
-enum From {
+enum Parts {
     /// Series, by the minute.
     Windows,
     /// Labels, by windows of this length.
@@ -29,23 +29,23 @@ enum From {
 pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
     let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
-    let from = shorter.map_or(From::Windows, From::Sums);
+    let from = shorter.map_or(Parts::Windows, Parts::Sums);
     let groups = groups(connection, from, Kept::ALL, range.clone())?;
     write(connection, Kept::ALL, length, &range, (from, &groups))?;
-    // Only those that tell most apart are made from what has come: it takes longest to read.
-    let summed = self::groups(connection, From::Sums(length), Kept::ALL, range.clone())?;
+    // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
+    let summed = self::groups(connection, Parts::Sums(length), Kept::ALL, range.clone())?;
     for kept in Kept::each().filter(|kept| *kept != Kept::ALL) {
         match shorter {
             Some(_) => {
                 let groups = self::groups(connection, from, kept, range.clone())?;
                 write(connection, kept, length, &range, (from, &groups))?;
             }
-            None => write(connection, kept, length, &range, (From::Sums(FIVE), &fewer(&summed, kept)))?,
+            None => write(connection, kept, length, &range, (Parts::Sums(FIVE), &fewer(&summed, kept)))?,
         }
     }
     let countries = summed.keys().any(|series| series.country != UNKNOWN);
     for kept in Kept::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
-        write(connection, kept, length, &range, (From::Sums(length), &fewer(&summed, kept)))?;
+        write(connection, kept, length, &range, (Parts::Sums(length), &fewer(&summed, kept)))?;
     }
     connection
         .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
@@ -54,14 +54,14 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
 }
 
 /// Each by itself: the labels that something was counted of in these minutes.
-fn groups(connection: &Connection, from: From, kept: Kept, range: Range<i64>) -> Result<Groups, StoreError> {
+fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -> Result<Groups, StoreError> {
     let (query, values) = match from {
-        From::Windows => (
+        Parts::Windows => (
             "SELECT site, use_case, provider, model, country, id FROM series WHERE id IN
                  (SELECT series FROM windows WHERE minute >= ?1 AND minute < ?2)",
             vec![range.start, range.end],
         ),
-        From::Sums(length) => (
+        Parts::Sums(length) => (
             "SELECT site, use_case, provider, model, country, id FROM labels WHERE kept = ?3 AND EXISTS
                  (SELECT 1 FROM sums WHERE labels = id AND length = ?4 AND start >= ?1 AND start < ?2)",
             vec![range.start, range.end, i64::from(kept.bits()), length],
@@ -88,7 +88,7 @@ fn write(
     kept: Kept,
     length: i64,
     range: &Range<i64>,
-    (from, groups): (From, &Groups),
+    (from, groups): (Parts, &Groups),
 ) -> Result<(), StoreError> {
     let mut groups = groups.iter().peekable();
     while groups.peek().is_some() {
@@ -108,14 +108,19 @@ fn write(
     Ok(())
 }
 
-fn merged(connection: &Connection, from: From, ids: &[i64], range: &Range<i64>) -> Result<Tally, StoreError> {
+fn merged(
+    connection: &Connection,
+    from: Parts,
+    ids: &[i64],
+    range: &Range<i64>,
+) -> Result<Tally, StoreError> {
     let mut sum = Tally::default();
     let mut add = |row: &rusqlite::Row<'_>| {
         sum.merge(&Tally::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
         Ok::<_, StoreError>(())
     };
     match from {
-        From::Windows => {
+        Parts::Windows => {
             let window = "SELECT tally FROM windows WHERE minute = ?1 AND series = ?2";
             let mut window = connection.prepare_cached(window)?;
             for (minute, id) in range.clone().flat_map(|minute| ids.iter().map(move |id| (minute, *id))) {
@@ -123,7 +128,7 @@ fn merged(connection: &Connection, from: From, ids: &[i64], range: &Range<i64>) 
                 rows.next()?.map(&mut add).transpose()?;
             }
         }
-        From::Sums(length) => {
+        Parts::Sums(length) => {
             let sums =
                 "SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4";
             let mut sums = connection.prepare_cached(sums)?;
