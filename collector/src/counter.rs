@@ -4,6 +4,7 @@
 //! Nobody waits for it. Where there are no more processors than busy threads, it would keep one for as long as
 //! it is its turn, a few milliseconds; so it gives the processor away between pieces of what it does.
 
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -50,17 +51,14 @@ pub(crate) fn start(
     let loaded = store.load()?;
     let (applied, segments) = (loaded.applied, store.segments().clone());
     let mut rollup = Rollup::new(config.clone(), loaded);
-    let (mut batches, mut takes) = (0_u64, true);
+    let mut batches = 0_u64;
     let (journal, damage) =
         Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
             batches += 1;
             count(&mut rollup, kept, &store)?;
-            // What the disk does not take is left to the flush after it, which says so.
-            if takes && rollup.holds_most() {
-                takes = store.apply(rollup.changes()).is_ok();
-                if takes {
-                    rollup.stored(clock::now_ms());
-                }
+            if rollup.holds_most() {
+                store.apply(rollup.changes()).map_err(|refused| StoreError::TakesNothing(refused.into()))?;
+                rollup.stored(clock::now_ms());
             }
             Ok::<_, StoreError>(())
         })?;
@@ -77,8 +75,18 @@ pub(crate) fn start(
     };
     let published = publisher.as_ref().map(Publisher::published);
     let minutes_from = store.minutes_from();
-    let mut counter =
-        Counter { journal: journal.clone(), publisher, store, rollup, door, health, flushes_until_trim: 0 };
+    let mut counter = Counter {
+        journal: journal.clone(),
+        uncounted: VecDeque::new(),
+        publisher,
+        store,
+        rollup,
+        door,
+        health,
+        pace: Pace::default(),
+        takes: true,
+        flushes_until_trim: 0,
+    };
     counter.flush()?;
     let writes = journal.start().map_err(StoreError::Thread)?;
     let run = move || {
@@ -117,29 +125,33 @@ impl Threads {
 /// What the counting thread owns.
 struct Counter {
     journal: Arc<Journal>,
+    /// What came from its queue, whose room it still holds.
+    uncounted: VecDeque<Written>,
     /// Ends before the store does, and publishes what the last flush wrote.
     publisher: Option<Publisher>,
     store: Writer,
     rollup: Rollup,
     door: Arc<Door>,
     health: Arc<Health>,
+    pace: Pace,
+    /// Whether the store took the last flush.
+    takes: bool,
     flushes_until_trim: u32,
 }
 
 impl Counter {
     fn run(&mut self) -> Result<(), StoreError> {
-        let mut pace = Pace::default();
         loop {
-            let taken = self.journal.queue().take(pace.flush_at);
+            let taken = self.journal.queue().take(self.pace.flush_at);
             let (idle, last) = (taken.written.is_empty(), taken.last);
-            self.count_all(taken.written)?;
-            if last || pace.is_due(Instant::now(), self.rollup.unstored()) {
-                let begun = Instant::now();
+            self.uncounted.extend(taken.written);
+            self.count_all()?;
+            if last || self.is_due() {
                 self.flush()?;
-                pace = Pace::after(begun, Instant::now());
             }
             self.release(0);
             if last {
+                // What found no room stands in the journal.
                 return Ok(());
             }
             if !idle {
@@ -149,16 +161,15 @@ impl Counter {
         }
     }
 
-    /// Gives room back piece by piece: whoever waits for it must not wait for all.
-    fn count_all(&mut self, written: Vec<Written>) -> Result<(), StoreError> {
-        let (mut counted_bytes, mut takes) = (0, true);
-        for written in written {
+    /// Gives room back piece by piece: whoever waits for it must not wait for all. What there is no memory for waits
+    /// until the store takes what is held.
+    fn count_all(&mut self) -> Result<(), StoreError> {
+        let mut counted_bytes = 0;
+        while self.has_memory()? {
+            let Some(written) = self.uncounted.pop_front() else { break };
             match written.kept() {
                 Some(kept) => count(&mut self.rollup, kept, &self.store)?,
                 None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
-            }
-            if takes && self.rollup.holds_most() {
-                takes = self.flush()?;
             }
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
@@ -170,17 +181,36 @@ impl Counter {
         Ok(())
     }
 
+    /// Whether more may be counted. Flushes for it where it has to; a store that has refused has its rest first.
+    fn has_memory(&mut self) -> Result<bool, StoreError> {
+        if !self.rollup.holds_most() {
+            return Ok(true);
+        }
+        if self.takes || self.is_due() {
+            self.flush()?;
+        }
+        Ok(self.takes)
+    }
+
+    fn is_due(&self) -> bool {
+        let unstored = if self.takes { self.rollup.unstored() } else { 0 };
+        self.pace.is_due(Instant::now(), unstored)
+    }
+
     fn release(&self, counted_bytes: usize) {
-        let is_full = self.rollup.unstored() >= MOST_UNSTORED || self.rollup.holds_most();
-        self.journal.queue().counted(counted_bytes, is_full);
+        // Where the store takes what is held, it is flushed before the next batch.
+        let holds_most = self.rollup.holds_most() && !self.takes;
+        self.journal.queue().counted(counted_bytes, holds_most || self.rollup.unstored() >= MOST_UNSTORED);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
-    /// memory, and the journal as it is: `false`.
-    fn flush(&mut self) -> Result<bool, StoreError> {
-        let now_ms = clock::now_ms();
+    /// memory, and the journal as it is.
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let (begun, now_ms) = (Instant::now(), clock::now_ms());
         self.journal.probe();
-        for heard in self.publisher.iter().flat_map(Publisher::take_heard) {
+        while !self.rollup.holds_most()
+            && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)
+        {
             self.rollup.heard(&heard, &self.store)?;
         }
         while !self.rollup.holds_most() && self.rollup.settle_next(now_ms, &self.store)? {}
@@ -189,8 +219,8 @@ impl Counter {
         let needs_journal_from = changes.needs_journal_from;
         let written = self.store.apply(changes);
         self.health.store_answered(&written);
-        let written = written.is_ok();
-        if written {
+        self.takes = written.is_ok();
+        if self.takes {
             self.rollup.stored(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
@@ -198,7 +228,8 @@ impl Counter {
                 thread::yield_now();
             }
         }
-        Ok(written)
+        self.pace = Pace::after(begun, Instant::now());
+        Ok(())
     }
 
     /// Lets go of what is no longer needed. What fails now is tried again.

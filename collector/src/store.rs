@@ -113,6 +113,9 @@ pub enum StoreError {
     /// What waits is neither written nor refused.
     #[error("the disk has not taken within {0:?} what waits for it")]
     Hangs(Duration),
+    /// What waits to be counted stands in the journal, and would take more memory than there is for it.
+    #[error("the journal holds more than there is memory to count, and the store takes nothing")]
+    TakesNothing(#[source] Box<Self>),
     /// The journal's files cannot be read or made.
     #[error("cannot use the journal")]
     Journal(#[from] io::Error),

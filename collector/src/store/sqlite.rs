@@ -190,6 +190,10 @@ impl Writer {
 fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (mode, pages) = (number("auto_vacuum")?, number("page_count")?);
+    // A disk that is full must not keep a collector from starting, and answering what it can.
+    if mode == INCREMENTAL {
+        return Ok(());
+    }
     connection.pragma_update(None, "auto_vacuum", "incremental")?;
     if mode == 0
         && (1..=MOST_PAGES_AT_ONCE).contains(&pages)
@@ -338,12 +342,12 @@ fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
 /// ClickHouse has samples of this collector, only what is noted can tell it which have gone.
 fn note_only_gone(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    // Flushes are numbered anew.
+    // Flushes are numbered anew. Nothing is written where nothing changes: for that the first needs a condition.
     transaction.execute_batch(
-        "DELETE FROM outbox;
+        "DELETE FROM outbox WHERE true;
          DELETE FROM outbox_samples WHERE (day, stream) IN (SELECT day, stream FROM samples);
-         UPDATE outbox_samples SET mark = 0;
-         UPDATE collector SET flush = 0",
+         UPDATE outbox_samples SET mark = 0 WHERE mark <> 0;
+         UPDATE collector SET flush = 0 WHERE flush <> 0",
     )?;
     let has_published: bool =
         transaction.query_row("SELECT version > 0 FROM collector", [], |row| row.get(0))?;
@@ -399,6 +403,9 @@ const PAGE_BYTES: u32 = 16_384;
 /// From this length of the write-ahead log on, about 64 MB, a commit moves it by itself: the thread for
 /// that cannot start the log anew while commits keep coming.
 const WAL_PAGES: u32 = 4_000;
+
+/// Of `PRAGMA auto_vacuum`.
+const INCREMENTAL: i64 = 2;
 
 /// 64 MB in the pages of those versions.
 const MOST_PAGES_AT_ONCE: i64 = 16_000;

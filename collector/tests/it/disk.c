@@ -1,5 +1,5 @@
-/* A disk that does what `LLM_RUM_DISK` says, a file that can be written at any time: `read-only`, `slow`,
-   `unreadable`, or nothing. Loaded before libc into a process, whose calls on regular files pass here. */
+/* A disk that does what `LLM_RUM_DISK` says, a file that can be written at any time: `read-only`, `store-full`,
+   `slow`, `unreadable`, or nothing. Loaded before libc into a process, whose calls on regular files pass here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +23,16 @@ static int is(const char *mode) {
     return strcmp(said, mode) == 0;
 }
 
+/* Whether the file's name has these letters. */
+static int is_named(int file, const char *part) {
+    char link[32], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    path[length] = 0;
+    return strstr(path, part) != NULL;
+}
+
 static int refuses(int file) {
     struct stat held;
     if (fstat(file, &held) != 0 || !S_ISREG(held.st_mode) || !is("read-only")) return 0;
@@ -43,11 +53,7 @@ ssize_t write(int file, const void *bytes, size_t length) {
 
 /* The first page of each file of the journal. */
 static int is_lost(int file, off64_t at) {
-    char link[32], path[4096];
-    if (at >= 4096 || !is("unreadable")) return 0;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t length = readlink(link, path, sizeof path);
-    if (length < 4 || memcmp(path + length - 4, ".log", 4) != 0) return 0;
+    if (at >= 4096 || !is("unreadable") || !is_named(file, ".log")) return 0;
     errno = EIO;
     return 1;
 }
@@ -56,8 +62,14 @@ ssize_t pread64(int file, void *bytes, size_t length, off64_t at) {
     return is_lost(file, at) ? -1 : REAL(pread64)(file, bytes, length, at);
 }
 
+static int is_full(int file) {
+    if (!is("store-full") || !is_named(file, ".sqlite-wal")) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
 ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at) {
-    return refuses(file) ? -1 : REAL(pwrite64)(file, bytes, length, at);
+    return refuses(file) || is_full(file) ? -1 : REAL(pwrite64)(file, bytes, length, at);
 }
 
 int ftruncate64(int file, off64_t length) { return refuses(file) ? -1 : REAL(ftruncate64)(file, length); }

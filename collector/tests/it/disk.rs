@@ -1,5 +1,5 @@
-//! Disks that fail: read-only, so slow that nothing comes back, and with a page that is lost. `disk.c`, between the binary and libc, says
-//! so to every call on a file; mounting one needs root, and a file that is open for writing keeps its file
+//! Disks that fail: read-only, full, so slow that nothing comes back, and with a page that is lost. `disk.c`,
+//! between the binary and libc, says so to every call on a file; mounting one needs root, and a file that is open for writing keeps its file
 //! system from becoming read-only.
 
 use std::fs;
@@ -12,8 +12,8 @@ use beacon::StreamReport;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, stream};
-use crate::running::{Client, Process, post};
+use crate::harness::{PATIENCE, far, stream};
+use crate::running::{Client, Process, post, post_to};
 
 /// A collector on a disk that does as it is told.
 struct Fallible {
@@ -28,7 +28,7 @@ impl Fallible {
         Self { process, folder }
     }
 
-    /// `read-only`, `slow`, `unreadable`, or nothing.
+    /// `read-only`, `store-full`, `slow`, `unreadable`, or nothing.
     fn disk(&self, mode: &str) {
         let told = self.folder.path().join("disk.part");
         fs::write(&told, mode).unwrap();
@@ -61,22 +61,59 @@ impl Fallible {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
+    /// Nothing is being counted, as far as its processor time tells.
+    fn until_at_rest(&self) {
+        let asked = Instant::now();
+        let mut used = 0;
+        while self.processor_ticks() > used + MOST_TICKS_AT_REST {
+            assert!(asked.elapsed() < PATIENCE, "it never came to rest");
+            used = self.processor_ticks();
+            thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn processor_ticks(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/stat", self.process.child.id())).unwrap();
+        // In user space and in the system, behind the name and eleven others.
+        let (_, fields) = status.rsplit_once(')').unwrap();
+        fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+
     fn rss_kb(&self) -> u64 {
+        self.status_kb("VmRSS:")
+    }
+
+    fn peak_kb(&self) -> u64 {
+        self.status_kb("VmHWM:")
+    }
+
+    fn status_kb(&self, line_start: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
-        let held = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let held = status.lines().find_map(|line| line.strip_prefix(line_start)).unwrap();
         held.trim().trim_end_matches(" kB").parse().unwrap()
     }
 }
 
 fn start(folder: &Path, journal: &str) -> Process {
+    Process::spawn_logging(&mut command(folder, journal), log_of(folder))
+}
+
+fn log_of(folder: &Path) -> fs::File {
+    fs::File::create(folder.join("log")).unwrap()
+}
+
+fn command(folder: &Path, journal: &str) -> Command {
     let file = folder.join("llm-rum.toml");
     fs::write(&file, format!("{TOP}\n[journal]\n{journal}\n[ingest]\nqueue_batches = 16\n")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     command.env("LD_PRELOAD", library(folder)).env("LLM_RUM_DISK", folder.join("disk"));
-    let log = fs::File::create(folder.join("log")).unwrap();
-    Process::spawn_logging(command.arg("--data").arg(folder.join("data")), log)
+    command.arg("--data").arg(folder.join("data"));
+    command
 }
+
+/// Of ten milliseconds each, in half a second.
+const MOST_TICKS_AT_REST: u64 = 3;
 
 /// What is open is soon counted.
 const TOP: &str = "settle_after_seconds = 1";
@@ -91,9 +128,9 @@ fn library(folder: &Path) -> PathBuf {
 }
 
 /// Sends a beacon and checks that it is refused as the disk cannot take it, and when to come again.
-fn is_refused(client: &mut Client, id: u128) {
-    assert_eq!(client.ask(&post("")).unwrap().0, 400);
-    let request = post(&json!({ "reports": [stream(id, 100.0)] }).to_string());
+fn is_refused(client: &mut Client, key: &str, id: u128) {
+    assert_eq!(client.ask(&post_to(key, "")).unwrap().0, 400);
+    let request = post_to(key, &json!({ "reports": [stream(id, 100.0)] }).to_string());
     std::io::Write::write_all(client.stream.get_mut(), request.as_bytes()).unwrap();
     let answer = client.whole_answer().unwrap();
     assert_eq!(answer.status, 503, "{}", answer.body);
@@ -110,7 +147,7 @@ fn a_read_only_disk_is_survived(journal: &str) {
     collector.disk("read-only");
     let unknown = post(&json!({ "reports": [stream(20, 100.0)], "later": 1 }).to_string());
     assert_eq!(client.ask(&unknown).unwrap().0, 503);
-    is_refused(&mut client, 100);
+    is_refused(&mut client, "demo", 100);
     collector.until_ready(503);
     assert_eq!(collector.process.get("/healthz").0, 200);
     assert_eq!(collector.process.json("/v1/summary")["streams"], 20, "questions are answered all the while");
@@ -151,6 +188,96 @@ fn a_read_only_disk_refuses_beacons_until_it_can_be_written() {
 fn a_read_only_disk_is_survived_without_waiting_for_the_disk_too() {
     a_read_only_disk_is_survived("sync = 'normal'");
 }
+
+/// Values far apart, a thousand times as large in memory as on their way.
+#[test]
+fn a_store_that_takes_nothing_is_waited_for_with_no_more_in_memory_than_there_is_room_for() {
+    let sites: String = (0..SITES)
+        .map(|n| format!("\n[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']"))
+        .collect();
+    let mut collector = Fallible::start(&format!("sync = 'normal'{sites}"));
+    let before = collector.rss_kb();
+    collector.disk("store-full");
+    let beacons: Vec<_> = (0..2 * SITES * BATCHES).map(beacon_of_far_values).collect();
+    let refused = send_at_once(&collector.process, &beacons);
+    collector.until_at_rest();
+    let grown = collector.peak_kb() - before;
+    println!("{} of {} beacons refused, {grown} kB more", refused.len(), beacons.len());
+    assert!(grown < 450 * 1024, "{grown} kB more");
+    collector.until_ready(503);
+    is_refused(&mut collector.process.connect(), "key-0", 1 << 64);
+
+    // What stands in the journal is too much to be counted by a new process too, while the store takes nothing.
+    let folder = collector.folder.path();
+    collector.process.child.kill().unwrap();
+    collector.process.child.wait().unwrap();
+    let journal = format!("sync = 'normal'{sites}");
+    let ended = command(folder, &journal).stderr(log_of(folder)).status().unwrap();
+    assert_eq!(ended.code(), Some(1), "{}", collector.log());
+    assert!(collector.log().contains("more than there is memory to count"), "{}", collector.log());
+
+    collector.disk("");
+    collector.process = start(collector.folder.path(), &journal);
+    collector.until_ready(200);
+    assert_eq!(send_at_once(&collector.process, &refused), Vec::<String>::new());
+    collector.balances(100 * beacons.len() as u64);
+}
+
+#[test]
+fn a_collector_starts_while_its_store_takes_nothing_and_answers_what_it_can() {
+    let mut collector = Fallible::start("");
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
+    collector.disk("store-full");
+    assert_eq!(client.report(20).unwrap().0, 204, "the journal takes it");
+    collector.process.child.kill().unwrap();
+    collector.process.child.wait().unwrap();
+
+    collector.process = start(collector.folder.path(), "");
+    collector.until_ready(503);
+    assert_eq!(collector.process.json("/v1/summary")["streams"], 20);
+    assert_eq!(collector.process.connect().report(21).unwrap().0, 204, "there is room for it");
+
+    collector.disk("");
+    collector.until_ready(200);
+    assert_eq!(collector.process.connect().report(22).unwrap().0, 204);
+    collector.balances(23);
+}
+
+/// Sends all over some connections, and gives back those that were refused.
+fn send_at_once(process: &Process, beacons: &[String]) -> Vec<String> {
+    let send = |beacons: &[String]| {
+        let mut client = process.connect();
+        let mut refused = Vec::new();
+        for beacon in beacons {
+            match client.ask(beacon).unwrap() {
+                (204, _) => {}
+                (503, _) => refused.push(beacon.clone()),
+                (status, body) => panic!("{status} {body}"),
+            }
+        }
+        refused
+    };
+    thread::scope(|scope| {
+        let senders: Vec<_> = beacons
+            .chunks(beacons.len().div_ceil(8).max(1))
+            .map(|part| scope.spawn(move || send(part)))
+            .collect();
+        senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
+    })
+}
+
+/// Each series has one of the least and one of the greatest.
+fn beacon_of_far_values(n: usize) -> String {
+    let (end, site, batch) = (n % 2, n / 2 % SITES, n / 2 / SITES);
+    let of = |k| far([0.001, 80_000_000.0][end], (n * 100 + k) as u128, batch * 100 + k);
+    let reports: Vec<_> = (0..100).map(of).collect();
+    post_to(&format!("key-{site}"), &json!({ "reports": reports }).to_string())
+}
+
+const SITES: usize = 4;
+const BATCHES: usize = 19;
 
 #[test]
 fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_once() {

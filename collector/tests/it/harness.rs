@@ -192,6 +192,23 @@ pub(crate) fn stream(id: u128, ttft_ms: f64) -> StreamReport {
     }
 }
 
+/// Of the k-th of a site's series, all of whose times are the same.
+pub(crate) fn far(ms: f64, id: u128, k: usize) -> StreamReport {
+    let mut gaps = Histogram::default();
+    gaps.record(ms);
+    StreamReport {
+        model: Some(format!("m{}", k % 90).into()),
+        provider: Some(format!("p{}", k / 90).into()),
+        ttfp_ms: Some(ms),
+        e2e_ms: Some(ms),
+        close_ms: Some(ms),
+        tpot_ms: Some(ms),
+        gaps: Some(gaps),
+        server: Some(ServerTiming { source: "comment".into(), ttft_ms: Some(ms), ..ServerTiming::default() }),
+        ..stream(id, ms)
+    }
+}
+
 /// The same stream, with the server's own time beside it.
 pub(crate) fn joined(id: u128, ttft_ms: f64, server_ttft_ms: f64) -> StreamReport {
     let server = ServerTiming {

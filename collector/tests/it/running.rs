@@ -132,9 +132,13 @@ impl Client {
 }
 
 pub(crate) fn post(body: &str) -> String {
+    post_to("demo", body)
+}
+
+pub(crate) fn post_to(key: &str, body: &str) -> String {
     let length = body.len();
     format!(
-        "POST /v1/beacons?site=demo HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
+        "POST /v1/beacons?site={key} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
          content-length: {length}\r\n\r\n{body}"
     )
 }

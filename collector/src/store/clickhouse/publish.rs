@@ -3,7 +3,7 @@
 
 mod send;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ pub(crate) struct Publisher {
 /// Between the thread and the others.
 #[derive(Default)]
 struct Shared {
-    heard: Mutex<Vec<Heard>>,
+    heard: Mutex<VecDeque<Heard>>,
     published_ms: AtomicI64,
     /// Nobody waits for the thread any more: the folder may be somebody else's.
     is_left: AtomicBool,
@@ -88,9 +88,9 @@ impl Publisher {
         Ok(Self { wake: Some(wake), ended, thread: Some(thread), shared })
     }
 
-    /// What others have said since the last call.
-    pub(crate) fn take_heard(&self) -> Vec<Heard> {
-        std::mem::take(&mut self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What others have said, the first that was not given yet.
+    pub(crate) fn next_heard(&self) -> Option<Heard> {
+        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     pub(crate) fn published(&self) -> Published {

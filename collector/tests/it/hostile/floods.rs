@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 use std::{iter, thread};
 
-use beacon::{Histogram, ServerTiming, StreamReport};
+use beacon::StreamReport;
 use serde_json::json;
 
 use super::{Connection, LEVEL_KIB, Target, beacon, good, request};
-use crate::harness::stream;
+use crate::harness::{far, stream};
 
 impl Target {
     /// Sends everything over one connection and counts the answers by status.
@@ -129,23 +129,6 @@ fn values_that_lie_far_apart_take_no_more_memory_than_there_is_for_them() {
     let summary = target.process.json("/v1/summary");
     assert_eq!(summary["streams"], counted, "{summary}");
     assert!(peak < 600 * 1024, "{peak} KiB for {counted} streams");
-}
-
-/// Of the k-th of a site's series.
-fn far(ms: f64, id: u128, k: usize) -> StreamReport {
-    let mut gaps = Histogram::default();
-    gaps.record(ms);
-    StreamReport {
-        model: Some(format!("m{}", k % 90).into()),
-        provider: Some(format!("p{}", k / 90).into()),
-        ttfp_ms: Some(ms),
-        e2e_ms: Some(ms),
-        close_ms: Some(ms),
-        tpot_ms: Some(ms),
-        gaps: Some(gaps),
-        server: Some(ServerTiming { source: "comment".into(), ttft_ms: Some(ms), ..ServerTiming::default() }),
-        ..stream(id, ms)
-    }
 }
 
 const SITES_APART: usize = 4;
