@@ -31,18 +31,29 @@ pub(super) fn pieces(
     )?;
     let standing =
         statement.query_map([longest, from, to], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
-    Ok(cover((from, to), &standing.collect::<Result<_, _>>()?))
+    Ok(cover((from, to), &standing.collect::<Result<_, _>>()?, |_| false))
 }
 
-/// Of what stands length and start are given, and whether countries are known in it.
-pub(super) fn cover((from, to): (i64, i64), standing: &BTreeMap<(i64, i64), bool>) -> Vec<Piece> {
+/// Of what stands length and start are given, and whether countries are known in it. Where nothing can be, in the
+/// shortest of [`LENGTHS`] from a minute on, neither a piece is needed nor does one end.
+pub(super) fn cover(
+    (from, to): (i64, i64),
+    standing: &BTreeMap<(i64, i64), bool>,
+    is_empty: impl Fn(i64) -> bool,
+) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;
     while at < to {
+        let slot = at.div_euclid(LENGTHS[0]) * LENGTHS[0];
         let stands = |length| Some((length, *standing.get(&(length, at))?));
-        let (length, countries) = LENGTHS.into_iter().rev().find_map(stands).unwrap_or((1, false));
+        let longest = LENGTHS.into_iter().rev().find_map(stands);
+        if longest.is_none() && is_empty(slot) {
+            at = slot + LENGTHS[0];
+            continue;
+        }
+        let (length, countries) = longest.unwrap_or((1, false));
         let end = match length {
-            1 => ((at.div_euclid(LENGTHS[0]) + 1) * LENGTHS[0]).min(to),
+            1 => (slot + LENGTHS[0]).min(to),
             length => at + length,
         };
         match pieces.last_mut() {
@@ -59,7 +70,7 @@ mod tests {
     use super::*;
 
     fn check(range: (i64, i64), standing: &[(i64, i64)], expected: &[(i64, i64, i64)]) {
-        let pieces = cover(range, &standing.iter().map(|span| (*span, false)).collect());
+        let pieces = cover(range, &standing.iter().map(|span| (*span, false)).collect(), |_| false);
         let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
         assert_eq!(found, expected);
     }
@@ -76,9 +87,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_empty_ends_no_piece() {
+        let standing = [((60, 60), false), ((60, 180), false), ((5, 240), false)];
+        let touched = [242, 250].map(|minute| minute / 5 * 5);
+        let pieces = cover((3, 302), &standing.into_iter().collect(), |slot| !touched.contains(&slot));
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, [(60, 60, 240), (5, 240, 245), (1, 250, 255)]);
+        let all_minutes = cover((3, 302), &BTreeMap::new(), |slot| slot != 0 && slot != 300);
+        let found: Vec<_> = all_minutes.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, [(1, 3, 302)]);
+    }
+
+    #[test]
     fn where_countries_become_known_another_piece_begins() {
         let standing = [((60, 0), false), ((60, 60), true), ((60, 120), true)];
-        let pieces = cover((0, 180), &standing.into_iter().collect());
+        let pieces = cover((0, 180), &standing.into_iter().collect(), |_| false);
         let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.countries)).collect();
         assert_eq!(found, [(0, 60, false), (60, 180, true)]);
     }

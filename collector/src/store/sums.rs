@@ -30,9 +30,9 @@ use crate::series::Series;
 /// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
 pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
 
-const FIVE: i64 = 5;
-const HOUR: i64 = 60;
-const DAY: i64 = 24 * HOUR;
+pub(super) const FIVE: i64 = 5;
+pub(super) const HOUR: i64 = 60;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
 /// case, provider, model and country; with the first three countries are told apart too. With countries there

@@ -1,6 +1,6 @@
 //! Queries over all collectors: questions come in, sums over their shares go out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use beacon::Outcome;
@@ -18,7 +18,7 @@ use crate::store::pieces::{Piece, cover};
 use crate::store::read::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use crate::store::samples::SamplesAsked;
 use crate::store::source::Books;
-use crate::store::sums::Kept;
+use crate::store::sums::{DAY, FIVE, HOUR, Kept};
 use crate::streams::StreamId;
 use crate::tally::Tally;
 
@@ -92,21 +92,25 @@ impl Tables {
         })
     }
 
-    /// Which windows of which collector cover the range. A sum of one stands or not whatever others do.
+    /// Which windows of which collector cover the range. A sum of one stands or not whatever others do. Before a
+    /// collector publishes a minute, it says that its five minutes and its hour do not stand: where it has said
+    /// nothing, it has nothing.
     fn pieces(&self, asked: &WindowsAsked<'_>) -> Result<Vec<(String, Piece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
             "SELECT collector, length, start, stands, countries FROM {} FINAL
-             WHERE length <= {} AND start >= {from} AND start + length <= {to} AND stands
-                OR length = {DAY} AND start < {to} AND start + {DAY} > {from}",
+             WHERE length <= {DAY} AND start < {to} AND start + length > {from}",
             self.client.table("spans"),
-            asked.longest
         );
-        let mut standing: BTreeMap<String, BTreeMap<(i64, i64), bool>> = BTreeMap::new();
+        let mut known: BTreeMap<String, Spans> = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
             |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
-                let standing = standing.entry(collector).or_default();
+                let Spans { standing, touched } = known.entry(collector).or_default();
+                // Of an hour that stands, each five minutes with something in them are told of by themselves.
+                if length == FIVE || length == HOUR && stands == 0 {
+                    touched.extend((start..start + length).step_by(FIVE as usize));
+                }
                 let is_inside = start >= from && start + length <= to && length <= asked.longest;
                 if stands == 1 && is_inside {
                     standing.insert((length, start), countries == 1);
@@ -114,8 +118,9 @@ impl Tables {
                 Ok(())
             },
         )?;
-        let covered = standing.into_iter().flat_map(|(collector, standing)| {
-            cover((from, to), &standing).into_iter().map(move |piece| (collector.clone(), piece))
+        let covered = known.into_iter().flat_map(|(collector, Spans { standing, touched })| {
+            let pieces = cover((from, to), &standing, |slot| !touched.contains(&slot));
+            pieces.into_iter().map(move |piece| (collector.clone(), piece))
         });
         Ok(covered.collect())
     }
@@ -140,14 +145,14 @@ impl Tables {
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let (table, from_ms) = (self.client.table("streams"), clock::now_ms() - self.settle_after_ms);
+        // The latest revision of a stream may have come before an earlier one.
         let query = format!(
             "SELECT count() FROM (
-                SELECT argMax((is_open, {LABELS}), (rev, collector, place)) AS latest
-                FROM {} WHERE received_ms > {} GROUP BY id)
-             WHERE latest.1 AND {}",
-            self.client.table("streams"),
-            clock::now_ms() - self.settle_after_ms,
-            in_latest(filter, 2),
+                SELECT argMax((is_open, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+             WHERE latest.1 AND latest.2 > {from_ms} AND {}",
+            in_latest(filter, 3),
         );
         let mut open = 0;
         rows::each(&self.client.query(&query)?, |[count]: [u64; 1]| {
@@ -163,13 +168,12 @@ impl Tables {
         filter: &Filter,
         (ms, now_ms): (i64, i64),
     ) -> Result<Recent, StoreError> {
+        let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
         let query = format!(
             "SELECT latest.2 AS outcome, count() FROM (
                 SELECT argMax((is_open, outcome, received_ms, {LABELS}), (rev, collector, place)) AS latest
-                FROM {} WHERE received_ms > {} AND received_ms <= {now_ms} GROUP BY id)
-             WHERE {} AND {} GROUP BY outcome",
-            self.client.table("streams"),
-            now_ms - ms,
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+             WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome",
             self.has_ended("latest.1", "latest.3", now_ms),
             in_latest(filter, 4),
         );
@@ -334,10 +338,22 @@ fn in_latest(filter: &Filter, first: usize) -> String {
 }
 
 fn as_written<'a>(label: &str, value: &'a str) -> &'a str {
-    if label == "country" { rows::written(value) } else { value }
+    match (label, value) {
+        // An empty one is how unknown ones are written, and no country is asked for by it.
+        ("country", "") => "none",
+        ("country", _) => rows::written(value),
+        _ => value,
+    }
 }
 
-const DAY: i64 = 24 * 60;
+/// What a collector has said of a range.
+#[derive(Default)]
+struct Spans {
+    /// Whether countries are known in them, by length and start.
+    standing: BTreeMap<(i64, i64), bool>,
+    /// Five minutes with something in them, by their first.
+    touched: BTreeSet<i64>,
+}
 
 /// Streams of one millisecond are told apart by so much of their id's hash.
 const CHANCES: u64 = 1 << 20;
