@@ -20,11 +20,15 @@ pub(crate) fn check_within(url: &str, patience: Duration) -> anyhow::Result<()> 
 }
 
 fn check(url: &str) -> anyhow::Result<()> {
-    let authority = url.strip_prefix("http://").context("the address begins with http://")?;
+    let authority = url.strip_prefix("http://").context("the address has to begin with http://")?;
     let authority = authority.trim_end_matches('/');
+    if authority.contains('/') {
+        bail!("the address ends after the machine's name and port: /readyz is asked for");
+    }
     let with_port = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
     let address = with_port.to_socket_addrs()?.next().context("the address names no machine")?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let connected = TcpStream::connect_timeout(&address, PATIENCE);
+    let mut stream = connected.with_context(|| format!("nobody answers at {url}"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET /readyz HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n")?;
     let mut answer = String::new();

@@ -195,7 +195,7 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
     Ok(kept)
 }
 
-/// What a page loads, in each form that it is kept in, with the name of its file.
+/// What has a version, in each form that it is kept in, with the name of its file.
 fn forms() -> impl Iterator<Item = (&'static str, Option<Coding>, String)> {
     VERSIONED.into_iter().flat_map(|name| {
         let compressed = Coding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
@@ -203,8 +203,9 @@ fn forms() -> impl Iterator<Item = (&'static str, Option<Coding>, String)> {
     })
 }
 
-/// What a page loads by names with a version.
-const VERSIONED: [&str; 4] = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js"];
+/// What a page loads by names with a version, and npm, which keeps the hash of what it has installed.
+const VERSIONED: [&str; 5] =
+    ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "llm-rum.tgz"];
 /// An update a week for half a year.
 const MAX_VERSIONS: usize = 26;
 

@@ -177,21 +177,22 @@ impl Snippet {
             script_src: vec![collector.clone(), stub.csp.clone(), WASM.to_owned()],
             connect_src: vec![collector.clone()],
         };
-        let npm = Package::new(site, &collector);
+        let npm = Package::new(site, &collector, &base);
         Ok(Self { site: site.to_owned(), collector, tag, script, wasm, wasm_all, more, stub, csp, npm })
     }
 
     fn html(&self) -> String {
-        let Policy { script_src, connect_src } = &self.csp;
-        let policy = format!("script-src {}; connect-src {}", script_src.join(" "), connect_src.join(" "));
+        let policy = |Policy { script_src, connect_src }: &Policy| {
+            format!("script-src {}; connect-src {}", script_src.join(" "), connect_src.join(" "))
+        };
         let npm = &self.npm;
-        let own = format!("script-src {}; connect-src {}", npm.csp.script_src.join(" "), self.collector);
+        let own = policy(&npm.csp);
         let json = format!("snippet.json?site={}&collector={}", self.site, self.collector);
         let lines = [
             ("tag", &self.tag),
             ("more", &self.more.tag),
             ("stub", &self.stub.tag),
-            ("csp", &policy),
+            ("csp", &policy(&self.csp)),
             ("install", &npm.install),
             ("module", &npm.module),
             ("npm-csp", &own),
@@ -212,7 +213,7 @@ impl File {
 }
 
 impl Package {
-    fn new(site: &str, collector: &str) -> Self {
+    fn new(site: &str, collector: &str, base: &str) -> Self {
         let module = format!(
             "import {{ start }} from \"llm-rum\";\n\n\
              export const probe = start({{ collector: \"{collector}\", site: \"{site}\" }});"
@@ -221,7 +222,7 @@ impl Package {
             script_src: vec![WASM.to_owned()],
             connect_src: vec!["'self'".to_owned(), collector.to_owned()],
         };
-        Self { install: format!("npm install {collector}/llm-rum.tgz"), module, csp }
+        Self { install: format!("npm install {base}/llm-rum.tgz"), module, csp }
     }
 }
 

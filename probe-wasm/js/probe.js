@@ -215,7 +215,7 @@ function createProbe(options) {
 
   /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
   function enrich(stream, json, goes) {
-    let report = { ...JSON.parse(json), sample_rate: +sampleRate || undefined };
+    let report = { ...JSON.parse(json), sample_rate: Math.min(1, sampleRate) || undefined };
     for (const { add } of extensions) add?.(report, stream);
     if (goes) last = report = attempt(() => beforeSend(report));
     // Without its id it is none, as a promise is.

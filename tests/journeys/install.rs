@@ -30,6 +30,7 @@ async fn the_page_shows_what_programs_get() -> Result<()> {
     stage.browser.page.goto(&format!("{}/snippet", stage.collector.url)).await?;
     let shown = stage.browser.run(SHOWN, vec![]).await?;
     let (script_src, connect_src) = snippet.policy();
+    let (own_script_src, own_connect_src) = snippet.npm_policy();
     let install = snippet.0["npm"]["install"].clone();
     let module = snippet.0["npm"]["module"].clone();
     ensure!(
@@ -37,12 +38,18 @@ async fn the_page_shows_what_programs_get() -> Result<()> {
             && shown["more"] == snippet.0["more"]["tag"]
             && shown["stub"] == snippet.0["stub"]["tag"]
             && shown["csp"] == format!("script-src{script_src}; connect-src{connect_src}")
+            && shown["npm-csp"] == format!("script-src{own_script_src}; connect-src{own_connect_src}")
             && shown["install"] == install
             && shown["module"] == module,
         "{shown:#} {:#}",
         snippet.0
     );
     ensure!(shown["styled"] == true, "the page's own policy lets its style in");
+    let package = snippet.text("/npm/install").strip_prefix("npm install ").context("npm installs it")?;
+    let path = package.strip_prefix(&stage.collector.url).context("from the collector")?;
+    ensure!(path.starts_with("/probe/"), "{path} changes with the collector");
+    let named = stage.collector.text(path).await?;
+    ensure!(named == stage.collector.text("/llm-rum.tgz").await?, "{path} is no package: {named}");
     stage.browser.close().await
 }
 
@@ -172,8 +179,17 @@ impl Snippet {
 
     /// What `script-src` and `connect-src` have to allow, each with a blank before it.
     fn policy(&self) -> (String, String) {
-        let words = |name| {
-            let words = self.0["csp"][name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Self::policy_of(&self.0["csp"])
+    }
+
+    /// The same, where the app brings the probe's script.
+    fn npm_policy(&self) -> (String, String) {
+        Self::policy_of(&self.0["npm"]["csp"])
+    }
+
+    fn policy_of(csp: &Value) -> (String, String) {
+        let words = |name: &str| {
+            let words = csp[name].as_array().into_iter().flatten().filter_map(Value::as_str);
             words.map(|word| format!(" {word}")).collect()
         };
         (words("script-src"), words("connect-src"))
@@ -208,5 +224,5 @@ const REFUSED: &str = "
 
 const SHOWN: &str = "
     const text = (id) => document.getElementById(id).textContent;
-    const shown = Object.fromEntries(['tag', 'more', 'stub', 'csp', 'install', 'module'].map(id => [id, text(id)]));
+    const shown = Object.fromEntries(['tag', 'more', 'stub', 'csp', 'install', 'module', 'npm-csp'].map(id => [id, text(id)]));
     return { ...shown, styled: getComputedStyle(document.querySelector('pre code')).userSelect === 'all' };";

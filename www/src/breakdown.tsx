@@ -137,7 +137,7 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanSca
       </td>
       <td class={`number mid${few}`}>{steadyDuration(group.p50_ms)}</td>
       <td class={`number strong${few}`} title={intervalOf(group)}>
-        {few && group.n > 0 && <small>n {count(group.n)} </small>}
+        {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
         {steadyDuration(group.p95_ms)}
       </td>
       <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>

@@ -331,7 +331,7 @@ fn a_name_of_digits_is_text_in_the_environment() {
             "`limits.models` cannot be: invalid value: integer `-1`: write a whole",
         ),
         ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is no text: write a word"),
-        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no text: put it in quotes"),
+        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no list: write its texts in brackets"),
         ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
     ] {
         let said = said("", &[(name, value)]);
@@ -344,7 +344,8 @@ fn a_wrong_secret_is_not_told() {
     for (text, expected) in [
         ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
         ("read_tokens = [4242424242]", "`read_tokens[0]` is no text: put it in quotes"),
-        ("read_tokens = 4242424242", "`read_tokens` is no text: put it in quotes"),
+        ("read_tokens = 4242424242", "`read_tokens` is no list: write its texts in brackets"),
+        ("read_tokens = '4242424242'", "`read_tokens` is no list: write its texts in brackets"),
         (
             "[store.clickhouse]\nurl = 'http://a'\npassword = 4242424242",
             "`store.clickhouse.password` is no text: put it in quotes",

@@ -18,6 +18,8 @@ pub(super) fn explain(place: Option<Place>, field: &str, message: &str) -> Mista
         ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
     } else if field == "otlp.headers" {
         ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
+    } else if field == "read_tokens" {
+        ("is no list".to_owned(), "write its texts in brackets: `[\"…\"]`".to_owned())
     } else if is_secret(field) {
         ("is no text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
