@@ -9,7 +9,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_ui",
     kinds: table! {
         "start" => Act::BEGIN.and(Act::COMMON),
-        "start-step" => Act::NOTHING,
+        "start-step" => Act::BEGIN,
         "text-start" => Act::NOTHING,
         "text-delta" => Act::text(Text::ANSWER),
         "reasoning-delta" => Act::text(Text::REASONING),

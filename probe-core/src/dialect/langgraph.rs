@@ -39,6 +39,7 @@ const BLOCK: &Shape = table! {
     "thinking" => Take::Text(Text::REASONING),
     "reasoning" => Take::Text(Text::REASONING),
     "partial_json" => Take::Text(Text::TOOL),
+    "summary" => Take::In(table! { "text" => Take::Text(Text::REASONING) }),
 };
 
 const RESPONSE: &Shape = table! {
