@@ -91,10 +91,12 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
         (collector.get("/v1/summary").await.ok()?["streams"] == 1).then_some(())
     })
     .await?;
-    let day = minute / 1_440 * 1_440;
-    let span = format!("(1440, {day}, 'before', 0, 1)");
+    // As a collector says before it publishes a minute.
+    let spans =
+        [5, 60, 1_440].map(|length| format!("({length}, {}, 'before', 0, 1)", minute / length * length));
     let columns = "length, start, collector, stands, version";
-    clickhouse.query(&format!("INSERT INTO llm_rum.llm_rum_spans ({columns}) VALUES {span}")).await?;
+    let spans = spans.join(", ");
+    clickhouse.query(&format!("INSERT INTO llm_rum.llm_rum_spans ({columns}) VALUES {spans}")).await?;
     all_is_there(&collector).await?;
     ensure!(sorting_key(&clickhouse).await?.contains("site, start"), "rows have another order");
 
@@ -110,6 +112,40 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
 }
 
 /// Three streams of another collector, from nobody knows where, and one of its own.
+/// A stream in every other hour, as two collectors published them.
+#[tokio::test(flavor = "multi_thread")]
+async fn traffic_with_gaps_is_asked_for_in_few_words() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    configure(folder.path(), &clickhouse.url)?;
+    let collector = start_one(folder.path(), 0).await?;
+    eventually("tables", || async {
+        clickhouse.query("SELECT count() FROM llm_rum.llm_rum_spans").await.ok()
+    })
+    .await?;
+    let hour = now_ms() / 3_600_000 * 60;
+    let spans = format!(
+        "INSERT INTO llm_rum.llm_rum_spans (length, start, collector, stands, countries, version)
+         SELECT length, intDiv({hour} - number * 120, length) * length, collector, length < 1440, 1, 1
+         FROM (SELECT number, arrayJoin([5, 60, 1440]) AS length, arrayJoin(['one', 'two']) AS collector
+             FROM numbers(1, 480))"
+    );
+    clickhouse.query(&spans).await?;
+    let rows = format!(
+        "INSERT INTO llm_rum.llm_rum_windows (length, kept, start, site, collector, version, outcomes)
+         SELECT 60, 0, {hour} - number * 120, 'demo', collector, 1, map('complete', 1)
+         FROM (SELECT number, arrayJoin(['one', 'two']) AS collector FROM numbers(1, 480))"
+    );
+    clickhouse.query(&rows).await?;
+    let answer = collector.get("/v1/timeseries?range=30d&step=3600").await?;
+    let points = answer["points"].as_array().context("points")?;
+    let streams: u64 = points.iter().filter_map(|point| point["streams"].as_u64()).sum();
+    // Thirty days have 360 such hours, with one more or less at their ends.
+    ensure!((718..=722).contains(&streams), "{streams} streams: {answer}");
+    ensure!(collector.terminate().await? == Some(0));
+    Ok(())
+}
+
 async fn all_is_there(collector: &Collector) -> Result<()> {
     for (filter, streams) in [("country=unknown&model=m", 3), ("country=DE&model=m", 0), ("model=m", 3)] {
         let summary = collector.get(&format!("/v1/summary?{filter}")).await?;
