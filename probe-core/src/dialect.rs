@@ -45,11 +45,11 @@ dialects! {
         openai_chat,
         openai_responses,
         anthropic,
-        ollama,
         gemini,
         ai_sdk_ui,
     }
     {
+        ollama,
         gemini_interactions,
         mistral_conversations,
         cohere,

@@ -355,7 +355,7 @@ impl Meter {
         let facts = &mut self.facts;
         let tally = &mut facts.tally;
         let contradicts = facts.usage.contradicts_itself(facts.server.counted());
-        tally.defects.set(Defect::UsageMismatch, contradicts.into());
+        tally.defects.set(Defect::UsageMismatch, (contradicts && !facts.again).into());
         if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
             let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
             tally.defects.set(Defect::NoSentinel, unmarked.into());
@@ -387,7 +387,7 @@ impl Meter {
         let (gaps, longest_ms) = (tally.gaps.count(), tally.get(Figure::LongestGap));
         // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
         // first of them or after.
-        let timed = shown >= 2.0 && gaps > 0 && silences == stalls;
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !facts.again;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
         tally.set(Figure::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);

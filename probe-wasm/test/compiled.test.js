@@ -88,7 +88,7 @@ test("the larger Wasm reads every recorded stream as the native meter does", () 
 });
 
 /** What the first Wasm asks for the larger one for. Anything else it reads by itself. */
-const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|tgi)[_.]|^mistral_conv/;
+const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
 const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|json_array)|plain_text)/;
 
 test("the first Wasm reads what is not rare as the larger one does, and asks for that where it is", () => {

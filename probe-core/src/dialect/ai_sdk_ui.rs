@@ -15,6 +15,8 @@ pub(super) const DIALECT: Dialect = Dialect {
         "reasoning-delta" => Act::text(Text::REASONING),
         "tool-input-start" => Act::NOTHING,
         "tool-input-delta" => Act::text(Text::TOOL),
+        // As Mastra says it.
+        "tool-call-delta" => Act::text(Text::TOOL),
         // Repeats the deltas, or stands in for them.
         "tool-input-available" => Act::text(Text::TOOL),
         "finish" => Act::FINISH.and(Act::COMMON),
@@ -30,7 +32,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         // As the SDK's server side has it, assistant-ui, and Mastra.
         "text" => Take::Text(Text::BY_TYPE),
         "textDelta" => Take::Text(Text::BY_TYPE),
-        "payload" => Take::In(table! { "text" => Take::Text(Text::BY_TYPE) }),
+        "payload" => Take::In(table! {
+            "text" => Take::Text(Text::BY_TYPE),
+            "argsTextDelta" => Take::Text(Text::BY_TYPE),
+        }),
         "input" => Take::Thing(Text::BY_TYPE),
         "finishReason" => Take::Reason,
     },

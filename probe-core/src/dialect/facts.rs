@@ -34,6 +34,8 @@ pub(crate) struct Facts {
     owes_end: bool,
     /// The kinds of text that came so far.
     pub(crate) said: Text,
+    /// One answer came after another, and the latest counts are of the last.
+    pub(crate) again: bool,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
     sequence: Sequence,
@@ -64,6 +66,7 @@ impl Facts {
         beyond: false,
         owes_end: false,
         said: Text::NONE,
+        again: false,
         usage: Usage::NONE,
         server: ServerClaims::NONE,
         sequence: Sequence::NEW,
@@ -170,6 +173,8 @@ impl Facts {
             return None;
         };
         self.failed |= look.failed;
+        // Nothing ends with that, in whatever format.
+        self.owes_end = look.kind == b"start";
         let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
         if dialect.is_beyond() {
             self.beyond = true;
@@ -241,7 +246,8 @@ impl Facts {
 
     /// A server's own timing was read.
     pub(super) fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
-        if self.server.settle(timing, said) && timing.is_provider {
+        // The user waited for the first answer.
+        if !self.again && self.server.settle(timing, said) && timing.is_provider {
             self.tally.set_name(Name::Provider, timing.name);
         }
     }
@@ -261,6 +267,7 @@ impl Facts {
     /// Takes back that the answer has ended, and why.
     fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
+        self.again = self.said.any();
         self.tally.set_name(Name::Reason, "");
     }
 
@@ -296,7 +303,8 @@ impl Facts {
 
     /// Whether nothing marks the end but the end of the body.
     pub(crate) fn closes(&self) -> bool {
-        self.dialect.is_none_or(|dialect| USES.ends_by_closing && dialect.ends_by_closing && !self.owes_end)
+        let ends = self.dialect.is_none_or(|dialect| USES.ends_by_closing && dialect.ends_by_closing);
+        ends && !self.owes_end
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// Completions look the same, but for the text in the choice itself.
 pub(super) const EVENT: &Shape = table! {
     "choices" => Take::Choice(CHOICE),
+    // Engines end an answer that broke off with an object of that kind.
+    "object" => Take::Kind,
     "id" => Take::Id,
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
@@ -80,6 +82,7 @@ const USAGE: &Shape = table! {
     // Azure puts it beside the others, and DeepSeek has a name of its own for cached tokens.
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
     "prompt_cache_hit_tokens" => Take::Tokens(Tokens::Cached),
+    "cached_tokens" => Take::Tokens(Tokens::Cached),
     "queue_time" => Take::Number(Number::Queue),
     "prompt_time" => Take::Number(Number::Prompt),
     "completion_time" => Take::Number(Number::Generation),

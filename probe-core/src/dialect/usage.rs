@@ -15,8 +15,11 @@ impl Usage {
         self.get(Tokens::Input)
     }
 
+    /// By the total alone, where nothing else tells it.
     pub(crate) fn reasoning(&self) -> f64 {
-        or(self.get(Tokens::Reasoning), self.get(Tokens::ReasoningBeside))
+        let unsaid = self.output() - self.get(Tokens::Output);
+        let told = or(self.get(Tokens::Reasoning), self.get(Tokens::ReasoningBeside));
+        or(told, if unsaid > 0.0 { unsaid } else { ABSENT })
     }
 
     pub(crate) fn cached(&self) -> f64 {

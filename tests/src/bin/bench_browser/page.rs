@@ -128,4 +128,7 @@ const STREAMS: &str = "
     for (let left = args[0]; left > 0; left -= 100) {
         await cost.streams(Math.min(left, 100));
         await cost.flush();
-    }";
+    }
+    // Paint waits for a quiet page before it gives up, and holds a stream as long.
+    await new Promise((rested) => setTimeout(rested, 3000));
+    await new Promise((rested) => requestIdleCallback(rested));";
