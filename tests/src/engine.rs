@@ -28,11 +28,7 @@ impl Engine {
     /// itself on `display`, where it needs one.
     pub(crate) async fn drive(self, display: Option<&str>) -> Result<(Server, String)> {
         match self {
-            Self::Chromium => {
-                let mut command = Command::new("chromedriver");
-                command.arg("--port=0");
-                Server::start(command, |line| said_port(line, "successfully on port ")).await
-            }
+            Self::Chromium => chromedriver().await,
             Self::Firefox => {
                 let mut command = Command::new(tool("geckodriver"));
                 command.args(["--host", "127.0.0.1", "--port", "0"]);
@@ -80,6 +76,24 @@ impl Engine {
         }
     }
 }
+
+/// It takes a port that is free at 127.0.0.1 and needs the same at `::1`, where somebody may have it: then it
+/// ends, and the next one takes another.
+async fn chromedriver() -> Result<(Server, String)> {
+    let mut left = MOST_TRIES;
+    loop {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0");
+        left -= 1;
+        let started = Server::start(command, |line| said_port(line, "successfully on port ")).await;
+        if started.is_ok() || left == 0 {
+            return started;
+        }
+    }
+}
+
+/// How often a driver may find its port taken.
+const MOST_TRIES: u32 = 5;
 
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
