@@ -18,7 +18,7 @@ const LINGER_MS = 5000;
 const CUT_MS = 1000;
 
 /** How many bytes of chunks may wait to be read together. One by one, each finds cold what reads it. */
-const PILE_BYTES = 4096;
+const PILE_BYTES = 16_384;
 
 /** How many bytes of a stream are held until it is known that it does not take the larger probe to read it. */
 const HELD_BYTES = 262_144;
@@ -38,12 +38,10 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   const streams = new Set();
   const outbox = createOutbox();
   let heldBytes = enlarge ? HELD_BYTES : 0;
-  /** What reads the chunks that wait, and their bytes. */
+  /** The chunks that wait, as stream, time and where in `piled` each ends. */
   const pile = [];
   const piled = new Uint8Array(PILE_BYTES);
   let piledBytes = 0;
-  /** The stream that brought the last of them. */
-  let newest;
   /** When they are read at the latest. */
   let readAt = Infinity;
   let keys = 0;
@@ -62,6 +60,20 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** True where nothing is due earlier than before. */
   function take(stream, moment, value, time) {
+    // The usual case comes first and goes no further. Once text was seen, all that is awaited is the end: a chunk
+    // may wait. Extensions look at each chunk of their own streams as it comes.
+    if (
+      moment == CHUNK &&
+      stream.seen & FIRST_VISIBLE &&
+      stream.bodies &&
+      value.BYTES_PER_ELEMENT == 1 &&
+      piledBytes + value.length <= PILE_BYTES
+    ) {
+      // The page may transfer the buffer.
+      piled.set(value, piledBytes);
+      pile.push([stream, (stream.read = time), (piledBytes += value.length)]);
+      return readAt < Infinity || !(readAt = time + DELAY_MS);
+    }
     const { signal } = stream;
     if (moment != OPEN && !streams.has(stream)) return;
     switch (moment) {
@@ -80,8 +92,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         return;
       case CHUNK:
         stream.read = time;
-        // Nearly always; `instanceof` takes longer.
-        return chunk(stream, time, value.BYTES_PER_ELEMENT == 1 ? value : bytesOf(value));
+        readPile();
+        return chunk(stream, time, bytesOf(value));
       case CLOSED:
         return end(stream, time, ends.CLOSED);
       case CANCELLED:
@@ -123,26 +135,12 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     return stream.watcher[call](stream.key, time, value, type);
   }
 
-  /** Reads a chunk, at once if `now`. Others may wait once text was seen: all that is awaited then is the end. */
-  function chunk(stream, time, bytes, now) {
+  /** True where nothing is due earlier than before. */
+  function chunk(stream, time, bytes) {
     const before = stream.seen;
-    if (!now) {
-      const from = piledBytes;
-      const to = from + bytes.length;
-      // Extensions look at each chunk of their own streams as it comes.
-      if (before & FIRST_VISIBLE && stream.bodies && to <= PILE_BYTES) {
-        // The page may transfer the buffer.
-        piled.set(bytes, from);
-        piledBytes = to;
-        newest = stream;
-        pile.push(() => chunk(stream, time, piled.subarray(from, to), true));
-        return readAt < Infinity || !(readAt = time + DELAY_MS);
-      }
-      readPile();
-    }
     if (before & FIRST_TOKEN || (stream.room -= bytes.length) < 0) stream.told = undefined;
     const copy = stream.told && bytes.slice();
-    stream.told?.push(() => chunk(stream, time, copy, true));
+    stream.told?.push(() => chunk(stream, time, copy));
     stream.seen = stream.watcher.chunk(stream.key, time, bytes);
     const news = stream.seen & ~before;
     if (news & BEYOND && stream.told) enlarge((made) => enlarged(stream, made));
@@ -153,14 +151,15 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   }
 
   function readPile() {
-    piledBytes = 0;
-    for (const read of pile.splice(0)) read();
+    let from = (piledBytes = 0);
+    for (const [stream, time, to] of pile.splice(0)) chunk(stream, time, piled.subarray(from, (from = to)));
   }
 
   /** The same where no chunk comes, before anything else is asked of a watcher or told to it; `late` is how long it took. */
   function readLate() {
     if (!piledBytes) return;
     const begun = performance.now();
+    const [newest] = pile.at(-1);
     readPile();
     newest.late = (newest.late ?? 0) + performance.now() - begun;
   }
@@ -210,6 +209,8 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     stream.signal?.removeEventListener?.("abort", stream.onAbort);
     streams.delete(stream);
     stream.told = undefined;
+    // What comes later is to be turned away.
+    stream.seen = 0;
     stream.watcher.forget(stream.key);
   }
 

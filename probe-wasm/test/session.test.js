@@ -359,7 +359,7 @@ test("chunks wait for a second at most", () => {
 test("of more chunks than there is room for, some are read at once, in their order", () => {
   const { session, read } = answering();
   const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
-  const sizes = [1, 1, 4000, 96, 1, 5000, 1];
+  const sizes = [1, 1, 16_000, 384, 1, 17_000, 1];
   sizes.forEach((size, number) => session.take(number % 2 ? one : other, CHUNK, new Uint8Array(size), 150 + number));
   session.look(true);
   const seen = read.map(([time, ...bytes]) => [time - 150, bytes.length]);
@@ -373,7 +373,7 @@ test("what it takes to read chunks is told of where no other chunk has it in its
   const stream = open(session, { bodies: 1 });
   let now = 0;
   context.mock.method(performance, "now", () => now++);
-  for (const size of [1, 2, 5000]) session.take(stream, CHUNK, new Uint8Array(size), 150);
+  for (const size of [1, 2, 17_000]) session.take(stream, CHUNK, new Uint8Array(size), 150);
   assert.equal(stream.late, undefined, "the third had the second read");
   session.take(stream, CHUNK, BYTES, 160);
   session.body(1160);
