@@ -50,7 +50,7 @@ export function createTap(sink) {
     const called = Reflect.apply(fetch, self, args);
     // The request is on its way: what is read of it now costs the user no time.
     guard(ask, args);
-    return follow(called, answered);
+    return follower(answered)(called);
 
     function tell(moment, value) {
       if (!moment || (last <= moment && last < CLOSED))
@@ -66,19 +66,21 @@ export function createTap(sink) {
      * may give another way to call them; `kept` and `broken` see what they return, or what their promises come to.
      */
     function watch(target, names, kept, before, broken) {
+      const follow = follower(kept, broken);
       for (const name of names)
         if (target?.[name])
           Reflect.defineProperty(target, name, {
-            writable: true,
             configurable: true,
+            writable: true,
             value: new Proxy(target[name], {
               apply(native, self, args) {
-                // What is used up or locked refuses to be read, which says nothing of the stream.
-                return self != target ||
-                  target.bodyUsed ||
-                  (!Object.hasOwn(target, "body") && (target.body ?? target).locked)
+                // What is used up or locked refuses to be read, which says nothing of the stream. Readers and
+                // iterators, which are asked for each chunk, are never either.
+                return (before != read &&
+                  (target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked))) ||
+                  self != target
                   ? Reflect.apply(native, self, args)
-                  : follow((guard(before) ?? Reflect.apply)(native, self, args), kept, broken);
+                  : follow((guard(before) ?? Reflect.apply)(native, self, args));
               },
             }),
           });
@@ -210,18 +212,16 @@ export function createTap(sink) {
     // A side subscription would mark the promise as handled and so swallow the app's
     // `unhandledrejection`: the app gets the derived promise. Zone.js replaces `then` by one that gives
     // another kind of promise, and keeps the page's under a name of its own.
-    function follow(result, kept, broken = fail) {
-      const then = result?.__zone_symbol__then ?? result?.then;
+    function follower(kept, broken = fail) {
       const keep = (value) => {
         guard(kept, value);
         return value;
       };
-      return then
-        ? then.call(result, keep, (error) => {
-            guard(broken, error);
-            throw error;
-          })
-        : keep(result);
+      return (result) =>
+        (result?.__zone_symbol__then ?? result?.then)?.call(result, keep, (error) => {
+          guard(broken, error);
+          throw error;
+        }) ?? keep(result);
     }
   }
 }
