@@ -342,6 +342,25 @@ test("once an answer is seen, its chunks are read together, each as it was when 
   assert.deepEqual(read, [[160, 3], [170, 4]]);
 });
 
+test("a chunk of other elements than bytes is read at once, after those that wait, as its bytes", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
+  session.take(stream, CHUNK, new Uint16Array([258]), 170);
+  session.take(stream, CHUNK, new DataView(Uint8Array.of(3, 4, 5).buffer, 1), 180);
+  assert.deepEqual(read, [[150, ...BYTES], [160, ...BYTES], [170, 2, 1], [180, 4, 5]]);
+});
+
+test("once a stream that was seen has ended, no chunk of it waits any more", () => {
+  const { session, read } = answering();
+  const [ended, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  for (const stream of [ended, other]) session.take(stream, CHUNK, BYTES, 150);
+  session.take(ended, CLOSED, undefined, 160);
+  session.take(ended, CHUNK, BYTES, 170);
+  session.take(other, CLOSED, undefined, 180);
+  assert.deepEqual(read.map(([time]) => time), [150, 150]);
+});
+
 test("chunks wait for a second at most", () => {
   const { session, read } = answering();
   const stream = open(session, { bodies: 1 });
