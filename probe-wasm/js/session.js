@@ -135,7 +135,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     return stream.watcher[call](stream.key, time, value, type);
   }
 
-  /** True where nothing is due earlier than before. */
+  /** Reads a chunk. True where nothing is due earlier than before. */
   function chunk(stream, time, bytes) {
     const before = stream.seen;
     if (before & FIRST_TOKEN || (stream.room -= bytes.length) < 0) stream.told = undefined;
