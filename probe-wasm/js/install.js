@@ -10,9 +10,9 @@ export function installTap(page) {
 
 function tapFetchOf(page) {
   const held = [];
-  const native = page.fetch;
-  const tap = createTap(holdIn(held));
-  return Object.assign(tap, { held, native, ours: (page.fetch = tap.wrap(native)) });
+  const tap = createTap(holdIn(held), held, page.fetch);
+  page.fetch = tap.ours = tap.wrap(page.fetch);
+  return tap;
 }
 
 /** Watches no more, and gives the page its fetch back; where somebody has wrapped ours since, who starts anew finds it. */

@@ -9,5 +9,5 @@ const KNOWN = /^(text\/event-stream|application\/((x-)?ndjson|jsonl|stream\+json
 
 export function kindOf(type) {
   const known = KNOWN.exec(type);
-  return known?.[2] ? LINES : !type || known ? EVENTS : OTHER;
+  return known?.[2] ? LINES : type && !known ? OTHER : EVENTS;
 }

@@ -3,10 +3,11 @@
 
 import { CHUNK } from "./moments.js";
 
-/** A sink that keeps its calls in `held`; a stream that it gives up is marked `early`. */
-export function holdIn(held) {
-  // A moment counts as 512 bytes: together at most a megabyte of chunks, and 1,953 moments.
-  let room = 1e6;
+/**
+ * A sink that keeps its calls in `held`; a stream that it gives up is marked `early`. A moment counts as 512 bytes:
+ * together at most a megabyte of chunks, and 1,953 moments.
+ */
+export function holdIn(held, room = 1e6) {
   return (stream, moment, value, time) => {
     stream.early ||= (room -= 512 + (value?.length | 0)) < 0;
     // The page may transfer the buffer before the probe sees it.

@@ -66,7 +66,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
       moment == CHUNK &&
       stream.seen & FIRST_VISIBLE &&
       stream.bodies &&
-      value.BYTES_PER_ELEMENT == 1 &&
+      value.byteLength == value.length &&
       piledBytes + value.length <= PILE_BYTES
     ) {
       // The page may transfer the buffer.
@@ -242,7 +242,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
 
   /** When something is due to be sent; `Infinity`: not before something happens. */
   function next() {
-    return outbox.next(Math.min(readAt, ...Array.from(streams, ({ due }) => due)));
+    return outbox.next(Math.min(readAt, ...[...streams].map(({ due }) => due)));
   }
 
   /**

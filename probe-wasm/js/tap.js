@@ -8,16 +8,24 @@ import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } 
 
 /** Content types of streams. */
 export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
-// In JSON a quote inside a string is escaped: this matches a key of the request, never its text.
-export const ASKS = /"stream"\s*:\s*true/;
+// In JSON a quote inside a string is escaped: this matches a key of the request, never its text. And `true` is
+// all that begins so.
+export const ASKS = /"stream"\s*:\s*t/;
+
+const { apply } = Reflect;
 
 /**
- * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. Once it has
- * loaded, the probe sets `examine` to look at requests more closely (`request.js`).
+ * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `held` and `native` are for
+ * those who install it. Once it has loaded, the probe sets `examine` to look at requests more closely
+ * (`request.js`).
  */
-export function createTap(sink) {
+export function createTap(sink, held, native) {
+  // To ask the page for it takes longer than to ask it for the time.
+  const clock = performance;
   const tap = {
     sink,
+    held,
+    native,
     broken: 0,
     // Until then the end of the body has to do, where apps put what differs from call to call.
     examine: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
@@ -26,18 +34,21 @@ export function createTap(sink) {
   };
   return tap;
 
-  /** A fault of ours ends the watching, never the app's call. */
-  function guard(job, value) {
-    try {
-      return job?.(value);
-    } catch {
-      tap.broken++;
-      tap.sink = () => {};
-    }
+  /** Lets the value through. A fault of ours ends the watching, never the app's call. */
+  function guarded(job) {
+    return (value) => {
+      try {
+        if (job) job(value);
+      } catch {
+        tap.broken++;
+        tap.sink = () => {};
+      }
+      return value;
+    };
   }
 
   function watchCall(fetch, self, args) {
-    const stream = { time: performance.now(), bodies: 1 };
+    const stream = { time: clock.now(), bodies: 1 };
     /** The latest moment told; nothing follows one that ends a stream. */
     let last;
     /** Whether a stream was asked for; over 1: by an app that told us to take any answer for one. */
@@ -47,14 +58,13 @@ export function createTap(sink) {
     /** Whether the app has asked for the whole, which ends the stream: of a branch it may have cancelled another. */
     let whole;
 
-    const called = Reflect.apply(fetch, self, args);
+    const called = apply(fetch, self, args);
     // The request is on its way: what is read of it now costs the user no time.
-    guard(ask, args);
-    return follower(answered)(called);
+    guarded(ask)(args);
+    return follower(guarded(answered), fail)(called);
 
     function tell(moment, value) {
-      if (!moment || (last <= moment && last < CLOSED))
-        tap.sink(stream, (last = moment), value, performance.now());
+      if (!moment || (last <= moment && last < CLOSED)) tap.sink(stream, (last = moment), value, clock.now());
     }
 
     function fail(error) {
@@ -62,11 +72,11 @@ export function createTap(sink) {
     }
 
     /**
-     * Replaces those methods that this one object has by proxies, which keep their names and lengths. `before`
-     * may give another way to call them; `kept` and `broken` see what they return, or what their promises come to.
+     * Replaces those methods that this one object has by proxies, which keep their names and lengths. `call` calls
+     * them; what they return, or their promises come to, goes through `keep` or past `broken`.
      */
-    function watch(target, names, kept, before, broken) {
-      const follow = follower(kept, broken);
+    function watch(target, names, keep, call = apply, broken) {
+      const follow = follower(keep, broken);
       for (const name of names)
         if (target?.[name])
           Reflect.defineProperty(target, name, {
@@ -76,11 +86,11 @@ export function createTap(sink) {
               apply(native, self, args) {
                 // What is used up or locked refuses to be read, which says nothing of the stream. Readers and
                 // iterators, which are asked for each chunk, are never either.
-                return (before != read &&
+                return (call != read &&
                   (target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked))) ||
                   self != target
-                  ? Reflect.apply(native, self, args)
-                  : follow((guard(before) ?? Reflect.apply)(native, self, args));
+                  ? apply(native, self, args)
+                  : follow(call(native, self, args));
               },
             }),
           });
@@ -93,27 +103,28 @@ export function createTap(sink) {
           configurable: true,
           get() {
             // Where the app has frozen it, what is defined here stays.
-            if (!Reflect.deleteProperty(response, "body")) return Reflect.get(response.__proto__, "body", response);
-            guard(watchBody, response.body);
-            return response.body;
+            const look = guarded(Reflect.deleteProperty(response, "body") && watchBody);
+            return look(Reflect.get(response.__proto__, "body", response));
           },
         });
 
       awaitLook();
       // Cloning gives a new body to both.
-      watch(response, ["clone"], (copy) => {
+      const cloned = (copy) => {
         stream.bodies = 2;
         awaitLook();
         watchResponse(copy);
-      });
+      };
+      watch(response, ["clone"], guarded(cloned));
       watch(
         response,
         ["text", "json", "arrayBuffer", "blob", "bytes"],
-        (value) => tell(WHOLE, value),
-        () => {
+        guarded((value) => tell(WHOLE, value)),
+        (...call) => {
           whole = true;
-          read();
+          return read(...call);
         },
+        fail,
       );
     }
 
@@ -121,14 +132,15 @@ export function createTap(sink) {
       let cancelled;
 
       watchReader(body);
-      watch(body, ["getReader", "values", Symbol.asyncIterator], watchReader);
-      watch(body, ["tee"], (branches) => {
+      watch(body, ["getReader", "values", Symbol.asyncIterator], guarded(watchReader));
+      const teed = (branches) => {
         stream.bodies = 2;
         branches.map((branch) => watchBody(branch, at));
-      });
+      };
+      watch(body, ["tee"], guarded(teed));
       // Native pipes read behind the back of a replaced reader, so they start from a stream that is
       // read through it and buffers nothing.
-      watch(body, ["pipeTo", "pipeThrough"], null, () => pipe, null);
+      watch(body, ["pipeThrough", "pipeTo"], guarded(), pipe);
 
       /** A reader has the first of each two methods, an iterator the second, a body can be cancelled as well. */
       function watchReader(target) {
@@ -136,15 +148,23 @@ export function createTap(sink) {
         const closed = target?.closed;
         watch(
           target,
-          ["read", "next"],
-          ({ done, value }) => {
-            // Branches of one body carry the same bytes: each counts when the first of them is there.
-            if ((at += value?.length) > bytes) {
-              tell(CHUNK, at - bytes < value.length ? value.subarray(bytes - at) : value);
-              bytes = at;
+          ["next", "read"],
+          // Every chunk comes this way, and nothing else does: it is compiled for them alone.
+          (result) => {
+            try {
+              const { done, value } = result;
+              // Branches of one body carry the same bytes: each counts when the first of them is there.
+              if ((at += value?.length) > bytes) {
+                tell(CHUNK, stream.bodies > 1 ? value.subarray(bytes - at) : value);
+                bytes = at;
+              }
+              // A read that was pending when the app cancelled ends with `done` as well.
+              if (done && !cancelled) tell(CLOSED);
+            } catch {
+              // It is no function: the fault happens once more, where it is counted.
+              guarded(result)();
             }
-            // A read that was pending when the app cancelled ends with `done` as well.
-            if (done && !cancelled) tell(CLOSED);
+            return result;
           },
           read,
           // A released lock or a bad view rejects a read, but not the stream.
@@ -155,8 +175,11 @@ export function createTap(sink) {
         watch(
           target,
           ["cancel", "return"],
-          () => whole || tell(CANCELLED),
-          () => void (cancelled = true),
+          guarded(() => whole || tell(CANCELLED)),
+          (...call) => {
+            cancelled = true;
+            return apply(...call);
+          },
           () => (cancelled = false),
         );
       }
@@ -170,13 +193,15 @@ export function createTap(sink) {
             pull: (to) =>
               reader.read().then(
                 ({ done, value }) => (done ? to.close(release()) : to.enqueue(value)),
-                (error) => to.error(release(error)),
+                (error) => {
+                  throw release(error);
+                },
               ),
             cancel: (reason) => release((reader ?? body).cancel(reason)),
           },
           { highWaterMark: 0 },
         );
-        const piped = Reflect.apply(native, source, args);
+        const piped = apply(native, source, args);
         // Bad arguments have thrown by now, and have left the body alone.
         reader = body.getReader();
         piped.then?.(release, release);
@@ -185,12 +210,12 @@ export function createTap(sink) {
     }
 
     function ask(call) {
-      asked = tap.examine(stream, ...call);
-      if (asked) tell(OPEN);
+      return (asked = tap.examine(stream, ...call)) && tell(OPEN);
     }
 
-    function read() {
+    function read(native, self, args) {
       tell(READ);
+      return apply(native, self, args);
     }
 
     function answered(response) {
@@ -200,27 +225,23 @@ export function createTap(sink) {
       // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.
       // A web page in place of the stream that was asked for is worth telling; JSON is a server
       // that does not stream.
-      const streams = failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type));
+      const streams = failed || STREAMS.test(type) || (asked && !/\/json/.test(type)) || asked > 1;
       // One with a `clone` of its own is watched already, by a wrapper inside this one.
-      if (!streams || Object.hasOwn(response, "clone")) return tell(FORGET);
-      if (!asked) tell(OPEN);
-      tell(HEADERS, response);
-      if (failed) tell(CLOSED);
-      watchResponse(response);
+      if (streams && !Object.hasOwn(response, "clone")) {
+        if (!asked) tell(OPEN);
+        tell(HEADERS, response);
+        if (failed) tell(CLOSED);
+        watchResponse(response);
+      } else tell(FORGET);
     }
 
     // A side subscription would mark the promise as handled and so swallow the app's
     // `unhandledrejection`: the app gets the derived promise. Zone.js replaces `then` by one that gives
     // another kind of promise, and keeps the page's under a name of its own.
-    function follower(kept, broken = fail) {
-      const keep = (value) => {
-        guard(kept, value);
-        return value;
-      };
+    function follower(keep, broken) {
       return (result) =>
         (result?.__zone_symbol__then ?? result?.then)?.call(result, keep, (error) => {
-          guard(broken, error);
-          throw error;
+          throw guarded(broken)(error);
         }) ?? keep(result);
     }
   }
