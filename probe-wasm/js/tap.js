@@ -1,5 +1,6 @@
 // Watches fetch in place. The app gets the same native Response, bytes, promises and errors as
-// without it; each moment goes to `tap.sink(stream, moment, value, time)` as it happens.
+// without it; each moment goes to `tap.sink(stream, moment, value, time)` as it happens. What a sink throws ends
+// the watching; only at `READ`, which comes before every read, it is to throw nothing.
 //
 // Nothing here clones, tees, or rebuilds a request or response, and nothing is read that the app
 // does not read. `stub.js` inlines this file into pages, so every byte of it counts.

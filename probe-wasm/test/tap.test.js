@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CHUNK, CLOSED, HEADERS, OPEN, READ } from "../js/moments.js";
+import { CHUNK, CLOSED, HEADERS, OPEN, READ, WHOLE } from "../js/moments.js";
 import { createTap } from "../js/tap.js";
 import { ASK, TEXT, names, origin, readAll, watched } from "./watched.js";
 
@@ -94,14 +94,16 @@ test("a response that an inner wrapper watches is told once", async () => {
 });
 
 test("a fault of the sink turns the tap off, and the app does not notice", async () => {
-  let calls = 0;
-  const tap = createTap(() => {
-    calls++;
-    throw new Error("ours");
-  });
-  const response = await tap.wrap(globalThis.fetch)(`${origin}/sse`, ASK);
-  assert.equal(await readAll(response.body.getReader()), TEXT);
-  assert.deepEqual([calls, tap.broken], [1, 1]);
+  const [whole, read] = [(response) => response.text(), (response) => readAll(response.body.getReader())];
+  for (const [fault, all] of [[OPEN, read], [HEADERS, read], [CHUNK, read], [CLOSED, read], [WHOLE, whole]]) {
+    const told = [];
+    const tap = createTap((stream, moment) => {
+      told.push(moment);
+      if (moment == fault) throw new Error("ours");
+    });
+    assert.equal(await all(await tap.wrap(globalThis.fetch)(`${origin}/sse`, ASK)), TEXT);
+    assert.deepEqual([told.at(-1), tap.broken], [fault, 1]);
+  }
 });
 
 test("what an unread body keeps back is kept back", async () => {
