@@ -143,7 +143,7 @@ export function createTap(sink, held, native) {
       // read through it and buffers nothing.
       watch(body, ["pipeThrough", "pipeTo"], guarded(), pipe);
 
-      /** A reader has the first of each two methods, an iterator the second, a body can be cancelled as well. */
+      /** A reader has `read` and `cancel`, an iterator `next` and `return`; a body can be cancelled as well. */
       function watchReader(target) {
         // Releasing the lock gives the reader another promise.
         const closed = target?.closed;
