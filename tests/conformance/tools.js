@@ -11,6 +11,10 @@ export function check(name, expect, run, more) {
 /** Where an engine lacks the feature that a check is about. */
 export const UNSUPPORTED = "unsupported";
 
+/** How many answers in turn, and how long between two of them, tell that nothing more comes of a flood. */
+const STILL = 20;
+const STILL_MS = 50;
+
 /** The text of the first `count` events that the server sends. */
 export function events(count) {
   return Array.from({ length: count }, (_, at) => `data: {"n":${at + 1}}\n\n`).join("");
@@ -56,11 +60,28 @@ export function createTools(sdkName) {
     /** Lets the server pass its next gate. */
     go: async (name = "") => void (await ask(`/go/${id}${name}`)),
 
-    /** What the server did, as it is now, or after `end` or `flood`. */
+    /** What the server did, as it is now, or after `end`. */
     log: async (after = "", name = "") => (await ask(`/log/${id}${name}?${after}`)).json(),
 
     /** How the server's connection ended. */
     end: async (name) => (await tools.log("end", name)).end,
+
+    /**
+     * Whether a flood's server could push all it had, or has come to a stop. A stop is told by the page's own
+     * requests, not by a clock: while several in turn were served, nothing more of the flood went out. Where the
+     * machine halts, these halt too.
+     */
+    async flood() {
+      let before;
+      for (let served = 0; served < STILL; ) {
+        const { pushed, unbounded } = await tools.log();
+        if (unbounded) return "unbounded";
+        served = pushed == before ? served + 1 : 0;
+        before = pushed;
+        await new Promise((resolve) => setTimeout(resolve, STILL_MS));
+      }
+      return "stalled";
+    },
 
     /** A round trip and a task later: what was to happen by itself has happened. */
     async settle() {

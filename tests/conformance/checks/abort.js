@@ -109,8 +109,11 @@ export default [
     return t.how(() => reader.read());
   }, LOST),
   check("a timeout signal is a TimeoutError", "rejects TimeoutError", async (t) => {
-    const response = await t.open("drip", { signal: AbortSignal.timeout(100) });
-    return t.how(() => response.text());
+    for (let ms = 100; ; ms *= 2) {
+      const response = await t.open("drip", { signal: AbortSignal.timeout(ms) }).catch(() => {});
+      // Where the machine halts, the answer itself is what came too late.
+      if (response) return t.how(() => response.text());
+    }
   }, LOST_WHOLE),
   check("a signal of a Request aborts with the reason", "rejects the reason", async (t) => {
     const controller = new AbortController();

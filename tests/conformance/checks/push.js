@@ -6,35 +6,34 @@ import { UNSUPPORTED, check } from "../tools.js";
 const tooLongMs = 90_000;
 /** These take everything themselves, whatever the app reads. */
 const UNBOUNDED = { tooLongMs, differs: { Firefox: "unbounded", WebKit: "unbounded" } };
-const flood = async (t) => (await t.log("flood")).flood;
 
 export default [
   check("an unread body holds the server back", "stalled", async (t) => {
     await t.open("flood");
-    return flood(t);
+    return t.flood();
   }, UNBOUNDED),
   check("a body of which one chunk was read holds the server back", "stalled", async (t) => {
     const reader = (await t.open("flood")).body.getReader();
     await reader.read();
-    return flood(t);
+    return t.flood();
   }, UNBOUNDED),
   check("a slow sink holds the server back", "stalled", async (t) => {
     const { body } = await t.open("flood");
     void body.pipeTo(new WritableStream({ write: () => new Promise(() => {}) }));
-    return flood(t);
+    return t.flood();
   }, UNBOUNDED),
   check("a pipe that nobody reads holds the server back", "stalled", async (t) => {
     const through = (await t.open("flood")).body.pipeThrough(new TransformStream());
-    return [await flood(t), through.locked][0];
+    return [await t.flood(), through.locked][0];
   }, UNBOUNDED),
   check("a loop that pauses holds the server back", "stalled", async (t) => {
     const { body } = await t.open("flood");
     if (!body[Symbol.asyncIterator]) return UNSUPPORTED;
     await body[Symbol.asyncIterator]().next();
-    return flood(t);
+    return t.flood();
   }, { tooLongMs, differs: { Firefox: "unbounded", WebKit: UNSUPPORTED } }),
   check("two branches that nobody reads hold the server back", "stalled", async (t) => {
     const branches = (await t.open("flood")).body.tee();
-    return [await flood(t), branches.length][0];
+    return [await t.flood(), branches.length][0];
   }, UNBOUNDED),
 ];

@@ -21,8 +21,8 @@ pub(super) struct Entry {
     pub(super) pushed: u64,
     /// How it ended, once it has.
     pub(super) end: Option<End>,
-    /// What came of pushing without a pause.
-    pub(super) flood: Option<Flood>,
+    /// Whether the client took all of a flood: whoever takes so much takes everything.
+    pub(super) unbounded: bool,
     #[serde(skip)]
     opened: u32,
 }
@@ -35,16 +35,6 @@ pub(super) enum End {
     Played,
     /// The client closed first.
     ClientClosed,
-}
-
-/// What came of pushing bytes without a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Flood {
-    /// There was no more room.
-    Stalled,
-    /// The server gave up: whoever takes so much takes everything.
-    Unbounded,
 }
 
 /// All requests by id.
@@ -73,16 +63,11 @@ impl Log {
 
     /// The entry as soon as it is so, or as it is after a while.
     pub(super) async fn wait(&self, id: &str, so: impl Fn(&Entry) -> bool) -> Entry {
-        match tokio::time::timeout(PATIENCE, self.see(id, so)).await {
+        let known = |entries: &HashMap<String, Entry>| entries.get(id).cloned().unwrap_or_default();
+        match tokio::time::timeout(PATIENCE, self.until(|entries| Some(known(entries)).filter(&so))).await {
             Ok(entry) => entry,
-            Err(_) => self.entries().get(id).cloned().unwrap_or_default(),
+            Err(_) => known(&self.entries()),
         }
-    }
-
-    /// The entry as soon as it is so, which has to come by itself.
-    pub(super) async fn see(&self, id: &str, so: impl Fn(&Entry) -> bool) -> Entry {
-        self.until(|entries| Some(entries.get(id).cloned().unwrap_or_default()).filter(|entry| so(entry)))
-            .await
     }
 
     async fn until<T>(&self, look: impl Fn(&HashMap<String, Entry>) -> Option<T>) -> T {

@@ -28,7 +28,7 @@ pub(super) enum Step {
     Hold,
     /// Send an event every 20 ms until the client closes, as a model does.
     Drip,
-    /// Push bytes until the client closes, or until there is no room for more for a while.
+    /// Push bytes until the client closes, or more than any client holds that is not read.
     Flood,
     /// Close in good order, but before the body's end.
     Cut,

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use super::log::{End, Flood, Log};
+use super::log::{End, Log};
 use super::script::{Script, Step};
 use super::socket::speak;
 use crate::process::built;
@@ -95,7 +95,6 @@ async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
         "log" => {
             let entry = match request.url.query() {
                 Some("end") => site.log.wait(id, |entry| entry.end.is_some()).await,
-                Some("flood") => site.log.see(id, |entry| entry.flood.is_some() || entry.end.is_some()).await,
                 _ => site.log.wait(id, |_| true).await,
             };
             send(&mut socket, "application/json", &serde_json::to_vec(&entry)?).await
@@ -257,17 +256,12 @@ impl Play<'_> {
 
     async fn flood(&mut self) -> bool {
         let block = vec![b'.'; FLOOD_BLOCK];
-        let mut pushed = 0;
-        let flood = loop {
-            match tokio::time::timeout(NO_ROOM, self.push(&block)).await {
-                Ok(true) if pushed >= FLOOD_LIMIT => break Flood::Unbounded,
-                Ok(true) => pushed += FLOOD_BLOCK,
-                Ok(false) => return false,
-                Err(_) => break Flood::Stalled,
+        for _ in 0..FLOOD_LIMIT / FLOOD_BLOCK {
+            if !self.push(&block).await {
+                return false;
             }
-        };
-        self.site.log.update(self.id, |entry| entry.flood = Some(flood));
-        // A block may be half written, so nothing sensible can follow.
+        }
+        self.site.log.update(self.id, |entry| entry.unbounded = true);
         self.socket.read(&mut [0]).await.is_ok_and(|read| read > 0)
     }
 }
@@ -323,8 +317,6 @@ const DRIP: Duration = Duration::from_millis(20);
 const FLOOD_BLOCK: usize = 64 << 10;
 /// Whoever takes this much without reading takes everything; Chromium holds about 62 MB of its own.
 const FLOOD_LIMIT: usize = 96 << 20;
-/// How long a socket must have no room before it counts as full.
-const NO_ROOM: Duration = Duration::from_secs(1);
 
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const ACCEPTED: &[u8] = b"HTTP/1.1 204 No Content\r\nconnection: close\r\naccess-control-allow-origin: *\r\n\
