@@ -47,12 +47,11 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         });
         checks.tests(
             "journeys",
-            cargo(root, &["test", "--test", JOURNEYS]).args(ALL_BUT_XTASK).args([
-                "--no-fail-fast",
-                "--",
-                "--test-threads=1",
-                "--show-output",
-            ]),
+            // A reason that ends in fifty lines of where it came from is not found again.
+            cargo(root, &["test", "--test", JOURNEYS])
+                .env("RUST_LIB_BACKTRACE", "0")
+                .args(ALL_BUT_XTASK)
+                .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
         );
     }
     checks.close()
@@ -111,8 +110,8 @@ struct Checks {
     passed: u64,
     failed: u64,
     failures: Vec<String>,
-    /// What failing tests said, to be said again where it is found.
-    said: Vec<String>,
+    /// What each failing test said, to be said again where it is found.
+    said: Vec<Vec<String>>,
     /// How long each stage took.
     stages: Vec<(String, Duration)>,
     /// How long each test took that ran alone.
@@ -173,7 +172,7 @@ impl Checks {
     fn close(self) -> Result<()> {
         print_longest("stage", self.stages);
         print_longest("test", self.tests);
-        for line in self.said.iter().take(MOST_LINES) {
+        for line in self.said.iter().flat_map(|lines| last(lines)) {
             println!("{line}");
         }
         for failure in &self.failures {
@@ -199,12 +198,18 @@ fn print_longest(what: &str, mut times: Vec<(String, Duration)>) {
     }
 }
 
+/// The heading, and the end of what a test said: the reason comes last.
+fn last(said: &[String]) -> impl Iterator<Item = &String> {
+    let (heading, lines) = said.split_at(said.len().min(1));
+    heading.iter().chain(&lines[lines.len().saturating_sub(MOST_LINES)..])
+}
+
 /// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
 /// time and name each, adds how long it took; and what those that fail have `said`.
 fn counted(
     command: &mut Command,
     tests: &mut Vec<(String, Duration)>,
-    said: &mut Vec<String>,
+    said: &mut Vec<Vec<String>>,
 ) -> Result<(u64, u64, bool)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("stdout is piped")?;
@@ -223,8 +228,10 @@ fn counted(
         // Once above what they said, and once above their names.
         if line == "failures:" {
             in_failures = !in_failures;
-        } else if in_failures {
-            said.push(line.clone());
+        } else if in_failures && line.starts_with("---- ") {
+            said.push(vec![line.clone()]);
+        } else if in_failures && let Some(lines) = said.last_mut() {
+            lines.push(line.clone());
         }
         if let Some(result) = line.strip_prefix("test result: ") {
             passed += number_before(result, " passed");
@@ -252,8 +259,8 @@ const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 const JOURNEYS: &str = "journeys";
 /// Lines of a table of times.
 const MOST_TIMES: usize = 30;
-/// Lines of what failing tests said.
-const MOST_LINES: usize = 200;
+/// Lines of what one failing test said.
+const MOST_LINES: usize = 40;
 /// What the parser of server-sent events is tested against.
 const ORACLE: &str = "probe-core/tests/oracle";
 const PAGES: [&str; 3] = ["probe-wasm", "www", "demo-site/web"];
@@ -272,7 +279,22 @@ mod tests {
         let (mut tests, mut said) = (Vec::new(), Vec::new());
         let (passed, failed, _) = counted(Command::new("printf").arg(runner), &mut tests, &mut said)?;
         assert_eq!((passed, failed, tests.len()), (1, 1, 2));
-        assert_eq!(said, ["", "---- bad stdout ----", "Error: one of three", ""]);
+        assert_eq!(said, [["---- bad stdout ----", "Error: one of three", ""]]);
         Ok(())
+    }
+
+    #[test]
+    fn of_a_test_that_said_much_the_end_is_told() {
+        let lines = (0..100).map(|line| format!("row {line}"));
+        let said: Vec<_> = ["---- bad stdout ----".to_owned()]
+            .into_iter()
+            .chain(lines)
+            .chain(["Error: why".to_owned()])
+            .collect();
+        let told: Vec<_> = last(&said).collect();
+        assert_eq!(told.len(), 1 + MOST_LINES);
+        assert_eq!((told[0], told[MOST_LINES]), (&said[0], &said[101]));
+        assert_eq!(last(&said[..3]).count(), 3);
+        assert_eq!(last(&[]).count(), 0);
     }
 }
