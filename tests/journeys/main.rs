@@ -47,9 +47,9 @@ async fn in_every_engine<F: Future<Output = Result<()>>>(journey: impl Fn(Engine
 
 /// What came of a journey on a machine that ran. Where it failed and the machine had stood still meanwhile, it
 /// tells nothing, and is made again.
-async fn where_nothing_halts<F>(journey: impl Fn(Engine) -> F, engine: Engine) -> Result<()>
+async fn where_nothing_halts<T, F>(journey: impl Fn(Engine) -> F, engine: Engine) -> Result<T>
 where
-    F: Future<Output = Result<()>>,
+    F: Future<Output = Result<T>>,
 {
     let mut made = 1;
     loop {
