@@ -5,9 +5,10 @@ import { beforeEach, mock, test } from "node:test";
 
 import { paint } from "../js/more/paint.js";
 import { CHUNK, CLOSED } from "../js/moments.js";
-import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../js/seen.js";
+import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../js/seen.js";
 
 const VISIBLE = FIRST_TOKEN | FIRST_VISIBLE;
+const WATCHER = { report: () => ({ ttfv_ms: 100 }) };
 
 let now, changed, observing, frames, idle, probe, extension, body;
 
@@ -88,7 +89,7 @@ function insert(element) {
 function chunk(stream, seen = VISIBLE) {
   stream.seen |= seen;
   stream.read = now;
-  extension.saw(stream, CHUNK, undefined, now);
+  extension.saw(stream, CHUNK, undefined, now, WATCHER);
   return stream;
 }
 
@@ -98,7 +99,7 @@ const ended = (stream) => extension.saw(stream, CLOSED, undefined, now);
 
 /** `ttfp_ms` of a stream that came to its first visible text after 100 ms. */
 function painted(stream) {
-  const report = { ttfv_ms: 100 };
+  const report = WATCHER.report();
   extension.add(report, stream);
   return report.ttfp_ms;
 }
@@ -110,6 +111,97 @@ test("the first frame with the text in it is told", () => {
   grow(output, 5);
   frame();
   assert.equal(painted(stream), 110);
+});
+
+/** An answer whose first visible text came after so long, or will have: what reads it is on its way. */
+const unread = (ms = 100) => chunk({ time: now - ms }, BEYOND);
+
+/** What reads it has come, and another chunk with it. */
+function read(stream) {
+  stream.seen = 0;
+  chunk(stream);
+}
+
+test("text that is shown before anybody can read the answer is told when somebody can", () => {
+  const [output, status, stream] = [new Element(body), new Element(body), unread()];
+  grow(output, 5);
+  frame();
+  grow(output, 5);
+  frame(800);
+  read(stream);
+  grow(output, 5);
+  grow(status, 2);
+  frame();
+  assert.equal(painted(stream), 110);
+});
+
+test("what grew before the first text of an answer that nobody could read is not it", () => {
+  const [output, earlier] = [new Element(body), new Element(body)];
+  const stream = unread(60);
+  grow(earlier, 50);
+  frame();
+  pass(30);
+  grow(output, 5);
+  frame();
+  read(stream);
+  assert.equal(painted(stream), 110);
+});
+
+test("an answer that is over before anybody can read it has its frame, if somebody can within three seconds", () => {
+  for (const [ms, frameMs] of [[2000, 110], [4000, undefined]]) {
+    const [output, stream] = [new Element(body), unread()];
+    grow(output, 5);
+    frame();
+    ended(stream);
+    // Until then it has no times.
+    extension.add({}, stream);
+    pass(ms);
+    grow(new Element(body), 1);
+    assert.equal(painted(stream), frameMs);
+    frame(4000);
+    grow(output, 1);
+    assert.deepEqual([observing, stream.paint.records], [false, undefined]);
+  }
+});
+
+test("what begins to grow long after text that nobody could read has to go on", () => {
+  const [label, stream] = [new Element(body), unread()];
+  pass(300);
+  grow(label, 5);
+  frame();
+  read(stream);
+  assert.equal(painted(stream), undefined);
+  for (const at of [1, 2]) frame(grow(label, at));
+  assert.equal(painted(stream), 410);
+});
+
+test("an answer that can be read long before its first text has its frame", () => {
+  const [output, status] = [new Element(body), new Element(body)];
+  const stream = unread(-9900);
+  grow(status, 50);
+  frame();
+  stream.seen = 0;
+  pass(9990);
+  chunk(stream);
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 110);
+});
+
+test("of an answer that nobody can read only what is just in the page is held", () => {
+  const [output, stream] = [new Element(body), unread()];
+  for (const at of [1, 2, 3]) frame(grow(output, at));
+  frame(4000);
+  frame(grow(output, 1));
+  assert.equal(stream.paint.records.length, 1);
+});
+
+test("of an answer whose text came before anybody looked nobody knows the frame", () => {
+  const [output, stream] = [new Element(body), unread(300)];
+  frame(grow(output, 5));
+  read(stream);
+  frame(grow(output, 5));
+  assert.equal(painted(stream), undefined);
 });
 
 test("after an answer without visible text nothing is looked at", () => {

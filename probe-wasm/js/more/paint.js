@@ -2,7 +2,7 @@
 // element that the app names, or the one in which most of the text grows while the answer begins.
 
 import { CHUNK, CLOSED } from "../moments.js";
-import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
+import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../seen.js";
 import { firstGrowth, firstGrowthIn, isSeen, record } from "./growth.js";
 import { thousandths } from "./thousandths.js";
 
@@ -43,19 +43,25 @@ export const paint = () => (core) => {
   };
 
   return {
-    saw(stream, moment, value, time) {
+    saw(stream, moment, value, time, watcher) {
       const { seen } = stream;
-      if (moment == CHUNK && seen & FIRST_TOKEN) stream.paint ??= begin(stream, performance.now() - time < TOLD_MS);
+      if (moment == CHUNK && seen & (FIRST_TOKEN | BEYOND)) stream.paint ??= begin(stream, time);
       const { paint: look } = stream;
       if (!look) return;
-      if (moment == CHUNK && seen & FIRST_VISIBLE && !look.from) expect(look, time);
+      if (moment == CHUNK && seen & FIRST_VISIBLE && !look.from) {
+        const from = look.blind && stream.time + watcher.report(stream.key).ttfv_ms;
+        expect(look, from >= look.blind ? from : time);
+      }
       if (moment < CLOSED && !(seen & END_MARKER)) return;
-      look.over = true;
-      if (!look.from) finish(look);
+      look.over = performance.now();
+      if (!look.from && !look.blind) finish(look);
     },
     add(report, { paint: look, time }) {
+      const from = time + report.ttfv_ms;
+      // It was over before anybody could read it.
+      if (from >= look?.blind && !look.from) expect(look, from);
       // A stream that was under way already began while nobody looked.
-      if (!look || !(Math.abs(look.from - time - report.ttfv_ms) < 1)) return;
+      if (!(Math.abs(look?.from - from) < 1)) return;
       const at = (look.records ? firstOf(look)?.frame : look.frame)?.at;
       if (at) report.ttfp_ms = thousandths(at - time);
     },
@@ -65,13 +71,20 @@ export const paint = () => (core) => {
     },
   };
 
-  function begin(stream, inTime) {
+  /**
+   * Begins to look at `time`, as a stream's first text comes; blindly where what reads it is still to come: then any
+   * text may be the first.
+   */
+  function begin(stream, time) {
+    const now = performance.now();
+    const inTime = now - time < TOLD_MS;
     const records = inTime ? [] : undefined;
     const look = { stream, records, outputs: inTime && outputs.size ? new Map() : undefined, known: new WeakMap() };
+    look.blind = stream.seen & BEYOND ? time : undefined;
     for (const other of looks) {
       const { seen, read } = other.stream;
       // Some apps stop reading at the end marker, or before, and tell nobody.
-      if (other.over || seen & END_MARKER || performance.now() - read > LOOK_MS) {
+      if (other.over || seen & END_MARKER || now - read > LOOK_MS) {
         other.over = true;
         finish(other);
         continue;
@@ -101,6 +114,7 @@ export const paint = () => (core) => {
 
   function expect(look, time) {
     look.from = time;
+    look.records?.forEach((change) => (change.late ||= change.time > time + LATE_MS));
     // A page that is busy until then is not idle.
     setTimeout(() => (window.requestIdleCallback ?? setTimeout)(() => (look.late = true)), LATE_MS);
   }
@@ -116,10 +130,10 @@ export const paint = () => (core) => {
       });
     }
     for (const look of looks) {
-      const { records, from, late } = look;
-      if (now - from > LOOK_MS) finish(look);
+      const { records, from, over, blind, late } = look;
+      if (now - (from || over) > LOOK_MS) finish(look);
       if (!look.records) continue;
-      while (!from && records[0]?.time < now - LATE_MS) records.shift();
+      while (!from && records[0]?.time < now - (blind ? LOOK_MS : LATE_MS)) records.shift();
       record(records, changes, { frame, late });
     }
   }
