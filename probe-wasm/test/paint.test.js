@@ -8,7 +8,6 @@ import { CHUNK, CLOSED } from "../js/moments.js";
 import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../js/seen.js";
 
 const VISIBLE = FIRST_TOKEN | FIRST_VISIBLE;
-const WATCHER = { report: () => ({ ttfv_ms: 100 }) };
 
 let now, changed, observing, frames, idle, probe, extension, body;
 
@@ -89,7 +88,7 @@ function insert(element) {
 function chunk(stream, seen = VISIBLE) {
   stream.seen |= seen;
   stream.read = now;
-  extension.saw(stream, CHUNK, undefined, now, WATCHER);
+  extension.saw(stream, CHUNK, undefined, now);
   return stream;
 }
 
@@ -99,7 +98,7 @@ const ended = (stream) => extension.saw(stream, CLOSED, undefined, now);
 
 /** `ttfp_ms` of a stream that came to its first visible text after 100 ms. */
 function painted(stream) {
-  const report = WATCHER.report();
+  const report = { ttfv_ms: 100 };
   extension.add(report, stream);
   return report.ttfp_ms;
 }

@@ -115,43 +115,22 @@ pub(crate) struct Played {
 /// What the page saw of an answer by itself, without the probe.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Seen {
-    /// When the text in the page grew, since the user's click.
-    grown_ms: Vec<f64>,
-    /// When it read bytes of a body, and how many. None where there is no body to read.
+    /// From the user's click to the first text in the page. `None` when none came.
+    shown_ms: Option<f64>,
+    /// When it got bytes of a body, since the click, and how many.
     reads: Vec<(f64, u64)>,
-    /// When it was told that there are no more of them.
+    /// When it was told that there are no more.
     ended_ms: Option<f64>,
 }
 
-impl Seen {
-    /// How often the text in the page grew.
-    pub(crate) fn shown(&self) -> u32 {
-        self.grown_ms.len() as u32
-    }
-
-    /// Whether a silence between two of its texts is long beside the others, as well as by itself. What comes in
-    /// two reads alone has one gap, and none to compare it with.
-    fn stalled(&self) -> bool {
-        let mut gaps_ms: Vec<_> = self.grown_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        gaps_ms.sort_by(f64::total_cmp);
-        let Some(longest_ms) = gaps_ms.last() else { return false };
-        longest_ms + CLOCK_STEPS_MS > f64::max(2_000.0, 8.0 * gaps_ms[gaps_ms.len() / 2])
-    }
-}
-
 impl Played {
-    /// Defects of which the page itself saw nothing, neither in what it read nor in what it showed. On a machine
-    /// that does much else an answer may come so whatever the scenario is.
-    pub(crate) fn made_up(&self) -> Vec<Defect> {
-        self.report.defects.iter().map(|(defect, _)| defect).filter(|defect| !self.saw(*defect)).collect()
-    }
-
-    /// Whether what the page itself got came as the defect says.
+    /// Whether what the page itself read came as the defect says. On a machine that does much else an answer
+    /// may come so whatever the scenario is.
     fn saw(&self, defect: Defect) -> bool {
-        let times_ms = self.times_ms();
-        let last_ms = times_ms.last().copied().unwrap_or(0.0);
+        let reads = &self.seen.reads;
+        let last_ms = reads.last().map_or(0.0, |(at_ms, _)| *at_ms);
         match defect {
-            Defect::Stall => self.seen.stalled(),
+            Defect::Stall => reads.windows(2).any(|pair| pair[1].0 - pair[0].0 + CLOCK_STEPS_MS > 2_000.0),
             Defect::Buffered => self.first_text_ms().is_some_and(|first_ms| {
                 let rush_ms = last_ms - first_ms - CLOCK_STEPS_MS;
                 last_ms > 1_000.0 && rush_ms <= last_ms / 20.0
@@ -163,19 +142,8 @@ impl Played {
         }
     }
 
-    /// When it got something: by its reads, or by its text where there is no body to read.
-    fn times_ms(&self) -> Vec<f64> {
-        match &self.seen.reads[..] {
-            [] => self.seen.grown_ms.clone(),
-            reads => reads.iter().map(|(at_ms, _)| *at_ms).collect(),
-        }
-    }
-
     /// When the page had all bytes up to the first text.
     fn first_text_ms(&self) -> Option<f64> {
-        if self.seen.reads.is_empty() {
-            return self.seen.grown_ms.first().copied();
-        }
         let until = self.entry.writes.iter().position(|write| write.tokens > 0)?;
         let mut missing: u64 = self.entry.writes[..=until].iter().map(|write| write.bytes).sum();
         let with_it = self.seen.reads.iter().find(|(_, bytes)| {
@@ -195,10 +163,10 @@ impl Played {
         };
         let ttft = report.ttft_ms.with_context(|| format!("no TTFT, but one was sent at {sent}"))?;
         ensure!(ttft + CLOCK_STEPS_MS >= sent, "TTFT {ttft}, sent at {sent}");
-        if let Some(shown) = seen.grown_ms.first() {
+        if let Some(shown) = seen.shown_ms {
             ensure!(ttft <= shown + CLOCK_STEPS_MS, "TTFT {ttft}, shown {shown} after the click");
         }
-        ensure!(!seen.grown_ms.is_empty() || report.outcome != Outcome::Complete, "nothing was shown");
+        ensure!(seen.shown_ms.is_some() || report.outcome != Outcome::Complete, "nothing was shown");
         Ok(())
     }
 }
@@ -255,7 +223,7 @@ fn check(engine: Engine, expected: &Expected, api: &str, played: &Played) -> Res
         let shortened = defect == Defect::Stall && !played.saw(defect);
         ensure!(report.defects.get(defect) > 0 || shortened, "defects {:?}", report.defects);
     } else if whole {
-        let made_up = played.made_up();
+        let made_up: Vec<_> = report.defects.iter().filter(|(defect, _)| !played.saw(*defect)).collect();
         ensure!(made_up.is_empty(), "defects {made_up:?}, and the page saw {seen:?}");
     }
     Ok(())
@@ -294,16 +262,13 @@ const LOOK: &str = "
     }
     const outputs = () => document.querySelectorAll('[data-llm-output]');
     const before = outputs().length;
-    const seen = window.seen = { grown_ms: [], reads: [], ended_ms: null };
-    let shown = 0;
+    const seen = window.seen = { shown_ms: null, reads: [], ended_ms: null };
     window.addEventListener('click', () => window.asked = performance.now(), { capture: true, once: true });
-    window.watching?.disconnect();
-    window.watching = new MutationObserver(() => {
-        const { length } = outputs()[before]?.textContent ?? '';
-        if (length > shown) seen.grown_ms.push(now());
-        shown = length;
-    });
-    watching.observe(document.body, { subtree: true, childList: true, characterData: true });";
+    new MutationObserver((changes, observer) => {
+        if (!outputs()[before]?.textContent) return;
+        seen.shown_ms = now();
+        observer.disconnect();
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });";
 
 const WAIT_FOR_TEXT: &str = "
     const outputs = () => [...document.querySelectorAll('[data-llm-output]')];

@@ -54,15 +54,11 @@ fn check(engine: Engine, scenario: &str, api: &str, played: &Played) -> Result<(
     ensure!(report.outcome == outcome(engine, scenario, api), "outcome {:?}", report.outcome);
     ensure!(report.dialect.as_deref() == Some("openai_chat"), "dialect {:?}", report.dialect);
     ensure!(report.status == (api != "web_socket").then_some(200), "status {:?}", report.status);
-    // What a reset overtakes is lost on its way: the page has at least what it showed.
-    let least = if scenario == "cut_socket" { played.seen.shown() } else { 3 };
-    ensure!(report.deltas >= least.max(1), "{} deltas of {least}", report.deltas);
+    ensure!(report.deltas > 2, "{} deltas", report.deltas);
     ensure!(entry.first_token_ms.is_some(), "none sent");
     played.check_first_token()?;
     if scenario == "normal" {
-        let made_up = played.made_up();
-        ensure!(made_up.is_empty(), "defects {made_up:?}, and the page saw {:?}", played.seen);
-        ensure!(report.output_tokens.is_some(), "usage was sent");
+        ensure!(report.defects.is_empty() && report.output_tokens.is_some(), "{:?}", report.defects);
         let tolerated = entry.bytes() / 4;
         ensure!(report.bytes + tolerated > entry.bytes(), "{} bytes of {}", report.bytes, entry.bytes());
     }

@@ -37,3 +37,23 @@ impl Halts {
 
 const STEP: Duration = Duration::from_millis(10);
 const BUSY: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_stopped_stood_still() {
+        let halts = Halts::watch();
+        let stop = "kill -STOP $PPID; sleep 0.5; kill -CONT $PPID";
+        assert!(Command::new("sh").args(["-c", stop]).status().unwrap().success());
+        // The thread tells at its next turn.
+        let until = Instant::now() + Duration::from_secs(10);
+        while halts.longest().is_none() && Instant::now() < until {
+            thread::yield_now();
+        }
+        assert!(halts.longest() > Some(2 * BUSY));
+    }
+}

@@ -296,7 +296,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("eventSource", "event-source.js", 1_100),
     ("xhr", "xhr.js", 1_320),
     ("webSocket", "web-socket.js", 1_230),
-    ("paint", "paint.js", 1_690),
+    ("paint", "paint.js", 1_600),
     ("phases", "phases.js", 1_250),
     ("lastWord", "last-word.js", 400),
     ("cost", "cost.js", 350),

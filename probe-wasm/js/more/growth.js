@@ -61,7 +61,8 @@ function unseenIn(path) {
  * has none. `undefined` when nothing grew.
  */
 export function firstGrowth(records) {
-  const [own, all] = [new Map(), new Map()];
+  const own = new Map();
+  const all = new Map();
   const add = (sums, element, chars) => sums.set(element, (sums.get(element) ?? 0) + chars);
   for (const { path, chars } of records) add(own, path[0], chars);
   const growing = records.filter(({ path }) => own.get(path[0]) > 0);

@@ -43,25 +43,21 @@ export const paint = () => (core) => {
   };
 
   return {
-    saw(stream, moment, value, time, watcher) {
+    saw(stream, moment, value, time) {
       const { seen } = stream;
       if (moment == CHUNK && seen & (FIRST_TOKEN | BEYOND)) stream.paint ??= begin(stream, time);
       const { paint: look } = stream;
       if (!look) return;
-      if (moment == CHUNK && seen & FIRST_VISIBLE && !look.from) {
-        const from = look.blind && stream.time + watcher.report(stream.key).ttfv_ms;
-        expect(look, from >= look.blind ? from : time);
-      }
+      if (seen & FIRST_VISIBLE && !look.since) expect(look, (look.since = time));
       if (moment < CLOSED && !(seen & END_MARKER)) return;
-      look.over = performance.now();
-      if (!look.from && !look.blind) finish(look);
+      look.over = time;
+      if (!look.since) finish(look);
     },
     add(report, { paint: look, time }) {
       const from = time + report.ttfv_ms;
-      // It was over before anybody could read it.
-      if (from >= look?.blind && !look.from) expect(look, from);
       // A stream that was under way already began while nobody looked.
-      if (!(Math.abs(look?.from - from) < 1)) return;
+      if (!(from > look?.since - 1)) return;
+      if (!look.from) expect(look, from);
       const at = (look.records ? firstOf(look)?.frame : look.frame)?.at;
       if (at) report.ttfp_ms = thousandths(at - time);
     },
@@ -72,30 +68,30 @@ export const paint = () => (core) => {
   };
 
   /**
-   * Begins to look at `time`, as a stream's first text comes; blindly where what reads it is still to come: then any
-   * text may be the first.
+   * Begins to look at `time`, as a stream's first text comes. Where what reads it is still to come, any text `since`
+   * then may be its first, and a report tells `from` when on it was.
    */
   function begin(stream, time) {
     const now = performance.now();
-    const inTime = now - time < TOLD_MS;
-    const records = inTime ? [] : undefined;
-    const look = { stream, records, outputs: inTime && outputs.size ? new Map() : undefined, known: new WeakMap() };
-    look.blind = stream.seen & BEYOND ? time : undefined;
+    const records = now - time < TOLD_MS ? [] : undefined;
+    const look = { records, stream, known: new WeakMap(), since: stream.seen & BEYOND ? time : undefined };
     for (const other of looks) {
       const { seen, read } = other.stream;
       // Some apps stop reading at the end marker, or before, and tell nobody.
       if (other.over || seen & END_MARKER || now - read > LOOK_MS) {
         other.over = true;
         finish(other);
-        continue;
+      } else {
+        // Two answers at once: only the app can say which text is whose. Where one has begun to grow is known.
+        look.mixed = true;
+        other.mixed ||= !(other.outputs && firstOf(other));
       }
-      // Two answers at once: only the app can say which text is whose. Where one has begun to grow is known.
-      look.mixed = true;
-      other.mixed ||= !(other.outputs && firstOf(other));
     }
     looks.add(look);
-    if (inTime) observe(document);
-    if (inTime) for (const output of outputs) watch(look, output);
+    if (records) {
+      observe(document);
+      outputs.forEach((output) => watch(look, output));
+    }
     return look;
   }
 
@@ -122,7 +118,7 @@ export const paint = () => (core) => {
   function changed(changes) {
     const now = performance.now();
     if (!frame) {
-      frame = { sight: !document.hidden && sight };
+      frame = { moment: !document.hidden && sight };
       requestAnimationFrame(() => {
         begun.push(frame);
         frame = undefined;
@@ -130,17 +126,18 @@ export const paint = () => (core) => {
       });
     }
     for (const look of looks) {
-      const { records, from, over, blind, late } = look;
+      const { records, since, from, over, late } = look;
       if (now - (from || over) > LOOK_MS) finish(look);
-      if (!look.records) continue;
-      while (!from && records[0]?.time < now - (blind ? LOOK_MS : LATE_MS)) records.shift();
-      record(records, changes, { frame, late });
+      else if (records) {
+        while (!from && records[0]?.time < now - (since ? LOOK_MS : LATE_MS)) records.shift();
+        record(records, changes, { frame, late });
+      }
     }
   }
 
   function presented() {
     const latest = begun.shift();
-    if (latest.sight == sight) latest.at = performance.now();
+    if (latest.moment == sight) latest.at = performance.now();
     for (const look of looks)
       look.records = look.records?.filter((change) => change.frame != latest || isSeen(change, look.known));
   }
