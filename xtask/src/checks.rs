@@ -198,10 +198,12 @@ fn print_longest(what: &str, mut times: Vec<(String, Duration)>) {
     }
 }
 
-/// The heading, and the end of what a test said: the reason comes last.
+/// The heading, and the end of what a test said: its reason, which comes last, where that is known.
 fn last(said: &[String]) -> impl Iterator<Item = &String> {
     let (heading, lines) = said.split_at(said.len().min(1));
-    heading.iter().chain(&lines[lines.len().saturating_sub(MOST_LINES)..])
+    let is_reason = |line: &String| line.starts_with("Error: ") || line.contains("panicked at ");
+    let reason = lines.iter().rposition(is_reason).unwrap_or(0);
+    heading.iter().chain(&lines[reason.max(lines.len().saturating_sub(MOST_LINES))..])
 }
 
 /// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
@@ -284,17 +286,20 @@ mod tests {
     }
 
     #[test]
-    fn of_a_test_that_said_much_the_end_is_told() {
-        let lines = (0..100).map(|line| format!("row {line}"));
-        let said: Vec<_> = ["---- bad stdout ----".to_owned()]
-            .into_iter()
-            .chain(lines)
-            .chain(["Error: why".to_owned()])
-            .collect();
-        let told: Vec<_> = last(&said).collect();
-        assert_eq!(told.len(), 1 + MOST_LINES);
-        assert_eq!((told[0], told[MOST_LINES]), (&said[0], &said[101]));
-        assert_eq!(last(&said[..3]).count(), 3);
-        assert_eq!(last(&[]).count(), 0);
+    fn of_a_test_that_said_much_the_reason_or_the_end_is_told() {
+        let heading = "---- bad stdout ----".to_owned();
+        let rows = |count| (0..count).map(|row| format!("row {row}"));
+        let of = |lines: Vec<String>| -> Vec<String> { last(&lines).cloned().collect() };
+        let said = |rows_before, why: &str, rows_after| {
+            let lines = rows(rows_before).chain([why.to_owned()]).chain(rows(rows_after));
+            of([heading.clone()].into_iter().chain(lines).collect())
+        };
+        assert_eq!(said(100, "Error: why", 1), [&heading, "Error: why", "row 0"]);
+        assert_eq!(said(100, "thread 'bad' (7) panicked at src/lib.rs:1:1:", 0).len(), 2);
+        // Too long a reason, and none.
+        assert_eq!(said(1, "Error: why", 100).len(), 1 + MOST_LINES);
+        assert_eq!(said(1, "none", 100).last().unwrap(), "row 99");
+        assert_eq!(said(1, "none", 1).len(), 4);
+        assert!(of(Vec::new()).is_empty());
     }
 }

@@ -2,6 +2,7 @@
 //! can, and names exactly what is missing when it cannot.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -52,9 +53,20 @@ enum Command {
     Screenshots,
 }
 
-fn main() -> Result<()> {
+/// An error is told in a line: twenty more of where in here it was noticed would hide what failed above it.
+fn main() -> ExitCode {
+    match run_command(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(command: Command) -> Result<()> {
     let root = root()?;
-    match Cli::parse().command {
+    match command {
         Command::Demo(options) => demo::run_pair(&root, &options),
         Command::Test => checks::test(&root),
         Command::Check => checks::check(&root),
