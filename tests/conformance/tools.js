@@ -35,6 +35,8 @@ export function createTools(sdkName) {
   const reason = new Error("the user pressed stop");
   /** Rejections that nobody handled. */
   const unhandled = [];
+  /** What an engine might lose. */
+  const kept = [];
   window.addEventListener("unhandledrejection", (event) => {
     unhandled.push(event.reason === reason ? "the reason" : `${event.reason?.name ?? event.reason}`);
     event.preventDefault();
@@ -82,6 +84,12 @@ export function createTools(sdkName) {
       }
       return "stalled";
     },
+
+    /**
+     * The same, held until the check is over. WebKit collects a signal that nobody holds, be it one that an abort is
+     * to reach: what a check then came to would depend on when that was.
+     */
+    keep: (value) => (kept.push(value), value),
 
     /** A round trip and a task later: what was to happen by itself has happened. */
     async settle() {
@@ -136,6 +144,18 @@ export function createTools(sdkName) {
       } catch (error) {
         return [text, tools.named(error)];
       }
+    },
+
+    /** The first event, whole: the next read has to wait for the next one. */
+    async first(reader) {
+      const decoder = new TextDecoder();
+      let text = "";
+      while (!text.endsWith("\n\n")) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        text += typeof value == "string" ? value : decoder.decode(value, { stream: true });
+      }
+      return text;
     },
 
     read: (body) => tools.drain(body.getReader()),

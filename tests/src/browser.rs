@@ -9,7 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Garbage};
 use crate::http::http;
 use crate::process::{Server, kill_offspring};
 
@@ -37,10 +37,18 @@ impl Browser {
     /// # Errors
     /// When either does not start.
     pub async fn start_in(engine: Engine) -> Result<Self> {
+        Self::start_with(engine, Garbage::GoesInTime).await
+    }
+
+    /// Starts a browser of that engine that treats its garbage like this.
+    ///
+    /// # Errors
+    /// When it or its driver does not start.
+    pub async fn start_with(engine: Engine, garbage: Garbage) -> Result<Self> {
         let (display, name) = engine.display().await?.unzip();
-        let (driver, driver_url) = engine.drive(name.as_deref()).await?;
+        let (driver, driver_url) = engine.drive(name.as_deref(), garbage).await?;
         let profile = tempfile::tempdir()?;
-        let capabilities = engine.capabilities(profile.path());
+        let capabilities = engine.capabilities(profile.path(), garbage);
         let page = ClientBuilder::new(HttpConnector::new())
             .capabilities(serde_json::from_value(capabilities)?)
             .connect(&driver_url)

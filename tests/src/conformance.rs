@@ -12,7 +12,7 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Browser, Engine};
+use crate::{Browser, Engine, Garbage};
 
 pub use server::Server as ConformanceServer;
 pub use table::Table;
@@ -59,7 +59,7 @@ impl Row {
 /// When the server, the browser or the page of the suite does not start.
 pub async fn conformance(engine: Engine, sdk: &str, only: &str) -> Result<Vec<Row>> {
     let server = ConformanceServer::start().await?;
-    let browser = Browser::start_in(engine).await?;
+    let browser = Browser::start_with(engine, Garbage::GoesAtOnce).await?;
     browser.page.goto(&server.url).await?;
     let script = "return (await import('/suite.js')).run(...args);";
     let rows = browser.run(script, vec![sdk.into(), only.into()]).await?;

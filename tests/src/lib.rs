@@ -25,7 +25,7 @@ pub use app_page::{AppPage, recording};
 pub use browser::Browser;
 pub use clickhouse::ClickHouse;
 pub use conformance::{ConformanceServer, Row, Table, Walk, conformance, walk};
-pub use engine::Engine;
+pub use engine::{Engine, Garbage};
 pub use errors::Errors;
 pub use halts::Halts;
 pub use http::http;

@@ -8,14 +8,14 @@ const whole = (seen) => ({ differs: { WebKit: seen } });
 export default [
   check("a cut body fails a read", [events(1), "TypeError"], async (t) => {
     const reader = (await t.open("event gate cut")).body.getReader();
-    const first = new TextDecoder().decode((await reader.read()).value);
+    const first = await t.first(reader);
     await t.go();
     const rest = await t.drain(reader);
     return Array.isArray(rest) ? [first + rest[0], rest[1]] : first + rest;
   }, whole(events(1))),
   check("a reset connection fails a read", [events(1), "TypeError"], async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
-    const first = new TextDecoder().decode((await reader.read()).value);
+    const first = await t.first(reader);
     await t.go();
     const rest = await t.drain(reader);
     return Array.isArray(rest) ? [first + rest[0], rest[1]] : first + rest;
@@ -26,7 +26,7 @@ export default [
   }, whole("ended")),
   check("a failed body's closed rejects with the same error", [true, "TypeError"], async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
-    await reader.read();
+    await t.first(reader);
     await t.go();
     const error = await reader.read().catch((error) => error);
     const closed = await reader.closed.catch((error) => error);
@@ -35,7 +35,7 @@ export default [
   check("a failed body goes on failing, with the same error", [true, true], async (t) => {
     const { body } = await t.open("event gate reset");
     const reader = body.getReader();
-    await reader.read();
+    await t.first(reader);
     await t.go();
     const first = await reader.read().catch((error) => error);
     const second = await reader.read().catch((error) => error);
@@ -55,7 +55,7 @@ export default [
   }, { differs: { WebKit: UNSUPPORTED } }),
   check("a reset connection fails a pipe", "TypeError", async (t) => {
     const reader = (await t.open("event gate reset")).body.pipeThrough(new TextDecoderStream()).getReader();
-    await reader.read();
+    await t.first(reader);
     await t.go();
     return (await t.drain(reader))[1];
   }),
@@ -101,7 +101,7 @@ export default [
   }),
   check("what nobody catches is told once: a read", ["TypeError"], async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
-    await reader.read();
+    await t.first(reader);
     void reader.read();
     await t.go();
     await t.how(() => reader.closed);
@@ -123,7 +123,7 @@ export default [
   }),
   check("what the app catches is not told", "caught", async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
-    await reader.read();
+    await t.first(reader);
     await t.go();
     return reader.read().then(() => "read", () => "caught");
   }),

@@ -143,7 +143,7 @@ export default [
   }, { needs: "uninstall", before: () => void (window.nativeFetch = window.fetch) }),
   check("uninstalling in the middle of a stream leaves the stream alone", events(2), async (t) => {
     const reader = (await t.open("event gate event")).body.getReader();
-    const first = new TextDecoder().decode((await reader.read()).value);
+    const first = await t.first(reader);
     t.sdk?.uninstall();
     await t.go();
     return first + (await t.drain(reader));

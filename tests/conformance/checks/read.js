@@ -33,7 +33,7 @@ export default [
   check("each event can be read as soon as it is sent", [events(1), events(2).slice(events(1).length)], async (t) => {
     const reader = (await t.open("event gate event")).body.getReader();
     const decoder = new TextDecoder();
-    const first = decoder.decode((await reader.read()).value);
+    const first = await t.first(reader);
     const pending = reader.read();
     await t.go();
     return [first, decoder.decode((await pending).value)];

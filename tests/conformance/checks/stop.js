@@ -3,10 +3,10 @@
 import { UNSUPPORTED, check, events } from "../tools.js";
 
 /** An answer without an end, of which the first event has been read. */
-async function started(t) {
-  const { body } = await t.open("drip");
+async function started(t, steps = "drip") {
+  const { body } = await t.open(steps);
   const reader = body.getReader();
-  await reader.read();
+  await t.first(reader);
   return { body, reader };
 }
 
@@ -18,10 +18,13 @@ export default [
     return [await t.how(() => reader.cancel()), await t.end()];
   }),
   check("reader.cancel() while a read waits ends that read", [{ done: true }, CLOSED], async (t) => {
-    const { reader } = await started(t);
+    // Nothing comes that the read could be given, until it has ended.
+    const { reader } = await started(t, "event gate drip");
     const waiting = reader.read();
     await reader.cancel();
-    return [await waiting, await t.end()];
+    const result = await waiting;
+    await t.go();
+    return [result, await t.end()];
   }),
   check("body.cancel() before any read closes the connection", ["resolves", CLOSED], async (t) => {
     const { body } = await t.open("drip");
