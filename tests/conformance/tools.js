@@ -131,10 +131,9 @@ export function createTools(sdkName) {
       );
     },
 
-    /** All text that a reader still gives, and the error that ends it, if one does. */
-    async drain(reader) {
+    /** All text that a reader still gives, after what was read before, and the error that ends it, if one does. */
+    async drain(reader, text = "") {
       const decoder = new TextDecoder();
-      let text = "";
       try {
         for (;;) {
           const { done, value } = await reader.read();

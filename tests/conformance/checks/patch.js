@@ -146,7 +146,7 @@ export default [
     const first = await t.first(reader);
     t.sdk?.uninstall();
     await t.go();
-    return first + (await t.drain(reader));
+    return t.drain(reader, first);
   }, { needs: "uninstall" }),
   check("uninstalling below another patcher leaves that one in place", [true, 1, events(1)], async (t) => {
     const calls = [];
