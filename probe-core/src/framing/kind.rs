@@ -1,5 +1,5 @@
 //! The content type of a body comes in, what it says of the framing goes out. A page tells that by itself,
-//! in `probe-wasm/js/kinds.js`: to compare texts there takes a third of the code.
+//! in `probe-wasm/js/tap/content-types.js`: to compare texts there takes a third of the code.
 
 /// What the content type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

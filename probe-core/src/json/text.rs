@@ -52,7 +52,7 @@ pub(super) fn special_bytes(eight: u64) -> u64 {
 
 /// The text of a checked string, up to the cap and without control characters. What is cut off in
 /// the middle of a character, or is no UTF-8, ends it. In a page escapes stay as they are, for JavaScript to read
-/// (`probe-wasm/js/glue.js`); none is cut.
+/// (`probe-wasm/js/watcher/wasm-watcher.js`); none is cut.
 pub(crate) fn unescaped(raw: &[u8]) -> String {
     let (mut name, mut rest) = (String::new(), raw);
     while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
