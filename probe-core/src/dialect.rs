@@ -18,7 +18,7 @@ pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
 use beacon::ServerStart;
 
 use crate::json::Word;
-use crate::server::Clock;
+use crate::server_timing::Clock;
 
 use generic::FirstLook;
 #[cfg(any(test, fuzzing))]

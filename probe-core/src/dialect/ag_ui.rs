@@ -5,7 +5,7 @@ use beacon::ServerStart;
 
 use super::Dialect;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
-use crate::server::Clock;
+use crate::server_timing::Clock;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ag_ui",

@@ -8,12 +8,12 @@ use super::generic::FirstLook;
 use super::packed::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
 use super::shape::{Act, Number, Reading, Text, walk};
 use super::usage::Usage;
-use crate::figures::{Name, Tally};
+use crate::delta_template::{Layout, Repeated};
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Json, Word, unescaped};
-use crate::layout::{Layout, Repeated};
-use crate::server::ServerClaims;
+use crate::report_builder::{Name, Tally};
+use crate::server_timing::ServerClaims;
 
 /// What a stream has said of itself so far.
 #[derive(Clone)]

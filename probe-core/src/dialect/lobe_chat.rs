@@ -7,7 +7,7 @@ use super::Dialect;
 use super::generic::BARE;
 use super::shape::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
-use crate::server::Clock;
+use crate::server_timing::Clock;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "lobe_chat",

@@ -6,7 +6,7 @@ use beacon::ServerStart;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::Dialect;
 use crate::json::Word;
-use crate::server::{Clock, Unit};
+use crate::server_timing::{Clock, Unit};
 
 /// `done` ends it, with a reason only since 2024.
 pub(super) const DIALECT: Dialect = Dialect {

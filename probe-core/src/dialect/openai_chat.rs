@@ -6,7 +6,7 @@ use beacon::ServerStart;
 use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 use crate::json::Word;
-use crate::server::{Clock, Unit};
+use crate::server_timing::{Clock, Unit};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",

@@ -9,7 +9,7 @@ use beacon::ServerStart;
 use super::packer::{ALL, ROW_BYTES, Uses};
 use super::shape::Number;
 use crate::json::Word;
-use crate::server::Unit;
+use crate::server_timing::Unit;
 
 /// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
 pub(crate) static KNOWN: [Known; ALL.count] = ALL.each_known();
@@ -46,7 +46,7 @@ impl Known {
     }
 }
 
-/// Whose timing it is and how to read it, as its [`Clock`](crate::server::Clock) describes it.
+/// Whose timing it is and how to read it, as its [`Clock`](crate::server_timing::Clock) describes it.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) name: &'static str,

@@ -7,7 +7,7 @@ use super::packed::{Known, Rows, Timing, op};
 use super::shape::{Act, Number, Shape, Table, Take};
 use super::{COMMENT, DIALECTS, Dialect, FAILURES, USUAL};
 use crate::json::Word;
-use crate::server::{Clock, Unit};
+use crate::server_timing::{Clock, Unit};
 
 pub(super) const ALL: All = All::packed();
 

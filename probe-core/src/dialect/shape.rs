@@ -8,10 +8,10 @@ use std::mem;
 use super::facts::Facts;
 use super::packed::{Rows, TIMINGS, USES, op};
 use super::usage::Usage;
-use crate::figures::{ABSENT, Name, or};
+use crate::delta_template::Free;
 use crate::json::{Json, Word, whole};
-use crate::layout::Free;
-use crate::server::{self, Clock};
+use crate::report_builder::{ABSENT, Name, or};
+use crate::server_timing::{self, Clock};
 
 /// Writes a table: words of the wire, and what each means.
 macro_rules! table {
@@ -312,7 +312,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The same of all that a server's claim is made of: the last in the row.
-    pub(crate) fn take_claim(&mut self) -> [f64; server::FIGURES] {
+    pub(crate) fn take_claim(&mut self) -> [f64; server_timing::FIGURES] {
         let [.., queue, prompt, generation, generated] = &mut self.numbers;
         let claim = [*queue, *prompt, *generation, whole(*generated)];
         [*queue, *prompt, *generation, *generated] = [ABSENT; _];

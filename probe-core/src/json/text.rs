@@ -2,8 +2,8 @@
 //! string says.
 
 use crate::IN_PAGE;
-use crate::steps;
 use crate::utf8::{self, First};
+use crate::work_counter;
 
 /// Longest identifier that is kept, in bytes.
 const MAX_NAME_BYTES: usize = 128;
@@ -14,13 +14,13 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     // WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        steps::add(1);
+        work_counter::add(1);
         let hits = special_bytes(u64::from_le_bytes(*word));
         if hits != 0 {
             return index * 8 + hits.trailing_zeros() as usize / 8;
         }
     }
-    steps::add(1);
+    work_counter::add(1);
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
@@ -29,7 +29,7 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
 /// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     if !IN_PAGE {
-        steps::add(1 + left.len() / 8);
+        work_counter::add(1 + left.len() / 8);
         return left.len() == right.len() && (left.is_empty() || left == right);
     }
     let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());

@@ -5,8 +5,8 @@
 
 use crate::IN_PAGE;
 use crate::dialect::{Text, written_bytes};
-use crate::figures::ABSENT;
 use crate::json::{Json, same};
+use crate::report_builder::ABSENT;
 use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.

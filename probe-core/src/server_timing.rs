@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use beacon::{ServerStart, ServerTiming};
 
 use crate::dialect::{Number, Reading, Shape, Timing};
-use crate::figures::{ABSENT, Row, or, some, some_count};
+use crate::report_builder::{ABSENT, Row, or, some, some_count};
 use crate::time::whole_micros;
 
 /// How an engine tells its own timing.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use beacon::{Defects, Histogram, Outcome, StreamReport};
 
-use crate::server::Claim;
+use crate::server_timing::Claim;
 
 /// In place of a number that is not there. No comparison with it holds, and what is reckoned with it is not
 /// there either.

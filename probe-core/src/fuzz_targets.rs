@@ -6,10 +6,10 @@ use std::fmt;
 use beacon::{Defect, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
-use crate::figures::ABSENT;
 use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
-use crate::steps;
+use crate::report_builder::ABSENT;
+use crate::work_counter;
 use crate::{End, Meter, Timestamp};
 
 /// Cuts a body into frames: whole and in chunks it must say the same. The first byte tells how it is
@@ -300,7 +300,7 @@ impl fmt::Debug for Told {
 
 /// Runs `work`, and holds it to steps in proportion to what came in.
 fn within<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
-    let (result, steps) = steps::of(work);
+    let (result, steps) = work_counter::of(work);
     let most = 64 * bytes as u64 + 256 * chunks as u64 + 1024;
     assert!(steps <= most, "{steps} steps for {bytes} bytes in {chunks} chunks");
     result
@@ -396,7 +396,7 @@ mod tests {
         let stream = |events: usize, bytes: usize| {
             let mut meter = Meter::new("", Timestamp::from_ms(0.0));
             let body = event.repeat(events);
-            let ((), steps) = steps::of(|| {
+            let ((), steps) = work_counter::of(|| {
                 for chunk in body.chunks(bytes) {
                     meter.on_chunk(Timestamp::from_ms(1.0), chunk);
                 }
