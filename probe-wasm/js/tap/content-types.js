@@ -1,5 +1,5 @@
 // What a content type names, by the numbers that `src/session.rs` reads: server-sent events, or nothing at
-// all; JSON in lines; something else. The same as `probe-core/src/framing/kind.rs`, in less of what pages load.
+// all; JSON in lines; something else. The same as `probe-core/src/framing/content_type.rs`, in less of what pages load.
 
 export const EVENTS = 0;
 export const LINES = 1;

@@ -247,7 +247,7 @@ test("names are read as JSON writes them, without control characters", () => {
 });
 
 test("a page takes a content type for what the native meter takes it for", () => {
-  const source = readFileSync(new URL("../../../probe-core/src/framing/kind.rs", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../../probe-core/src/framing/content_type.rs", import.meta.url), "utf8");
   const [, list] = /const LINES: [^=]+= \[([^\]]+)\]/.exec(source);
   const lines = list.match(/[a-z/+-]+(?=")/g);
   assert.ok(lines.length > 3, "the list is there");
