@@ -4,7 +4,7 @@
 use beacon::ServerStart;
 
 use super::Dialect;
-use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::server_timing::Clock;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -2,7 +2,7 @@
 //! reason and usage in the last, `d`.
 
 use super::Dialect;
-use super::shape::{Act, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",

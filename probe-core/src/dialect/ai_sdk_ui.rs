@@ -2,7 +2,7 @@
 //! counts no tokens, but for what an app puts into metadata of its own.
 
 use super::Dialect;
-use super::shape::{Act, Take, Text, table};
+use super::schema::{Act, Take, Text, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -1,7 +1,7 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use super::shape::{Act, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Shape, Take, Text, Tokens, table};
 use super::{DETAILS, Dialect};
 
 pub(super) const DIALECT: Dialect = Dialect {

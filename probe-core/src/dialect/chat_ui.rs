@@ -2,7 +2,7 @@
 //! events for whoever takes an answer up again. Tokens are padded with NULs to hide their length.
 
 use super::Dialect;
-use super::shape::{Act, Take, Text, table};
+use super::schema::{Act, Take, Text, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

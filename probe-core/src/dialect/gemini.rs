@@ -2,7 +2,7 @@
 //! that grows with every chunk, a finish reason in the last and no other sign of the end.
 
 use super::Dialect;
-use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -3,7 +3,7 @@
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
 use super::Dialect;
-use super::shape::{Act, Shape, Table, Take, Text, Tokens, table};
+use super::schema::{Act, Shape, Table, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",

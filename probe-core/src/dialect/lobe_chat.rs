@@ -4,8 +4,8 @@
 use beacon::ServerStart;
 
 use super::Dialect;
-use super::generic::BARE;
-use super::shape::{Act, Number, Take, Text, Tokens, table};
+use super::detect::BARE;
+use super::schema::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 use crate::server_timing::Clock;
 

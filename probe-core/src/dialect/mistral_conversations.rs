@@ -3,7 +3,7 @@
 
 use super::Dialect;
 use super::openai_chat::PARTS;
-use super::shape::{Act, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",

@@ -3,7 +3,7 @@
 
 use beacon::ServerStart;
 
-use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::Dialect;
 use crate::json::Word;
 use crate::server_timing::{Clock, Unit};

@@ -1,6 +1,6 @@
 //! OpenAI completions, the older API: the frames of chat, with the text in the choice itself.
 
-use super::shape::{Act, table};
+use super::schema::{Act, table};
 use super::{Dialect, openai_chat};
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -1,7 +1,7 @@
 //! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
 //! carries the whole answer again.
 
-use super::shape::{Act, Number, Shape, Take, Text, Tokens, table};
+use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 
 pub(super) const DIALECT: Dialect = Dialect {

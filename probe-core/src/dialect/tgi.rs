@@ -2,7 +2,7 @@
 //! the details with the last. Its times stand in headers only, and not when it streams.
 
 use super::Dialect;
-use super::shape::{Act, Number, Take, Text, Tokens, table};
+use super::schema::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 
 /// Without `details` asked for, it gives no reason.

@@ -1,6 +1,6 @@
 //! Tokens: the counts of a provider come in, those of a report go out.
 
-use super::shape::Tokens;
+use super::schema::Tokens;
 use crate::report_builder::{ABSENT, or};
 
 /// Tokens as the provider counted them, latest count, by [`Tokens`].

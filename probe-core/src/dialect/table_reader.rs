@@ -1,4 +1,4 @@
-//! The tables of all dialects as a page loads them: one row of bytes, which [`packer`](super::packer)
+//! The tables of all dialects as a page loads them: one row of bytes, which [`table_encoder`](super::table_encoder)
 //! makes of their files while the probe is compiled.
 //!
 //! As the compiler lays tables out, each row is 16 bytes and most of them are pointers; here it is five,
@@ -6,8 +6,8 @@
 
 use beacon::ServerStart;
 
-use super::packer::{ALL, ROW_BYTES, Uses};
-use super::shape::Number;
+use super::schema::Number;
+use super::table_encoder::{ALL, ROW_BYTES, Uses};
 use crate::json::Word;
 use crate::server_timing::Unit;
 

@@ -1,7 +1,7 @@
 //! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
 //! content only an error is understood. The same first look recognises the dialects.
 
-use super::shape::Reading;
+use super::schema::Reading;
 use crate::framing::Event;
 use crate::json::{Json, Word};
 

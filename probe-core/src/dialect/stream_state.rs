@@ -4,9 +4,9 @@ use std::mem;
 
 use beacon::Defect;
 
-use super::generic::FirstLook;
-use super::packed::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
-use super::shape::{Act, Number, Reading, Text, walk};
+use super::detect::FirstLook;
+use super::schema::{Act, Number, Reading, Text, walk};
+use super::table_reader::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
 use super::usage::Usage;
 use crate::delta_template::{Layout, Repeated};
 use crate::framing::Event;
@@ -147,7 +147,7 @@ impl Facts {
             // What is free in it would be taken for places in the last event.
             self.layout.begin();
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | packed::COMMENT.0);
+            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | table_reader::COMMENT.0);
             if json.finish() && reading.has_numbers() {
                 self.server.settle_comment(&mut reading);
             }
@@ -295,7 +295,7 @@ impl Facts {
         if name.is_empty() {
             return false;
         }
-        self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
+        self.failed |= table_reader::FAILURES.find(Word::of(reason)).is_some();
         self.tally.set_name(Name::Reason, name);
         self.finished |= !self.closes();
         true

@@ -1,10 +1,10 @@
-//! Makes the bytes of [`packed`](super::packed) of what the dialects' files say. Only the compiler runs
+//! Makes the bytes of [`table_reader`](super::table_reader) of what the dialects' files say. Only the compiler runs
 //! it: nothing of it is in the probe.
 
 use beacon::ServerStart;
 
-use super::packed::{Known, Rows, Timing, op};
-use super::shape::{Act, Number, Shape, Table, Take};
+use super::schema::{Act, Number, Shape, Table, Take};
+use super::table_reader::{Known, Rows, Timing, op};
 use super::{COMMENT, DIALECTS, Dialect, FAILURES, USUAL};
 use crate::json::Word;
 use crate::server_timing::{Clock, Unit};
@@ -157,7 +157,7 @@ impl Packer {
         Rows(self.write(&table))
     }
 
-    /// Place of the clock in [`TIMINGS`](super::packed::TIMINGS).
+    /// Place of the clock in [`TIMINGS`](super::table_reader::TIMINGS).
     const fn clock(&mut self, clock: &Clock) -> u8 {
         let &Clock { name, is_provider, starts_from, unit, needs, .. } = clock;
         let shape = self.shape(clock.shape);

@@ -5,8 +5,8 @@
 
 use std::mem;
 
-use super::facts::Facts;
-use super::packed::{Rows, TIMINGS, USES, op};
+use super::stream_state::Facts;
+use super::table_reader::{Rows, TIMINGS, USES, op};
 use super::usage::Usage;
 use crate::delta_template::Free;
 use crate::json::{Json, Word, whole};
