@@ -3,9 +3,10 @@
 
 use beacon::ServerStart;
 
+use super::formats::{DIALECTS, USUAL};
 use super::schema::{Act, Number, Shape, Table, Take};
 use super::table_reader::{Known, Rows, Timing, op};
-use super::{COMMENT, DIALECTS, Dialect, FAILURES, USUAL};
+use super::{COMMENT, Dialect, FAILURES};
 use crate::json::Word;
 use crate::server_timing::{Clock, Unit};
 

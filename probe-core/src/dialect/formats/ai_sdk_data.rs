@@ -1,8 +1,8 @@
 //! Vercel AI SDK, data stream (version 4 and before): lines of a code and JSON, the whole answer's
 //! reason and usage in the last, `d`.
 
-use super::Dialect;
-use super::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",

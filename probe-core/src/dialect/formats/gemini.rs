@@ -1,8 +1,8 @@
 //! Gemini generateContent, as server-sent events or as one JSON array: candidates in parts, usage
 //! that grows with every chunk, a finish reason in the last and no other sign of the end.
 
-use super::Dialect;
-use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

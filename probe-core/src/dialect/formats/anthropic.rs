@@ -1,8 +1,8 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use super::schema::{Act, Shape, Take, Text, Tokens, table};
-use super::{DETAILS, Dialect};
+use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::{DETAILS, Dialect};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",

@@ -1,8 +1,8 @@
 //! Vercel AI SDK, UI message stream (version 5 and later): typed parts, `finish`, then `[DONE]`. It
 //! counts no tokens, but for what an app puts into metadata of its own.
 
-use super::Dialect;
-use super::schema::{Act, Take, Text, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Take, Text, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -3,8 +3,8 @@
 
 use beacon::ServerStart;
 
-use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
-use super::Dialect;
+use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
 use crate::json::Word;
 use crate::server_timing::{Clock, Unit};
 

@@ -1,8 +1,8 @@
 //! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
 //! carries the whole answer again.
 
-use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
-use super::{DETAILS, Dialect, LLAMA_CPP, VLLM};
+use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_responses",

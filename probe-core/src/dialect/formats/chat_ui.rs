@@ -1,8 +1,8 @@
 //! Hugging Face chat-ui: lines of JSON for the answer to a request, the same objects as numbered SSE
 //! events for whoever takes an answer up again. Tokens are padded with NULs to hide their length.
 
-use super::Dialect;
-use super::schema::{Act, Take, Text, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Take, Text, table};
 use crate::json::Word;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -3,8 +3,8 @@
 
 use beacon::ServerStart;
 
-use super::Dialect;
-use super::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
 use crate::server_timing::Clock;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -1,9 +1,9 @@
 //! Mistral conversations: typed events for a message, for calls of functions and of tools that run on
 //! the server, and for the agents that hand over to each other.
 
-use super::Dialect;
+use crate::dialect::Dialect;
 use super::openai_chat::PARTS;
-use super::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",

@@ -1,7 +1,7 @@
 //! Cohere chat, version 2: a message in contents and tool calls, its reason and usage at its end.
 
-use super::Dialect;
-use super::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",

@@ -1,7 +1,8 @@
 //! OpenAI completions, the older API: the frames of chat, with the text in the choice itself.
 
-use super::schema::{Act, table};
-use super::{Dialect, openai_chat};
+use crate::dialect::schema::{Act, table};
+use super::openai_chat;
+use crate::dialect::Dialect;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_completions",

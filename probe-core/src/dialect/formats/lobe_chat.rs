@@ -3,9 +3,9 @@
 
 use beacon::ServerStart;
 
-use super::Dialect;
-use super::detect::BARE;
-use super::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::detect::BARE;
+use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 use crate::server_timing::Clock;
 

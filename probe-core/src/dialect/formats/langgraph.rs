@@ -2,8 +2,8 @@
 //! its circumstances, or as lists that come whole each time. Nothing but the end of the body tells
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
-use super::Dialect;
-use super::schema::{Act, Shape, Table, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Shape, Table, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",

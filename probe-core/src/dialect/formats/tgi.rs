@@ -1,8 +1,8 @@
 //! Text Generation Inference, `/generate_stream`: one numbered event per token, the whole text and
 //! the details with the last. Its times stand in headers only, and not when it streams.
 
-use super::Dialect;
-use super::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
 use crate::json::Word;
 
 /// Without `details` asked for, it gives no reason.

@@ -1,7 +1,7 @@
 //! Gemini Interactions: an interaction in steps, each in deltas, its status and usage at its end.
 
-use super::Dialect;
-use super::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini_interactions",
