@@ -3,10 +3,10 @@
 //!
 //! Then most of it is only compared, which takes less than half the time that reading it anew does.
 
-use crate::IN_PAGE;
+use crate::absent::ABSENT;
+use crate::build_variant::IN_PAGE;
 use crate::dialect::{Text, written_bytes};
 use crate::json::{Json, same};
-use crate::report_builder::ABSENT;
 use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.

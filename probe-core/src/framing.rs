@@ -8,7 +8,7 @@ mod json_stream;
 mod plain_text;
 mod sse;
 
-use crate::ALL;
+use crate::build_variant::ALL_DIALECTS;
 use crate::json::Json;
 use crate::utf8::is_utf8;
 
@@ -121,7 +121,7 @@ impl Framing {
             _ if start.len() - text.len() > MAX_START => Some(named),
             [] => None,
             _ if BOM.starts_with(text) => None,
-            [b'{', ..] if !ALL => by_lines(text),
+            [b'{', ..] if !ALL_DIALECTS => by_lines(text),
             [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
             [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Texts(Texts::by_lines()))),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
@@ -136,7 +136,7 @@ impl Framing {
     /// The framing of a body that has ended before [`Framing::of`] could tell.
     pub(crate) fn of_all(content_type: Kind, body: &[u8]) -> Self {
         match body.trim_ascii_start() {
-            [b'{', ..] if !ALL => Self::Texts(Texts::by_lines()),
+            [b'{', ..] if !ALL_DIALECTS => Self::Texts(Texts::by_lines()),
             _ => Self::named(content_type),
         }
     }
@@ -146,7 +146,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.next(input),
             Self::Texts(texts) => texts.next(input),
-            Self::Text(text) if ALL => text.next(input),
+            Self::Text(text) if ALL_DIALECTS => text.next(input),
             Self::Text(_) | Self::Beyond => None,
         }
     }
@@ -156,14 +156,14 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(),
             Self::Texts(texts) => texts.finish(),
-            Self::Text(text) if ALL => text.finish(),
+            Self::Text(text) if ALL_DIALECTS => text.finish(),
             Self::Text(_) | Self::Beyond => Pending::default(),
         }
     }
 
     /// A framing of few streams, where it is there.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
-        if ALL { framing() } else { Self::Beyond }
+        if ALL_DIALECTS { framing() } else { Self::Beyond }
     }
 
     /// Whether an event that the body ends in is as good as any other: only server-sent events need

@@ -5,10 +5,10 @@ use std::fmt;
 
 use beacon::{Defect, Outcome, StreamReport};
 
+use crate::absent::ABSENT;
 use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
 use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
-use crate::report_builder::ABSENT;
 use crate::work_counter;
 use crate::{End, Meter, Timestamp};
 

@@ -10,7 +10,7 @@ mod number;
 mod text;
 mod word;
 
-use crate::report_builder::ABSENT;
+use crate::absent::ABSENT;
 use crate::work_counter;
 
 use number::Decimal;

@@ -5,12 +5,13 @@ use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
+use crate::absent::{ABSENT, or};
+use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
-use crate::report_builder::{ABSENT, Figure, Name, Tally, or};
+use crate::report_builder::{Figure, Name, Tally};
 use crate::time::{Timestamp, whole_micros};
-use crate::{ALL, IN_PAGE};
 
 /// Watches one stream.
 ///
@@ -209,7 +210,7 @@ impl Meter {
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
         let first_ms = self.facts.tally.get(Figure::FirstByte);
-        if ALL && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+        if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
             self.count(first_ms, 0.0, 0.0, Text::ANSWER);
         }
         let start = mem::take(&mut self.start);
@@ -235,7 +236,7 @@ impl Meter {
                     deltas += f64::from(u8::from(brought.any()));
                     text = text.and(brought);
                 }
-                Frame::Text { is_utf8, .. } if ALL => {
+                Frame::Text { is_utf8, .. } if ALL_DIALECTS => {
                     if !is_utf8 {
                         facts.tally.defects.set(Defect::InvalidUtf8, 1);
                     }
@@ -344,7 +345,7 @@ impl Meter {
         match (self.facts.dialect, &self.framing) {
             _ if self.is_beyond() => None,
             (Some(dialect), _) => Some(dialect.name),
-            (None, Some(Framing::Text(_))) if ALL => Some(PLAIN_TEXT),
+            (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
             (None, _) => (self.facts.tally.get(Figure::Events) > 0.0).then_some(GENERIC),
         }
     }
@@ -407,7 +408,7 @@ impl Meter {
     }
 
     fn is_beyond(&self) -> bool {
-        !ALL && (self.facts.beyond || matches!(self.framing, Some(Framing::Beyond)))
+        !ALL_DIALECTS && (self.facts.beyond || matches!(self.framing, Some(Framing::Beyond)))
     }
 
     fn is_http_error(&self) -> bool {

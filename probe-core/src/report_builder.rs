@@ -6,26 +6,9 @@ use std::borrow::Cow;
 
 use beacon::{Defects, Histogram, Outcome, StreamReport};
 
+use crate::absent::{ABSENT, or, some, some_count};
+use crate::field_values::FieldValues;
 use crate::server_timing::Claim;
-
-/// In place of a number that is not there. No comparison with it holds, and what is reckoned with it is not
-/// there either.
-pub(crate) const ABSENT: f64 = f64::NAN;
-
-/// `number`, or the other where it is absent.
-pub(crate) fn or(number: f64, other: f64) -> f64 {
-    if number.is_nan() { other } else { number }
-}
-
-/// For those who want no absent numbers.
-pub(crate) fn some(number: f64) -> Option<f64> {
-    (!number.is_nan()).then_some(number)
-}
-
-/// The same of a count, which is a whole number.
-pub(crate) fn some_count(number: f64) -> Option<u64> {
-    some(number).map(|count| count as u64)
-}
 
 /// Places in a row, and the field of a report that each is of.
 macro_rules! row {
@@ -94,15 +77,6 @@ pub struct Tally {
     pub server: Option<Claim>,
 }
 
-/// Fields of a report and what they hold.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a, T> {
-    /// Their names, with white space between them.
-    pub fields: &'static str,
-    /// As many values. Absent are a number that is NaN and a text that is empty.
-    pub values: &'a [T],
-}
-
 impl Tally {
     /// Of a stream that has brought nothing.
     pub(crate) const EMPTY: Self = Self {
@@ -122,14 +96,14 @@ impl Tally {
 
     /// Every number of the report that lies in no object of its own.
     #[must_use]
-    pub fn figures(&self) -> Row<'_, f64> {
-        Row { fields: Figure::FIELDS, values: &self.figures }
+    pub fn figures(&self) -> FieldValues<'_, f64> {
+        FieldValues { fields: Figure::FIELDS, values: &self.figures }
     }
 
     /// Every such text.
     #[must_use]
-    pub fn names(&self) -> Row<'_, Cow<'static, str>> {
-        Row { fields: Name::FIELDS, values: &self.names }
+    pub fn names(&self) -> FieldValues<'_, Cow<'static, str>> {
+        FieldValues { fields: Name::FIELDS, values: &self.names }
     }
 
     pub(crate) fn get(&self, figure: Figure) -> f64 {

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use beacon::{ServerStart, ServerTiming};
 
+use crate::absent::{ABSENT, or, some, some_count};
 use crate::dialect::{Number, Reading, Shape, Timing};
-use crate::report_builder::{ABSENT, Row, or, some, some_count};
+use crate::field_values::FieldValues;
 use crate::time::whole_micros;
 
 /// How an engine tells its own timing.
@@ -167,8 +168,8 @@ impl Claim {
 
     /// Its numbers, under the names of [`ServerTiming`]'s fields.
     #[must_use]
-    pub fn figures(&self) -> Row<'_, f64> {
-        Row { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
+    pub fn figures(&self) -> FieldValues<'_, f64> {
+        FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
     }
 
     fn get(&self, said: Said) -> f64 {

@@ -9,7 +9,7 @@
 //! What the page says of itself and of the request is not in it: that is the facade's.
 
 use beacon::{Defects, SCALE};
-use probe_core::{Row, Tally, Timestamp};
+use probe_core::{FieldValues, Tally, Timestamp};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// A report as a list.
@@ -40,7 +40,7 @@ impl Serialize for Report<'_> {
             let (offset, counts) = tally.gaps.dense();
             let sum = Timestamp::from_ms(tally.gaps.sum()).since(Timestamp::from_ms(0.0));
             let values = [SCALE.into(), offset.into(), tally.gaps.zero() as f64, sum];
-            numbers(&mut list, Row { fields: "gaps: scale offset zero sum", values: &values })?;
+            numbers(&mut list, FieldValues { fields: "gaps: scale offset zero sum", values: &values })?;
             list.serialize_element("counts")?;
             counts.iter().try_for_each(|&count| list.serialize_element(&(count as f64)))?;
         }
@@ -48,7 +48,7 @@ impl Serialize for Report<'_> {
     }
 }
 
-fn numbers<S: SerializeSeq>(list: &mut S, row: Row<'_, f64>) -> Result<(), S::Error> {
+fn numbers<S: SerializeSeq>(list: &mut S, row: FieldValues<'_, f64>) -> Result<(), S::Error> {
     list.serialize_element(row.fields)?;
     row.values.iter().try_for_each(|number| list.serialize_element(number))
 }

@@ -8,9 +8,10 @@ use std::mem;
 use super::stream_state::Facts;
 use super::table_reader::{Rows, TIMINGS, USES, op};
 use super::usage::Usage;
+use crate::absent::{ABSENT, or};
 use crate::delta_template::Free;
 use crate::json::{Json, Word, whole};
-use crate::report_builder::{ABSENT, Name, or};
+use crate::report_builder::Name;
 use crate::server_timing::{self, Clock};
 
 /// Writes a table: words of the wire, and what each means.

@@ -31,7 +31,7 @@ impl All {
         let mut known = [packer.dialect(DIALECTS[0]); _];
         let (mut at, mut count) = (1, 1);
         while at < DIALECTS.len() {
-            if crate::ALL || at < USUAL {
+            if crate::build_variant::ALL_DIALECTS || at < USUAL {
                 known[count] = packer.dialect(DIALECTS[at]);
                 count += 1;
             } else if is_first_of_its_like(at) {

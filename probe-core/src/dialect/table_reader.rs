@@ -42,7 +42,7 @@ pub(crate) struct Known {
 impl Known {
     /// Whether it is only recognised, and read elsewhere.
     pub(super) fn is_beyond(&self) -> bool {
-        !crate::ALL && self.name.is_empty()
+        !crate::build_variant::ALL_DIALECTS && self.name.is_empty()
     }
 }
 

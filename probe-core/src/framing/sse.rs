@@ -7,7 +7,7 @@ use std::mem;
 use std::ops::Range;
 
 use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
-use crate::IN_PAGE;
+use crate::build_variant::IN_PAGE;
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! Bytes inside a JSON text: how far a string is plain, whether two stretches are the same, and what a short
 //! string says.
 
-use crate::IN_PAGE;
+use crate::build_variant::IN_PAGE;
 use crate::utf8::{self, First};
 use crate::work_counter;
 
