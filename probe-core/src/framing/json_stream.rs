@@ -6,7 +6,8 @@
 use std::mem;
 
 use super::brackets::{Brackets, RECORD_SEPARATOR};
-use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
+use super::find::find;
+use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
 use crate::build_variant::ALL_DIALECTS;
 
 /// A push parser for JSON texts. Feed it chunks in order with [`Texts::next`].
