@@ -5,8 +5,8 @@
 
 use crate::absent::ABSENT;
 use crate::build_variant::IN_PAGE;
-use crate::dialect::{Text, written_bytes};
-use crate::json::{Json, same};
+use crate::json::{Json, same, written_bytes};
+use crate::text_kinds::TextKinds;
 use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.
@@ -19,7 +19,7 @@ pub(crate) struct Layout {
     places: [Place; MAX_PLACES],
     /// How many of them there are. More than there is room for: the event is like no other.
     free_places: usize,
-    text: Text,
+    text: TextKinds,
 }
 
 /// A value that may be another in the next event.
@@ -45,7 +45,7 @@ pub(crate) enum Free {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Repeated {
     /// The text that it brought.
-    pub(crate) text: Text,
+    pub(crate) text: TextKinds,
     /// Its place in the stream, where it has one.
     pub(crate) sequence: f64,
 }
@@ -57,7 +57,7 @@ impl Layout {
         data_bytes: 0,
         places: [Place { start: 0, end: 0, free: Free::Unread }; _],
         free_places: 0,
-        text: Text::NONE,
+        text: TextKinds::NONE,
     };
 
     /// What the event means, if it is like the last one and UTF-8 as that was. `None` says nothing about it.
@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// The event was read, was JSON and UTF-8, and brought this text.
-    pub(crate) fn learn(&mut self, name: &[u8], data: &[u8], text: Text) {
+    pub(crate) fn learn(&mut self, name: &[u8], data: &[u8], text: TextKinds) {
         if data.len() > MAX_BYTES {
             return;
         }
@@ -158,7 +158,7 @@ mod tests {
         for (start, end, free) in places {
             layout.may_differ(start, end, free);
         }
-        layout.learn(b"delta", DATA.as_bytes(), Text::ANSWER);
+        layout.learn(b"delta", DATA.as_bytes(), TextKinds::ANSWER);
         layout
     }
 
@@ -199,15 +199,15 @@ mod tests {
         let mut layout = learnt();
         layout.begin();
         layout.veto();
-        layout.learn(b"delta", DATA.as_bytes(), Text::ANSWER);
+        layout.learn(b"delta", DATA.as_bytes(), TextKinds::ANSWER);
         assert_eq!(layout.repeated(b"delta", DATA.as_bytes()), None);
         layout.begin();
         let long = [b' '; MAX_BYTES + 1];
-        layout.learn(b"", &long, Text::ANSWER);
+        layout.learn(b"", &long, TextKinds::ANSWER);
         assert_eq!(layout.repeated(b"", &long), None);
         layout.begin();
         (0..=MAX_PLACES).for_each(|at| layout.may_differ(at, at, Free::Unread));
-        layout.learn(b"", b"[]", Text::ANSWER);
+        layout.learn(b"", b"[]", TextKinds::ANSWER);
         assert_eq!(layout.repeated(b"", b"[]"), None);
     }
 }

@@ -18,15 +18,14 @@ pub(crate) use stream_state::Facts;
 
 use beacon::ServerStart;
 
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::Clock;
 
 use detect::FirstLook;
-use schema::{Act, Table, Take, Tokens, table};
-pub(crate) use schema::{Number, Reading, Shape, Text, written_bytes};
+use schema::{Act, Clock, Shape, Table, Take, Tokens, table};
 #[cfg(any(test, fuzzing))]
 pub(crate) use table_reader::KNOWN;
-pub(crate) use table_reader::{Known, Timing};
+pub(crate) use table_reader::Known;
 
 /// One wire format.
 pub(crate) struct Dialect {

@@ -6,9 +6,10 @@ use std::fmt;
 use beacon::{Defect, Outcome, StreamReport};
 
 use crate::absent::ABSENT;
-use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
+use crate::dialect::{Facts, GENERIC, KNOWN, Known};
 use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
+use crate::text_kinds::TextKinds;
 use crate::work_counter;
 use crate::{End, Meter, Timestamp};
 
@@ -228,7 +229,7 @@ fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Fram
 /// What the events of a body say.
 struct Told {
     facts: Facts,
-    texts: Vec<Text>,
+    texts: Vec<TextKinds>,
 }
 
 /// Reads all events of a body.
@@ -257,10 +258,10 @@ impl Told {
         let is_known = |known: &Known| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
         let shown = |kind| self.texts.iter().any(|text| text.has(kind));
         let facts = [
-            shown(Text::ANSWER),
-            shown(Text::REASONING),
-            shown(Text::REFUSAL),
-            shown(Text::TOOL),
+            shown(TextKinds::ANSWER),
+            shown(TextKinds::REASONING),
+            shown(TextKinds::REFUSAL),
+            shown(TextKinds::TOOL),
             report.response_model.is_some(),
             report.response_id.is_some(),
             report.finish_reason.is_some(),

@@ -16,7 +16,7 @@ use crate::work_counter;
 use number::Decimal;
 pub(crate) use number::whole;
 use text::special_bytes;
-pub(crate) use text::{plain_len, same, unescaped};
+pub(crate) use text::{plain_len, same, unescaped, written_bytes};
 pub(crate) use word::Word;
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.

@@ -15,6 +15,7 @@ mod absent;
 mod build_variant;
 mod delta_template;
 mod dialect;
+mod event_numbers;
 mod field_values;
 pub mod framing;
 #[cfg(any(test, fuzzing))]
@@ -24,6 +25,7 @@ mod json;
 mod meter;
 mod report_builder;
 mod server_timing;
+mod text_kinds;
 mod time;
 mod utf8;
 mod work_counter;

@@ -7,10 +7,11 @@ use beacon::{Defect, Outcome, StreamReport};
 
 use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
-use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
+use crate::dialect::{Facts, GENERIC, PLAIN_TEXT};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{Figure, Name, Tally};
+use crate::text_kinds::TextKinds;
 use crate::time::{Timestamp, whole_micros};
 
 /// Watches one stream.
@@ -211,7 +212,7 @@ impl Meter {
     fn read_start(&mut self) {
         let first_ms = self.facts.tally.get(Figure::FirstByte);
         if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
-            self.count(first_ms, 0.0, 0.0, Text::ANSWER);
+            self.count(first_ms, 0.0, 0.0, TextKinds::ANSWER);
         }
         let start = mem::take(&mut self.start);
         self.read_frames(if IN_PAGE { start.strip_prefix(BOM).unwrap_or(&start) } else { &start });
@@ -222,7 +223,7 @@ impl Meter {
             return;
         };
         let facts = &mut self.facts;
-        let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, Text::NONE);
+        let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, TextKinds::NONE);
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
                 Frame::Event(event) => {
@@ -240,7 +241,7 @@ impl Meter {
                     if !is_utf8 {
                         facts.tally.defects.set(Defect::InvalidUtf8, 1);
                     }
-                    text = Text::ANSWER;
+                    text = TextKinds::ANSWER;
                 }
                 Frame::Text { .. } => {}
                 Frame::Comment(comment) => facts.read_comment(comment),
@@ -263,7 +264,7 @@ impl Meter {
     }
 
     /// Counts what one read brought, with one time for all of it.
-    fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: Text) {
+    fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: TextKinds) {
         let tally = &mut self.facts.tally;
         tally.add(Figure::Events, events);
         tally.add(Figure::Deltas, deltas);
@@ -371,7 +372,7 @@ impl Meter {
         let tally = &mut facts.tally;
         let median_ms = tally.gaps.quantile(0.5).unwrap_or(0.0);
         let thought = or(facts.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !facts.said.has(Text::REASONING);
+        let hidden = thought > 0.0 && !facts.said.has(TextKinds::REASONING);
         tally.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.

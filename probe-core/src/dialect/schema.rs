@@ -5,14 +5,18 @@
 
 use std::mem;
 
+use beacon::ServerStart;
+
 use super::stream_state::Facts;
 use super::table_reader::{Rows, TIMINGS, USES, op};
 use super::usage::Usage;
-use crate::absent::{ABSENT, or};
+use crate::absent::or;
 use crate::delta_template::Free;
-use crate::json::{Json, Word, whole};
+use crate::event_numbers::{EventNumbers, Number};
+use crate::json::{Json, Word, written_bytes};
 use crate::report_builder::Name;
-use crate::server_timing::{self, Clock};
+use crate::server_timing::{TimingFormat, Unit};
+use crate::text_kinds::TextKinds;
 
 /// Writes a table: words of the wire, and what each means.
 macro_rules! table {
@@ -29,14 +33,29 @@ pub(crate) type Table<T> = [(Word, T)];
 /// read like each of them.
 pub(crate) type Shape = Table<Take>;
 
+/// An engine's own timing, and where its numbers stand unless it is the event itself that has them.
+pub(crate) type Clock = TimingFormat<&'static Shape>;
+
+impl Clock {
+    /// What most of them are like.
+    pub(crate) const PLAIN: Self = Self {
+        name: "",
+        is_provider: true,
+        starts_from: ServerStart::Arrival,
+        unit: Unit::Millisecond,
+        needs: Number::Prompt,
+        shape: &[],
+    };
+}
+
 /// What to do with a value.
 pub(crate) enum Take {
     /// Generated text of this kind, if it is a string with anything in it.
-    Text(Text),
+    Text(TextKinds),
     /// An answer, or an object or list to look into.
     AnswerOrIn(&'static Shape),
     /// Generated content of this kind that is no string.
-    Thing(Text),
+    Thing(TextKinds),
     /// Look into it.
     In(&'static Shape),
     /// One of several answers, each with its own end: look into it.
@@ -79,58 +98,6 @@ pub(crate) enum Tokens {
     Cached,
 }
 
-/// What a number says.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Number {
-    /// Place of an answer among several.
-    Index,
-    /// Place of the event in the stream.
-    Sequence,
-    /// When the server made the event.
-    Stamp,
-    /// Durations and counts of the server's own, in its own unit.
-    Load,
-    Queue,
-    Prompt,
-    Generation,
-    Generated,
-}
-
-/// The kinds of generated text that an event brought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Text(u8);
-
-impl Text {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const ANSWER: Self = Self(1);
-    pub(crate) const REASONING: Self = Self(2);
-    pub(crate) const REFUSAL: Self = Self(4);
-    pub(crate) const TOOL: Self = Self(8);
-    /// In a table only: of the kind that the event's type tells.
-    pub(super) const BY_TYPE: Self = Self(16);
-
-    pub(crate) fn any(self) -> bool {
-        self != Self::NONE
-    }
-
-    pub(crate) fn has(self, kind: Self) -> bool {
-        self.0 & kind.0 != 0
-    }
-
-    /// What the user reads: an answer, or the refusal that stands in its place.
-    pub(crate) fn is_visible(self) -> bool {
-        self.0 & (Self::ANSWER.0 | Self::REFUSAL.0) != 0
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(super) const fn bits(self) -> u8 {
-        self.0
-    }
-}
-
 /// What a type of event, or a word in it, means. Several meanings are joined by [`Act::and`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Act(u16);
@@ -159,9 +126,9 @@ impl Act {
     /// The end is marked from here on, where it is not marked in every answer of the format.
     pub(super) const OWES_END: Self = Self(1 << 14);
 
-    /// Text under [`Text::BY_TYPE`] is of this kind.
-    pub(super) const fn text(text: Text) -> Self {
-        Self(text.0 as u16)
+    /// Text under [`TextKinds::BY_TYPE`] is of this kind.
+    pub(super) const fn text(text: TextKinds) -> Self {
+        Self(text.bits() as u16)
     }
 
     pub(super) const fn and(self, other: Self) -> Self {
@@ -203,7 +170,7 @@ impl Act {
 /// Generated text, without the text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Said {
-    kinds: Text,
+    kinds: TextKinds,
     /// As it is written, escapes and all.
     bytes: usize,
 }
@@ -218,20 +185,20 @@ impl Said {
         let muted = act.has(Act::MUTE) || !self.kinds.any();
         match act.has(Act::THOUGHT) {
             _ if muted => Self::default(),
-            true => Self { kinds: Text::REASONING, ..self },
+            true => Self { kinds: TextKinds::REASONING, ..self },
             false => self,
         }
     }
 
     /// The kinds, when the event's type means `act`. `whole_bytes` is what was there before of text
     /// that comes whole each time: shorter or longer, it was generated anew.
-    pub(super) fn kinds(self, act: Act, whole_bytes: &mut usize) -> Text {
+    pub(super) fn kinds(self, act: Act, whole_bytes: &mut usize) -> TextKinds {
         let Self { kinds, bytes } = self.within(act);
         if act.has(Act::WHOLE) && bytes > 0 && mem::replace(whole_bytes, bytes) == bytes {
-            return Text::NONE;
+            return TextKinds::NONE;
         }
-        let by_type = if kinds.0 & Text::BY_TYPE.0 != 0 { act.0 as u8 } else { 0 };
-        Text((kinds.0 | by_type) & (Text::BY_TYPE.0 - 1))
+        let by_type = if kinds.has(TextKinds::BY_TYPE) { act.0 as u8 } else { 0 };
+        TextKinds::from_bits((kinds.bits() | by_type) & (TextKinds::BY_TYPE.bits() - 1))
     }
 }
 
@@ -246,8 +213,7 @@ pub(crate) struct Reading<'a> {
     pub(super) whole: bool,
     /// What the event is, if it is a string and no object.
     bare: &'a [u8],
-    /// By [`Number`].
-    numbers: [f64; Number::Generated as usize + 1],
+    pub(crate) numbers: EventNumbers,
 }
 
 impl Default for Reading<'_> {
@@ -260,7 +226,7 @@ impl Default for Reading<'_> {
             reason: b"",
             whole: false,
             bare: b"",
-            numbers: [ABSENT; _],
+            numbers: EventNumbers::NONE,
         }
     }
 }
@@ -277,7 +243,7 @@ impl<'a> Reading<'a> {
     pub(super) fn root(&mut self, facts: &mut Facts, json: &mut Json<'a>, shape: Rows) {
         if USES.named && json.is_string() {
             self.bare = json.string().unwrap_or_default();
-            self.add(Text::BY_TYPE, Some(self.bare));
+            self.add(TextKinds::BY_TYPE, Some(self.bare));
         } else {
             each(facts, self, json, shape, false);
         }
@@ -291,36 +257,10 @@ impl<'a> Reading<'a> {
 
     /// Takes a number from where it stands by itself.
     pub(super) fn number(&mut self, number: Number, text: &[u8]) {
-        self.numbers[number as usize] = Json::new(text).number();
+        self.numbers.set(number as usize, Json::new(text).number());
     }
 
-    pub(super) fn has_numbers(&self) -> bool {
-        self.numbers.iter().any(|number| !number.is_nan())
-    }
-
-    pub(crate) fn get(&self, number: Number) -> f64 {
-        self.numbers[number as usize]
-    }
-
-    /// Gives the number away, so that the next object starts without it.
-    pub(crate) fn take(&mut self, number: Number) -> f64 {
-        mem::replace(&mut self.numbers[number as usize], ABSENT)
-    }
-
-    /// The same as a count. Absent where it is not whole.
-    pub(crate) fn take_count(&mut self, number: Number) -> f64 {
-        whole(self.take(number))
-    }
-
-    /// The same of all that a server's claim is made of: the last in the row.
-    pub(crate) fn take_claim(&mut self) -> [f64; server_timing::FIGURES] {
-        let [.., queue, prompt, generation, generated] = &mut self.numbers;
-        let claim = [*queue, *prompt, *generation, whole(*generated)];
-        [*queue, *prompt, *generation, *generated] = [ABSENT; _];
-        claim
-    }
-
-    fn add(&mut self, kinds: Text, text: Option<&[u8]>) {
+    fn add(&mut self, kinds: TextKinds, text: Option<&[u8]>) {
         let bytes = text.map_or(0, written_bytes);
         if bytes > 0 {
             self.said = self.said.and(Said { kinds, bytes });
@@ -335,11 +275,11 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
     match op {
         op::ANSWER_OR_IN if !json.is_string() => each(facts, reading, json, Rows(argument), false),
         op::TEXT | op::ANSWER_OR_IN => {
-            let kind = if op == op::TEXT { Text(argument as u8) } else { Text::ANSWER };
+            let kind = if op == op::TEXT { TextKinds::from_bits(argument as u8) } else { TextKinds::ANSWER };
             reading.add(kind, free_string(facts, json, Free::Text));
         }
         op::THING if USES.op(op::THING) => {
-            reading.add(Text(argument as u8), json.is_something().then_some(b"{}"));
+            reading.add(TextKinds::from_bits(argument as u8), json.is_something().then_some(b"{}"));
         }
         op::IN | op::CHOICE => each(facts, reading, json, Rows(argument), op == op::CHOICE),
         op::CLOCK => {
@@ -360,7 +300,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
         }
         op::NUMBER => {
             let start = json.start();
-            reading.numbers[at] = json.number();
+            reading.numbers.set(at, json.number());
             if at == Number::Sequence as usize {
                 facts.layout.may_differ(start, json.end(), Free::Sequence);
             }
@@ -424,13 +364,4 @@ fn free_string<'a>(facts: &mut Facts, json: &mut Json<'a>, free: Free) -> Option
     let end = json.end();
     facts.layout.may_differ(end - text.len() - 2, end, free);
     Some(text)
-}
-
-/// Length of generated text as JSON writes it, without NULs at its end: some servers pad short texts
-/// to hide their length.
-pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
-    while let Some(shorter) = text.strip_suffix(br"\u0000") {
-        text = shorter;
-    }
-    text.len()
 }

@@ -5,15 +5,17 @@ use std::mem;
 use beacon::Defect;
 
 use super::detect::FirstLook;
-use super::schema::{Act, Number, Reading, Text, walk};
+use super::schema::{Act, Reading, walk};
 use super::table_reader::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
 use super::usage::Usage;
 use crate::delta_template::{Layout, Repeated};
+use crate::event_numbers::Number;
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Json, Word, unescaped};
 use crate::report_builder::{Name, Tally};
 use crate::server_timing::ServerClaims;
+use crate::text_kinds::TextKinds;
 
 /// What a stream has said of itself so far.
 #[derive(Clone)]
@@ -33,7 +35,7 @@ pub(crate) struct Facts {
     /// An end marker is to come, though not every answer of this format has one.
     owes_end: bool,
     /// The kinds of text that came so far.
-    pub(crate) said: Text,
+    pub(crate) said: TextKinds,
     /// One answer came after another, and the latest counts are of the last.
     pub(crate) again: bool,
     pub(crate) usage: Usage,
@@ -65,7 +67,7 @@ impl Facts {
         failed: false,
         beyond: false,
         owes_end: false,
-        said: Text::NONE,
+        said: TextKinds::NONE,
         again: false,
         usage: Usage::NONE,
         server: ServerClaims::NONE,
@@ -78,7 +80,7 @@ impl Facts {
     };
 
     /// Takes in one event.
-    pub(crate) fn read(&mut self, event: &Event<'_>) -> Text {
+    pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
         if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
             self.sequence.observe(sequence, &mut self.tally.defects);
             return text;
@@ -110,18 +112,18 @@ impl Facts {
     }
 
     /// Takes in an event that is not like the one before.
-    fn read_anew(&mut self, event: &Event<'_>) -> Text {
+    fn read_anew(&mut self, event: &Event<'_>) -> TextKinds {
         self.failed |= event.name == b"error";
         let data = event.data.trim_ascii();
         if data.is_empty() {
-            return Text::NONE;
+            return TextKinds::NONE;
         }
         if is_sentinel(data) {
             self.ended = true;
-            return Text::NONE;
+            return TextKinds::NONE;
         }
         let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
-            return Text::NONE;
+            return TextKinds::NONE;
         };
         let mut reading = Reading::of(event.name);
         if USES.named && dialect.named {
@@ -132,7 +134,7 @@ impl Facts {
         reading.root(self, &mut json, dialect.shape);
         if !json.finish() {
             self.tally.defects.add(Defect::Malformed);
-            return Text::NONE;
+            return TextKinds::NONE;
         }
         if USES.numbered && dialect.numbered == Some(event.name) {
             self.layout.veto();
@@ -148,15 +150,15 @@ impl Facts {
             self.layout.begin();
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
             walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | table_reader::COMMENT.0);
-            if json.finish() && reading.has_numbers() {
-                self.server.settle_comment(&mut reading);
+            if json.finish() && reading.numbers.any() {
+                self.server.settle_comment(&mut reading.numbers);
             }
         }
     }
 
     /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
     /// standard drops it. `None` where it is not whole.
-    pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<Text> {
+    pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<TextKinds> {
         let data = event.data.trim_ascii();
         let whole = is_sentinel(data) || Json::new(data).finish();
         whole.then(|| self.read(event))
@@ -188,7 +190,7 @@ impl Facts {
     }
 
     /// What the event means, now that it is read.
-    fn settle(&mut self, dialect: &Known, event: &mut Reading) -> Text {
+    fn settle(&mut self, dialect: &Known, event: &mut Reading) -> TextKinds {
         let kind = if USES.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
         let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
@@ -212,7 +214,7 @@ impl Facts {
             self.ended = true;
             self.message.close();
         }
-        self.sequence.observe(event.take_count(Number::Sequence), &mut self.tally.defects);
+        self.sequence.observe(event.numbers.take_count(Number::Sequence), &mut self.tally.defects);
         if act.has(Act::WHOLE) {
             self.layout.veto();
         }
@@ -220,7 +222,7 @@ impl Facts {
         if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
             self.settle_clock(timing, event);
             if USES.number(Number::Stamp) {
-                self.server.settle_stamp(timing, event, text.any());
+                self.server.settle_stamp(timing, &mut event.numbers, text.any());
             }
         }
         text
@@ -229,7 +231,7 @@ impl Facts {
     /// One of several answers was read, with `text` or without.
     pub(super) fn settle_choice(&mut self, choice: &mut Reading, text: bool) {
         // The first, where it has no number.
-        let bit = 1u64.checked_shl(choice.take_count(Number::Index) as u32).unwrap_or(0);
+        let bit = 1u64.checked_shl(choice.numbers.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
         if self.finish(mem::take(&mut choice.reason)) {
             self.choices.finished |= bit;
@@ -247,7 +249,7 @@ impl Facts {
     /// A server's own timing was read.
     pub(super) fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
         // The user waited for the first answer.
-        if !self.again && self.server.settle(timing, said) && timing.is_provider {
+        if !self.again && self.server.settle(timing, &mut said.numbers) && timing.is_provider {
             self.tally.set_name(Name::Provider, timing.name);
         }
     }

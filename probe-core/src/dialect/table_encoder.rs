@@ -4,11 +4,12 @@
 use beacon::ServerStart;
 
 use super::formats::{DIALECTS, USUAL};
-use super::schema::{Act, Number, Shape, Table, Take};
+use super::schema::{Act, Clock, Shape, Table, Take};
 use super::table_reader::{Known, Rows, Timing, op};
 use super::{COMMENT, Dialect, FAILURES};
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
 
 pub(super) const ALL: All = All::packed();
 

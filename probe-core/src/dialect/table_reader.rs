@@ -4,12 +4,9 @@
 //! As the compiler lays tables out, each row is 16 bytes and most of them are pointers; here it is five,
 //! and what is equal is there once.
 
-use beacon::ServerStart;
-
-use super::schema::Number;
 use super::table_encoder::{ALL, ROW_BYTES, Uses};
 use crate::json::Word;
-use crate::server_timing::Unit;
+use crate::server_timing::TimingFormat;
 
 /// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
 pub(crate) static KNOWN: [Known; ALL.count] = ALL.each_known();
@@ -46,21 +43,13 @@ impl Known {
     }
 }
 
-/// Whose timing it is and how to read it, as its [`Clock`](crate::server_timing::Clock) describes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Timing {
-    pub(crate) name: &'static str,
-    pub(crate) is_provider: bool,
-    pub(crate) starts_from: ServerStart,
-    pub(crate) unit: Unit,
-    pub(crate) needs: Number,
-    pub(super) shape: Rows,
-}
+/// An engine's own timing, as its [`Clock`](super::schema::Clock) describes it.
+pub(crate) type Timing = TimingFormat<Rows>;
 
 /// A table: where it stands among the bytes, behind the number of its rows. Each row is a word and what
 /// it means there, lowest bytes first.
 #[derive(Clone, Copy)]
-pub(super) struct Rows(pub(super) u16);
+pub(crate) struct Rows(pub(super) u16);
 
 impl Rows {
     pub(super) fn is_empty(self) -> bool {

@@ -39,6 +39,15 @@ pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
         && rest.iter().zip(right_rest).all(|(left, right)| left == right)
 }
 
+/// Length of generated text as JSON writes it, without NULs at its end: some servers pad short texts
+/// to hide their length.
+pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
+    while let Some(shorter) = text.strip_suffix(br"\u0000") {
+        text = shorter;
+    }
+    text.len()
+}
+
 /// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the
 /// lowest is to be trusted: the subtraction may borrow from bytes above a true hit.
 pub(super) fn special_bytes(eight: u64) -> u64 {

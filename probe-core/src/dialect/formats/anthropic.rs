@@ -1,8 +1,9 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
 use crate::dialect::{DETAILS, Dialect};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
@@ -27,9 +28,9 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 /// A part of a block, or of the message itself. A signature is not generated text.
 const PART: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
-    "partial_json" => Take::Text(Text::TOOL),
+    "text" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
+    "partial_json" => Take::Text(TextKinds::TOOL),
     "stop_reason" => Take::Reason,
 };
 

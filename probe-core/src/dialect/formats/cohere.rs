@@ -1,7 +1,8 @@
 //! Cohere chat, version 2: a message in contents and tool calls, its reason and usage at its end.
 
 use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",
@@ -30,12 +31,12 @@ const DELTA: &Shape = table! {
 
 const MESSAGE: &Shape = table! {
     "content" => Take::In(table! {
-        "text" => Take::Text(Text::ANSWER),
-        "thinking" => Take::Text(Text::REASONING),
+        "text" => Take::Text(TextKinds::ANSWER),
+        "thinking" => Take::Text(TextKinds::REASONING),
     }),
-    "tool_plan" => Take::Text(Text::REASONING),
+    "tool_plan" => Take::Text(TextKinds::REASONING),
     "tool_calls" => Take::In(table! {
-        "function" => Take::In(table! { "arguments" => Take::Text(Text::TOOL) }),
+        "function" => Take::In(table! { "arguments" => Take::Text(TextKinds::TOOL) }),
     }),
 };
 

@@ -2,8 +2,10 @@
 //! that grows with every chunk, a finish reason in the last and no other sign of the end.
 
 use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
 use crate::json::Word;
+use crate::event_numbers::Number;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini",
@@ -30,10 +32,10 @@ const CANDIDATE: &Shape = table! {
 };
 
 const PART: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
+    "text" => Take::Text(TextKinds::ANSWER),
     "thought" => Take::If(Act::THOUGHT),
-    "functionCall" => Take::Thing(Text::TOOL),
-    "executableCode" => Take::Thing(Text::TOOL),
+    "functionCall" => Take::Thing(TextKinds::TOOL),
+    "executableCode" => Take::Thing(TextKinds::TOOL),
 };
 
 /// Thoughts are not among the candidates' tokens.

@@ -1,7 +1,8 @@
 //! Gemini Interactions: an interaction in steps, each in deltas, its status and usage at its end.
 
 use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini_interactions",
@@ -30,9 +31,9 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 const DELTA: &Shape = table! {
     "type" => Take::Says(table! { "thought_summary" => Act::THOUGHT }),
-    "text" => Take::Text(Text::ANSWER),
-    "content" => Take::In(table! { "text" => Take::Text(Text::ANSWER) }),
-    "arguments" => Take::Thing(Text::TOOL),
+    "text" => Take::Text(TextKinds::ANSWER),
+    "content" => Take::In(table! { "text" => Take::Text(TextKinds::ANSWER) }),
+    "arguments" => Take::Thing(TextKinds::TOOL),
 };
 
 const INTERACTION: &Shape = table! {

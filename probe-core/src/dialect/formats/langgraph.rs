@@ -3,7 +3,8 @@
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
 use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Table, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Table, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",
@@ -17,8 +18,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     shape: table! {
         "type" => Take::Says(OTHERS),
         "content" => Take::AnswerOrIn(BLOCK),
-        "tool_call_chunks" => Take::In(table! { "args" => Take::Text(Text::TOOL) }),
-        "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(Text::REASONING) }),
+        "tool_call_chunks" => Take::In(table! { "args" => Take::Text(TextKinds::TOOL) }),
+        "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(TextKinds::REASONING) }),
         "response_metadata" => Take::In(RESPONSE),
         "usage_metadata" => Take::In(USAGE),
         "run_id" => Take::Id,
@@ -35,11 +36,11 @@ const OTHERS: &Table<Act> = table! {
 };
 
 const BLOCK: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
-    "reasoning" => Take::Text(Text::REASONING),
-    "partial_json" => Take::Text(Text::TOOL),
-    "summary" => Take::In(table! { "text" => Take::Text(Text::REASONING) }),
+    "text" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
+    "reasoning" => Take::Text(TextKinds::REASONING),
+    "partial_json" => Take::Text(TextKinds::TOOL),
+    "summary" => Take::In(table! { "text" => Take::Text(TextKinds::REASONING) }),
 };
 
 const RESPONSE: &Shape = table! {

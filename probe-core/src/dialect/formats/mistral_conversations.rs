@@ -3,7 +3,8 @@
 
 use crate::dialect::Dialect;
 use super::openai_chat::PARTS;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",
@@ -21,7 +22,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "conversation_id" => Take::Id,
         "model" => Take::Model,
         "content" => Take::AnswerOrIn(PARTS),
-        "arguments" => Take::Text(Text::TOOL),
+        "arguments" => Take::Text(TextKinds::TOOL),
         "usage" => Take::In(USAGE),
     },
     ..Dialect::PLAIN

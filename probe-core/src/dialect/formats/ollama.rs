@@ -3,10 +3,12 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Clock, Shape, Take, Tokens, table};
 use crate::dialect::Dialect;
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
+use crate::event_numbers::Number;
+use crate::text_kinds::TextKinds;
 
 /// `done` ends it, with a reason only since 2024.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -16,8 +18,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     shape: table! {
         "model" => Take::Model,
         "message" => Take::In(MESSAGE),
-        "response" => Take::Text(Text::ANSWER),
-        "thinking" => Take::Text(Text::REASONING),
+        "response" => Take::Text(TextKinds::ANSWER),
+        "thinking" => Take::Text(TextKinds::REASONING),
         "done" => Take::If(Act::END),
         "done_reason" => Take::Reason,
         "error" => Take::If(Act::FAIL),
@@ -40,8 +42,8 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 const MESSAGE: &Shape = table! {
-    "content" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
+    "content" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
     // Tool calls come whole, with arguments as an object.
-    "tool_calls" => Take::In(table! { "function" => Take::Thing(Text::TOOL) }),
+    "tool_calls" => Take::In(table! { "function" => Take::Thing(TextKinds::TOOL) }),
 };

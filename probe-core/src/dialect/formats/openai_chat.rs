@@ -3,10 +3,12 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Clock, Shape, Take, Tokens, table};
 use crate::dialect::{DETAILS, Dialect, LLAMA_CPP, VLLM};
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
+use crate::event_numbers::Number;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",
@@ -43,7 +45,7 @@ const CHOICES: Word = Word::of(b"choices");
 const CHOICE: &Shape = table! {
     "index" => Take::Number(Number::Index),
     "delta" => Take::In(DELTA),
-    "text" => Take::Text(Text::ANSWER),
+    "text" => Take::Text(TextKinds::ANSWER),
     "finish_reason" => Take::Reason,
     // Kimi counts here.
     "usage" => Take::In(USAGE),
@@ -51,27 +53,27 @@ const CHOICE: &Shape = table! {
 
 const DELTA: &Shape = table! {
     "content" => Take::AnswerOrIn(PARTS),
-    "reasoning_content" => Take::Text(Text::REASONING),
-    "reasoning" => Take::Text(Text::REASONING),
+    "reasoning_content" => Take::Text(TextKinds::REASONING),
+    "reasoning" => Take::Text(TextKinds::REASONING),
     "reasoning_details" => Take::In(THOUGHTS),
-    "refusal" => Take::Text(Text::REFUSAL),
+    "refusal" => Take::Text(TextKinds::REFUSAL),
     "tool_calls" => Take::In(table! { "function" => Take::In(CALL) }),
     "function_call" => Take::In(CALL),
 };
 
 /// Mistral's answers come as a list of parts, where thinking has parts of its own.
 pub(super) const PARTS: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
+    "text" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::In(THOUGHTS),
 };
 
 /// Those, and OpenRouter's reasoning.
 const THOUGHTS: &Shape = table! {
-    "text" => Take::Text(Text::REASONING),
-    "summary" => Take::Text(Text::REASONING),
+    "text" => Take::Text(TextKinds::REASONING),
+    "summary" => Take::Text(TextKinds::REASONING),
 };
 
-const CALL: &Shape = table! { "arguments" => Take::Text(Text::TOOL) };
+const CALL: &Shape = table! { "arguments" => Take::Text(TextKinds::TOOL) };
 
 const USAGE: &Shape = table! {
     "prompt_tokens" => Take::Tokens(Tokens::Input),

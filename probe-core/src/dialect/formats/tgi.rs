@@ -2,8 +2,10 @@
 //! the details with the last. Its times stand in headers only, and not when it streams.
 
 use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Take, Tokens, table};
 use crate::json::Word;
+use crate::event_numbers::Number;
+use crate::text_kinds::TextKinds;
 
 /// Without `details` asked for, it gives no reason.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -13,7 +15,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     shape: table! {
         "index" => Take::Number(Number::Sequence),
         "token" => Take::In(table! {
-            "text" => Take::Text(Text::ANSWER),
+            "text" => Take::Text(TextKinds::ANSWER),
             "special" => Take::If(Act::MUTE),
         }),
         // `null` before the end, and empty where nothing but marks were generated.
