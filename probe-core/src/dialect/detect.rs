@@ -1,7 +1,9 @@
 //! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
 //! content only an error is understood. The same first look recognises the dialects.
 
-use super::schema::Reading;
+use super::encoded_table::Known;
+use super::event_values::Reading;
+use super::schema::{Act, BARE};
 use crate::framing::Event;
 use crate::json::{Json, Word};
 
@@ -56,8 +58,17 @@ impl<'a> FirstLook<'a> {
     }
 }
 
-/// In place of a key: the event is no object, but SSE gives it an id.
-pub(super) const BARE: Word = Word::of(b" ");
+impl Known {
+    /// Whether an event that looks like this is of this format.
+    pub(super) fn knows(&self, look: &FirstLook) -> bool {
+        let kind = if self.named { look.name } else { look.kind };
+        let signed = || self.signs.iter().any(|&(one, other)| look.has(one, other));
+        match Act::of(kind, self.kinds) {
+            Some(act) => !act.has(Act::COMMON) || signed(),
+            None => self.kinds.is_empty() && signed(),
+        }
+    }
+}
 
 /// Keys that name the type of an event.
 const KINDS: [Word; 4] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), EVENT];

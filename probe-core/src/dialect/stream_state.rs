@@ -4,15 +4,15 @@ use std::mem;
 
 use beacon::Defect;
 
-use super::detect::FirstLook;
-use super::schema::{Act, Reading, walk};
-use super::table_reader::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
+use super::encoded_table::{Known, Timing};
+use super::event_values::Reading;
+use super::schema::Act;
+use super::table_reader::{FAILURES, TIMINGS, USES};
 use super::usage::Usage;
-use crate::delta_template::{Layout, Repeated};
+use crate::delta_template::Layout;
 use crate::event_numbers::Number;
-use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
-use crate::json::{Json, Word, unescaped};
+use crate::json::{Word, unescaped};
 use crate::report_builder::{Name, Tally};
 use crate::server_timing::ServerClaims;
 use crate::text_kinds::TextKinds;
@@ -33,21 +33,21 @@ pub(crate) struct Facts {
     /// Only a probe with every dialect can read it.
     pub(crate) beyond: bool,
     /// An end marker is to come, though not every answer of this format has one.
-    owes_end: bool,
+    pub(super) owes_end: bool,
     /// The kinds of text that came so far.
     pub(crate) said: TextKinds,
     /// One answer came after another, and the latest counts are of the last.
     pub(crate) again: bool,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
-    sequence: Sequence,
-    message: Message,
+    pub(super) sequence: Sequence,
+    pub(super) message: Message,
     pub(super) layout: Layout,
     choices: Choices,
     /// Length of the text so far, where it comes whole each time.
-    whole_bytes: usize,
+    pub(super) whole_bytes: usize,
     /// Events that were not JSON, before the dialect was known.
-    unread: u32,
+    pub(super) unread: u32,
 }
 
 /// Which of several answers were seen, and which of them have finished; one bit each.
@@ -79,118 +79,8 @@ impl Facts {
         unread: 0,
     };
 
-    /// Takes in one event.
-    pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
-        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
-            self.sequence.observe(sequence, &mut self.tally.defects);
-            return text;
-        }
-        let valid = event.is_utf8();
-        self.layout.begin();
-        if !valid {
-            self.tally.defects.add(Defect::InvalidUtf8);
-        }
-        let text = self.read_anew(event);
-        self.said = self.said.and(text);
-        let over = self.finished || self.ended || self.failed;
-        if valid && text.any() && !over && self.message.is_settled() {
-            self.layout.learn(event.name, event.data, text);
-        }
-        text
-    }
-
-    /// Reads the next event as if it were like no other.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn forget_layout(&mut self) {
-        self.layout.begin();
-    }
-
-    /// What is known of the end, usage and server besides the report.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
-        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.whole_bytes)
-    }
-
-    /// Takes in an event that is not like the one before.
-    fn read_anew(&mut self, event: &Event<'_>) -> TextKinds {
-        self.failed |= event.name == b"error";
-        let data = event.data.trim_ascii();
-        if data.is_empty() {
-            return TextKinds::NONE;
-        }
-        if is_sentinel(data) {
-            self.ended = true;
-            return TextKinds::NONE;
-        }
-        let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
-            return TextKinds::NONE;
-        };
-        let mut reading = Reading::of(event.name);
-        if USES.named && dialect.named {
-            reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
-            reading.whole = reading.act.has(Act::WHOLE);
-        }
-        let mut json = Json::new(event.data);
-        reading.root(self, &mut json, dialect.shape);
-        if !json.finish() {
-            self.tally.defects.add(Defect::Malformed);
-            return TextKinds::NONE;
-        }
-        if USES.numbered && dialect.numbered == Some(event.name) {
-            self.layout.veto();
-            reading.number(Number::Sequence, event.id);
-        }
-        self.settle(dialect, &mut reading)
-    }
-
-    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
-    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
-        if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
-            // What is free in it would be taken for places in the last event.
-            self.layout.begin();
-            let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | table_reader::COMMENT.0);
-            if json.finish() && reading.numbers.any() {
-                self.server.settle_comment(&mut reading.numbers);
-            }
-        }
-    }
-
-    /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
-    /// standard drops it. `None` where it is not whole.
-    pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<TextKinds> {
-        let data = event.data.trim_ascii();
-        let whole = is_sentinel(data) || Json::new(data).finish();
-        whole.then(|| self.read(event))
-    }
-
-    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
-        let Some(look) = FirstLook::at(event) else {
-            // Where text comes bare, a bracket is a word of it.
-            if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
-                self.tally.defects.add(Defect::Malformed);
-            } else {
-                self.unread = self.unread.saturating_add(1);
-            }
-            return None;
-        };
-        self.failed |= look.failed;
-        // Nothing ends with that, in whatever format.
-        self.owes_end = look.kind == b"start";
-        let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
-        if dialect.is_beyond() {
-            self.beyond = true;
-            return None;
-        }
-        let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
-        self.tally.defects.set(Defect::Malformed, malformed);
-        self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
-        self.dialect = Some(dialect);
-        self.dialect
-    }
-
     /// What the event means, now that it is read.
-    fn settle(&mut self, dialect: &Known, event: &mut Reading) -> TextKinds {
+    pub(super) fn settle(&mut self, dialect: &Known, event: &mut Reading) -> TextKinds {
         let kind = if USES.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
         let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
@@ -297,7 +187,7 @@ impl Facts {
         if name.is_empty() {
             return false;
         }
-        self.failed |= table_reader::FAILURES.find(Word::of(reason)).is_some();
+        self.failed |= FAILURES.find(Word::of(reason)).is_some();
         self.tally.set_name(Name::Reason, name);
         self.finished |= !self.closes();
         true
@@ -308,9 +198,4 @@ impl Facts {
         let ends = self.dialect.is_none_or(|dialect| USES.ends_by_closing && dialect.ends_by_closing);
         ends && !self.owes_end
     }
-}
-
-/// The end marker that is not JSON. Some writers put more behind it.
-fn is_sentinel(data: &[u8]) -> bool {
-    data.starts_with(b"[DONE]")
 }

@@ -3,18 +3,15 @@
 
 use beacon::ServerStart;
 
+use super::encoded_table::{Known, ROW_BYTES, Rows, Timing, Uses, op};
+use super::formats::shared_tables::{COMMENT, FAILURES};
 use super::formats::{DIALECTS, USUAL};
-use super::schema::{Act, Clock, Shape, Table, Take};
-use super::table_reader::{Known, Rows, Timing, op};
-use super::{COMMENT, Dialect, FAILURES};
+use super::schema::{Act, Clock, Dialect, Shape, Table, Take};
 use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::server_timing::Unit;
 
 pub(super) const ALL: All = All::packed();
-
-/// A word, and what it means.
-pub(super) const ROW_BYTES: usize = 5;
 
 /// Everything that is packed.
 pub(super) struct All {
@@ -59,22 +56,6 @@ pub(super) struct Packer {
     timing: [Timing; 16],
     pub(super) timings: usize,
     pub(super) uses: Uses,
-}
-
-/// What there is in any table that is read.
-pub(super) struct Uses {
-    /// A bit for each of the ops.
-    pub(super) ops: u32,
-    /// All of them together.
-    pub(super) acts: u16,
-    /// A bit for each of the numbers.
-    pub(super) numbers: u16,
-    /// Some dialect's types are the names that SSE gives.
-    pub(super) named: bool,
-    /// Some dialect numbers its events by their ids.
-    pub(super) numbered: bool,
-    /// Some dialect's answers end by closing.
-    pub(super) ends_by_closing: bool,
 }
 
 impl Packer {
@@ -225,19 +206,6 @@ impl Packer {
 
     pub(super) const fn each_timing<const N: usize>(&self) -> [Timing; N] {
         *self.timing.first_chunk().expect("no more than there are")
-    }
-}
-
-impl Uses {
-    const NONE: Self =
-        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
-
-    pub(super) const fn op(&self, op: u16) -> bool {
-        self.ops >> op & 1 == 1
-    }
-
-    pub(super) const fn number(&self, number: Number) -> bool {
-        self.numbers >> number as u16 & 1 == 1
     }
 }
 

@@ -3,8 +3,7 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Clock, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Clock, Dialect, Shape, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 

@@ -1,8 +1,7 @@
 //! Vercel AI SDK, data stream (version 4 and before): lines of a code and JSON, the whole answer's
 //! reason and usage in the last, `d`.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -1,8 +1,7 @@
 //! Vercel AI SDK, UI message stream (version 5 and later): typed parts, `finish`, then `[DONE]`. It
 //! counts no tokens, but for what an app puts into metadata of its own.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Take, table};
+use crate::dialect::schema::{Act, Dialect, Take, table};
 use crate::json::Word;
 use crate::text_kinds::TextKinds;
 

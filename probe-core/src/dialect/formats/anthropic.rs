@@ -1,8 +1,8 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
-use crate::dialect::{DETAILS, Dialect};
+use super::shared_tables::DETAILS;
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

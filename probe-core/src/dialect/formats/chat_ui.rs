@@ -1,8 +1,7 @@
 //! Hugging Face chat-ui: lines of JSON for the answer to a request, the same objects as numbered SSE
 //! events for whoever takes an answer up again. Tokens are padded with NULs to hide their length.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Take, table};
+use crate::dialect::schema::{Act, Dialect, Take, table};
 use crate::json::Word;
 use crate::text_kinds::TextKinds;
 

@@ -1,7 +1,6 @@
 //! Cohere chat, version 2: a message in contents and tool calls, its reason and usage at its end.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

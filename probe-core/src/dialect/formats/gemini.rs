@@ -1,10 +1,9 @@
 //! Gemini generateContent, as server-sent events or as one JSON array: candidates in parts, usage
 //! that grows with every chunk, a finish reason in the last and no other sign of the end.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
-use crate::json::Word;
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::event_numbers::Number;
+use crate::json::Word;
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -2,8 +2,7 @@
 //! its circumstances, or as lists that come whole each time. Nothing but the end of the body tells
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Table, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Shape, Table, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

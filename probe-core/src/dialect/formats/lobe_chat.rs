@@ -3,11 +3,9 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::Dialect;
-use crate::dialect::detect::BARE;
-use crate::dialect::schema::{Act, Clock, Take, Tokens, table};
-use crate::json::Word;
+use crate::dialect::schema::{Act, BARE, Clock, Dialect, Take, Tokens, table};
 use crate::event_numbers::Number;
+use crate::json::Word;
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

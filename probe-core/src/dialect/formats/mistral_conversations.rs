@@ -1,9 +1,8 @@
 //! Mistral conversations: typed events for a message, for calls of functions and of tools that run on
 //! the server, and for the agents that hand over to each other.
 
-use crate::dialect::Dialect;
 use super::openai_chat::PARTS;
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

@@ -3,11 +3,10 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Clock, Shape, Take, Tokens, table};
-use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Clock, Dialect, Shape, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::server_timing::Unit;
-use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 
 /// `done` ends it, with a reason only since 2024.

@@ -3,11 +3,11 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Clock, Shape, Take, Tokens, table};
-use crate::dialect::{DETAILS, Dialect, LLAMA_CPP, VLLM};
+use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
+use crate::dialect::schema::{Act, Clock, Dialect, Shape, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::server_timing::Unit;
-use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {

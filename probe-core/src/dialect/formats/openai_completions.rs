@@ -1,8 +1,7 @@
 //! OpenAI completions, the older API: the frames of chat, with the text in the choice itself.
 
-use crate::dialect::schema::{Act, table};
 use super::openai_chat;
-use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Dialect, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_completions",

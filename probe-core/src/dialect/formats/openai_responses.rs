@@ -1,8 +1,8 @@
 //! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
 //! carries the whole answer again.
 
-use crate::dialect::schema::{Act, Shape, Take, Tokens, table};
-use crate::dialect::{DETAILS, Dialect, LLAMA_CPP, VLLM};
+use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
+use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 

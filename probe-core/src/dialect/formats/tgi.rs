@@ -1,10 +1,9 @@
 //! Text Generation Inference, `/generate_stream`: one numbered event per token, the whole text and
 //! the details with the last. Its times stand in headers only, and not when it streams.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Take, Tokens, table};
-use crate::json::Word;
+use crate::dialect::schema::{Act, Dialect, Take, Tokens, table};
 use crate::event_numbers::Number;
+use crate::json::Word;
 use crate::text_kinds::TextKinds;
 
 /// Without `details` asked for, it gives no reason.

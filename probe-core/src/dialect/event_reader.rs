@@ -1,0 +1,135 @@
+//! Reads the events of a stream one after the other: recognises the dialect, walks the JSON, and compares an event
+//! with the one before where that is enough.
+
+use beacon::Defect;
+
+use super::detect::FirstLook;
+use super::encoded_table::{Known, op};
+use super::event_values::Reading;
+use super::schema::Act;
+use super::stream_state::Facts;
+use super::table_reader::{COMMENT, KNOWN, USES};
+use super::walker::{root, walk};
+use crate::delta_template::Repeated;
+use crate::event_numbers::Number;
+use crate::framing::Event;
+use crate::json::Json;
+use crate::report_builder::Name;
+use crate::text_kinds::TextKinds;
+
+impl Facts {
+    /// Takes in one event.
+    pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
+        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
+            self.sequence.observe(sequence, &mut self.tally.defects);
+            return text;
+        }
+        let valid = event.is_utf8();
+        self.layout.begin();
+        if !valid {
+            self.tally.defects.add(Defect::InvalidUtf8);
+        }
+        let text = self.read_anew(event);
+        self.said = self.said.and(text);
+        let over = self.finished || self.ended || self.failed;
+        if valid && text.any() && !over && self.message.is_settled() {
+            self.layout.learn(event.name, event.data, text);
+        }
+        text
+    }
+
+    /// Reads the next event as if it were like no other.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn forget_layout(&mut self) {
+        self.layout.begin();
+    }
+
+    /// What is known of the end, usage and server besides the report.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
+        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.whole_bytes)
+    }
+
+    /// Takes in an event that is not like the one before.
+    fn read_anew(&mut self, event: &Event<'_>) -> TextKinds {
+        self.failed |= event.name == b"error";
+        let data = event.data.trim_ascii();
+        if data.is_empty() {
+            return TextKinds::NONE;
+        }
+        if is_sentinel(data) {
+            self.ended = true;
+            return TextKinds::NONE;
+        }
+        let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
+            return TextKinds::NONE;
+        };
+        let mut reading = Reading::of(event.name);
+        if USES.named && dialect.named {
+            reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
+            reading.whole = reading.act.has(Act::WHOLE);
+        }
+        let mut json = Json::new(event.data);
+        root(self, &mut reading, &mut json, dialect.shape);
+        if !json.finish() {
+            self.tally.defects.add(Defect::Malformed);
+            return TextKinds::NONE;
+        }
+        if USES.numbered && dialect.numbered == Some(event.name) {
+            self.layout.veto();
+            reading.number(Number::Sequence, event.id);
+        }
+        self.settle(dialect, &mut reading)
+    }
+
+    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
+    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
+        if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
+            // What is free in it would be taken for places in the last event.
+            self.layout.begin();
+            let (mut reading, mut json) = (Reading::default(), Json::new(fields));
+            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
+            if json.finish() && reading.numbers.any() {
+                self.server.settle_comment(&mut reading.numbers);
+            }
+        }
+    }
+
+    /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
+    /// standard drops it. `None` where it is not whole.
+    pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<TextKinds> {
+        let data = event.data.trim_ascii();
+        let whole = is_sentinel(data) || Json::new(data).finish();
+        whole.then(|| self.read(event))
+    }
+
+    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
+        let Some(look) = FirstLook::at(event) else {
+            // Where text comes bare, a bracket is a word of it.
+            if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
+                self.tally.defects.add(Defect::Malformed);
+            } else {
+                self.unread = self.unread.saturating_add(1);
+            }
+            return None;
+        };
+        self.failed |= look.failed;
+        // Nothing ends with that, in whatever format.
+        self.owes_end = look.kind == b"start";
+        let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
+        if dialect.is_beyond() {
+            self.beyond = true;
+            return None;
+        }
+        let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
+        self.tally.defects.set(Defect::Malformed, malformed);
+        self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
+        self.dialect = Some(dialect);
+        self.dialect
+    }
+}
+
+/// The end marker that is not JSON. Some writers put more behind it.
+fn is_sentinel(data: &[u8]) -> bool {
+    data.starts_with(b"[DONE]")
+}
