@@ -114,7 +114,7 @@ fn play(script: &[u8], most: usize) -> StreamReport {
             3 => meter.on_end(at, ENDS[usize::from(argument) % ENDS.len()]),
             4 => meter.on_submit(at),
             5 => believe(&meter.report()),
-            6 => believe(&meter.settle().report(Outcome::Complete)),
+            6 => believe(&meter.update_report().build(Outcome::Complete)),
             _ => {
                 let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
                 let pieces = rest[..len].chunks(most);
@@ -250,7 +250,7 @@ fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
 
 impl Told {
     fn report(&self) -> StreamReport {
-        self.facts.tally.report(Outcome::Complete)
+        self.facts.report.build(Outcome::Complete)
     }
 
     fn reached(&self) -> Reached {

@@ -32,6 +32,6 @@ mod work_counter;
 
 pub use field_values::FieldValues;
 pub use meter::{End, Meter, Seen};
-pub use report_builder::Tally;
+pub use report_builder::ReportBuilder;
 pub use server_timing::Claim;
 pub use time::Timestamp;

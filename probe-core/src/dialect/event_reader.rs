@@ -14,20 +14,20 @@ use crate::delta_template::Repeated;
 use crate::event_numbers::Number;
 use crate::framing::Event;
 use crate::json::Json;
-use crate::report_builder::Name;
+use crate::report_builder::TextField;
 use crate::text_kinds::TextKinds;
 
 impl Facts {
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
         if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
-            self.sequence.observe(sequence, &mut self.tally.defects);
+            self.sequence.observe(sequence, &mut self.report.defects);
             return text;
         }
         let valid = event.is_utf8();
         self.layout.begin();
         if !valid {
-            self.tally.defects.add(Defect::InvalidUtf8);
+            self.report.defects.add(Defect::InvalidUtf8);
         }
         let text = self.read_anew(event);
         self.said = self.said.and(text);
@@ -72,7 +72,7 @@ impl Facts {
         let mut json = Json::new(event.data);
         root(self, &mut reading, &mut json, dialect.shape);
         if !json.finish() {
-            self.tally.defects.add(Defect::Malformed);
+            self.report.defects.add(Defect::Malformed);
             return TextKinds::NONE;
         }
         if USES.numbered && dialect.numbered == Some(event.name) {
@@ -107,7 +107,7 @@ impl Facts {
         let Some(look) = FirstLook::at(event) else {
             // Where text comes bare, a bracket is a word of it.
             if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
-                self.tally.defects.add(Defect::Malformed);
+                self.report.defects.add(Defect::Malformed);
             } else {
                 self.unread = self.unread.saturating_add(1);
             }
@@ -121,9 +121,9 @@ impl Facts {
             self.beyond = true;
             return None;
         }
-        let malformed = self.tally.defects.get(Defect::Malformed).saturating_add(self.unread);
-        self.tally.defects.set(Defect::Malformed, malformed);
-        self.tally.set_name(Name::Provider, dialect.provider.unwrap_or_default());
+        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
+        self.report.defects.set(Defect::Malformed, malformed);
+        self.report.set_text(TextField::Provider, dialect.provider.unwrap_or_default());
         self.dialect = Some(dialect);
         self.dialect
     }

@@ -13,7 +13,7 @@ use crate::delta_template::Layout;
 use crate::event_numbers::Number;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Word, unescaped};
-use crate::report_builder::{Name, Tally};
+use crate::report_builder::{ReportBuilder, TextField};
 use crate::server_timing::ServerClaims;
 use crate::text_kinds::TextKinds;
 
@@ -22,7 +22,7 @@ use crate::text_kinds::TextKinds;
 pub(crate) struct Facts {
     /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
     /// only where the content proves it.
-    pub(crate) tally: Tally,
+    pub(crate) report: ReportBuilder,
     pub(crate) dialect: Option<&'static Known>,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
@@ -60,7 +60,7 @@ struct Choices {
 impl Facts {
     /// Of a stream that has said nothing.
     pub(crate) const NONE: Self = Self {
-        tally: Tally::EMPTY,
+        report: ReportBuilder::EMPTY,
         dialect: None,
         finished: false,
         ended: false,
@@ -104,7 +104,7 @@ impl Facts {
             self.ended = true;
             self.message.close();
         }
-        self.sequence.observe(event.numbers.take_count(Number::Sequence), &mut self.tally.defects);
+        self.sequence.observe(event.numbers.take_count(Number::Sequence), &mut self.report.defects);
         if act.has(Act::WHOLE) {
             self.layout.veto();
         }
@@ -140,7 +140,7 @@ impl Facts {
     pub(super) fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
         // The user waited for the first answer.
         if !self.again && self.server.settle(timing, &mut said.numbers) && timing.is_provider {
-            self.tally.set_name(Name::Provider, timing.name);
+            self.report.set_text(TextField::Provider, timing.name);
         }
     }
 
@@ -150,7 +150,7 @@ impl Facts {
         self.layout.veto();
         self.sequence.restart();
         if self.said.any() && self.message.is(id) {
-            self.tally.defects.add(Defect::Replay);
+            self.report.defects.add(Defect::Replay);
         }
         self.reopen();
         self.see_id(id, 1);
@@ -160,7 +160,7 @@ impl Facts {
     fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
         self.again = self.said.any();
-        self.tally.set_name(Name::Reason, "");
+        self.report.set_text(TextField::Reason, "");
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another
@@ -173,11 +173,11 @@ impl Facts {
         if id.is_empty() {
             return;
         }
-        if self.tally.name(Name::Id).is_empty() {
-            self.tally.set_name(Name::Id, unescaped(id));
+        if self.report.text(TextField::Id).is_empty() {
+            self.report.set_text(TextField::Id, unescaped(id));
         }
         if self.message.observe(id, settled) {
-            self.tally.defects.add(Defect::Spliced);
+            self.report.defects.add(Defect::Spliced);
         }
     }
 
@@ -188,7 +188,7 @@ impl Facts {
             return false;
         }
         self.failed |= FAILURES.find(Word::of(reason)).is_some();
-        self.tally.set_name(Name::Reason, name);
+        self.report.set_text(TextField::Reason, name);
         self.finished |= !self.closes();
         true
     }

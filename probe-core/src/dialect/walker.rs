@@ -12,7 +12,7 @@ use crate::absent::or;
 use crate::delta_template::Free;
 use crate::event_numbers::Number;
 use crate::json::Json;
-use crate::report_builder::Name;
+use crate::report_builder::TextField;
 use crate::text_kinds::TextKinds;
 
 /// Reads the event itself.
@@ -62,8 +62,8 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
                 facts.layout.may_differ(start, json.end(), Free::Sequence);
             }
         }
-        op::MODEL if facts.tally.name(Name::Model).is_empty() => {
-            facts.tally.set_name(Name::Model, json.name());
+        op::MODEL if facts.report.text(TextField::Model).is_empty() => {
+            facts.report.set_text(TextField::Model, json.name());
         }
         op::MODEL => {}
         op::ID => reading.id = json.string().unwrap_or_default(),
@@ -83,7 +83,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             let act = json.string().and_then(|word| Act::of(word, Rows(argument))).unwrap_or_default();
             reading.act = reading.act.and(act);
         }
-        op::PROVES => facts.tally.set_name(Name::Provider, TIMINGS[at].name),
+        op::PROVES => facts.report.set_text(TextField::Provider, TIMINGS[at].name),
         _ => drop(free_string(facts, json, Free::Unread)),
     }
 }
