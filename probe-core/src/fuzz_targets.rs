@@ -61,7 +61,7 @@ pub fn dialects(input: &[u8]) -> Reached {
     let (name, body) = parted(input);
     within(body.len(), 1 + body.len() / 8, || {
         let remembered = facts(name, body, |_| ());
-        let anew = facts(name, body, Facts::forget_layout);
+        let anew = facts(name, body, Facts::forget_template);
         assert_eq!(remembered, anew, "as {}", name.escape_ascii());
         remembered.reached()
     })

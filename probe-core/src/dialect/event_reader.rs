@@ -10,7 +10,7 @@ use super::schema::Act;
 use super::stream_state::Facts;
 use super::table_reader::{COMMENT, KNOWN, USES};
 use super::walker::{root, walk};
-use crate::delta_template::Repeated;
+use crate::delta_template::RepeatedDelta;
 use crate::event_numbers::Number;
 use crate::framing::Event;
 use crate::json::Json;
@@ -20,12 +20,12 @@ use crate::text_kinds::TextKinds;
 impl Facts {
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
-        if let Some(Repeated { text, sequence }) = self.layout.repeated(event.name, event.data) {
+        if let Some(RepeatedDelta { text, sequence }) = self.template.match_event(event.name, event.data) {
             self.sequence.observe(sequence, &mut self.report.defects);
             return text;
         }
         let valid = event.is_utf8();
-        self.layout.begin();
+        self.template.clear();
         if !valid {
             self.report.defects.add(Defect::InvalidUtf8);
         }
@@ -33,15 +33,15 @@ impl Facts {
         self.said = self.said.and(text);
         let over = self.finished || self.ended || self.failed;
         if valid && text.any() && !over && self.message.is_settled() {
-            self.layout.learn(event.name, event.data, text);
+            self.template.store(event.name, event.data, text);
         }
         text
     }
 
     /// Reads the next event as if it were like no other.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn forget_layout(&mut self) {
-        self.layout.begin();
+    pub(crate) fn forget_template(&mut self) {
+        self.template.clear();
     }
 
     /// What is known of the end, usage and server besides the report.
@@ -76,7 +76,7 @@ impl Facts {
             return TextKinds::NONE;
         }
         if USES.numbered && dialect.numbered == Some(event.name) {
-            self.layout.veto();
+            self.template.reject();
             reading.number(Number::Sequence, event.id);
         }
         self.settle(dialect, &mut reading)
@@ -86,7 +86,7 @@ impl Facts {
     pub(crate) fn read_comment(&mut self, comment: &[u8]) {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
             // What is free in it would be taken for places in the last event.
-            self.layout.begin();
+            self.template.clear();
             let (mut reading, mut json) = (Reading::default(), Json::new(fields));
             walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
             if json.finish() && reading.numbers.any() {

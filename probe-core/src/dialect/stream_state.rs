@@ -9,7 +9,7 @@ use super::event_values::Reading;
 use super::schema::Act;
 use super::table_reader::{FAILURES, TIMINGS, USES};
 use super::usage::Usage;
-use crate::delta_template::Layout;
+use crate::delta_template::DeltaTemplate;
 use crate::event_numbers::Number;
 use crate::integrity::{Message, Sequence};
 use crate::json::{Word, unescaped};
@@ -42,7 +42,7 @@ pub(crate) struct Facts {
     pub(crate) server: ServerClaims,
     pub(super) sequence: Sequence,
     pub(super) message: Message,
-    pub(super) layout: Layout,
+    pub(super) template: DeltaTemplate,
     choices: Choices,
     /// Length of the text so far, where it comes whole each time.
     pub(super) whole_bytes: usize,
@@ -73,7 +73,7 @@ impl Facts {
         server: ServerClaims::NONE,
         sequence: Sequence::NEW,
         message: Message::NONE,
-        layout: Layout::NONE,
+        template: DeltaTemplate::NONE,
         choices: Choices { seen: 0, finished: 0 },
         whole_bytes: 0,
         unread: 0,
@@ -106,7 +106,7 @@ impl Facts {
         }
         self.sequence.observe(event.numbers.take_count(Number::Sequence), &mut self.report.defects);
         if act.has(Act::WHOLE) {
-            self.layout.veto();
+            self.template.reject();
         }
         let text = event.said.kinds(act, &mut self.whole_bytes);
         if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
@@ -147,7 +147,7 @@ impl Facts {
     /// An answer begins with an event of its own. A second one while the first is open is spliced
     /// in; after its end it is one more, and the stream is open again.
     fn begin_answer(&mut self, id: &[u8]) {
-        self.layout.veto();
+        self.template.reject();
         self.sequence.restart();
         if self.said.any() && self.message.is(id) {
             self.report.defects.add(Defect::Replay);

@@ -9,7 +9,7 @@ use super::stream_state::Facts;
 use super::table_reader::{TIMINGS, USES};
 use super::usage::Usage;
 use crate::absent::or;
-use crate::delta_template::Free;
+use crate::delta_template::Wildcard;
 use crate::event_numbers::Number;
 use crate::json::Json;
 use crate::report_builder::TextField;
@@ -33,7 +33,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
         op::ANSWER_OR_IN if !json.is_string() => each(facts, reading, json, Rows(argument), false),
         op::TEXT | op::ANSWER_OR_IN => {
             let kind = if op == op::TEXT { TextKinds::from_bits(argument as u8) } else { TextKinds::ANSWER };
-            reading.add(kind, free_string(facts, json, Free::Text));
+            reading.add(kind, wildcard_string(facts, json, Wildcard::GeneratedText));
         }
         op::THING if USES.op(op::THING) => {
             reading.add(TextKinds::from_bits(argument as u8), json.is_something().then_some(b"{}"));
@@ -48,7 +48,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             counts[at] = or(json.count(), counts[at]);
         }
         op::MORE_TOKENS if USES.op(op::MORE_TOKENS) => {
-            facts.layout.veto();
+            facts.template.reject();
             let Usage(counts) = &mut facts.usage;
             let count = json.count();
             if !reading.whole {
@@ -59,7 +59,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             let start = json.start();
             reading.numbers.set(at, json.number());
             if at == Number::Sequence as usize {
-                facts.layout.may_differ(start, json.end(), Free::Sequence);
+                facts.template.add_wildcard(start, json.end(), Wildcard::SequenceNumber);
             }
         }
         op::MODEL if facts.report.text(TextField::Model).is_empty() => {
@@ -84,7 +84,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             reading.act = reading.act.and(act);
         }
         op::PROVES => facts.report.set_text(TextField::Provider, TIMINGS[at].name),
-        _ => drop(free_string(facts, json, Free::Unread)),
+        _ => drop(wildcard_string(facts, json, Wildcard::AnyString)),
     }
 }
 
@@ -116,9 +116,9 @@ fn object<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut Json<'a>,
 }
 
 /// Takes a string that may be another in an event that means the same.
-fn free_string<'a>(facts: &mut Facts, json: &mut Json<'a>, free: Free) -> Option<&'a [u8]> {
+fn wildcard_string<'a>(facts: &mut Facts, json: &mut Json<'a>, wildcard: Wildcard) -> Option<&'a [u8]> {
     let text = json.string()?;
     let end = json.end();
-    facts.layout.may_differ(end - text.len() - 2, end, free);
+    facts.template.add_wildcard(end - text.len() - 2, end, wildcard);
     Some(text)
 }
