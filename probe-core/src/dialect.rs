@@ -19,7 +19,7 @@ mod walker;
 
 pub(crate) use detect::{NAME as GENERIC, PLAIN_TEXT};
 #[cfg(any(test, fuzzing))]
-pub(crate) use encoded_table::Known;
-pub(crate) use stream_state::Facts;
+pub(crate) use encoded_table::EncodedDialect;
+pub(crate) use stream_state::StreamState;
 #[cfg(any(test, fuzzing))]
-pub(crate) use table_reader::KNOWN;
+pub(crate) use table_reader::ENCODED_DIALECTS;

@@ -7,7 +7,7 @@ use beacon::{Defect, Outcome, StreamReport};
 
 use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
-use crate::dialect::{Facts, GENERIC, PLAIN_TEXT};
+use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{NumberField, ReportBuilder, TextField};
@@ -39,7 +39,7 @@ pub struct Meter {
     /// The latest event was too long to be read: it may have been the end.
     unread: bool,
     /// Holds the report, where all other moments and counts are kept.
-    facts: Facts,
+    state: StreamState,
     long_gaps: LongGaps,
     flow: Flow,
 }
@@ -95,19 +95,19 @@ impl Meter {
         start: Vec::new(),
         unclosed: false,
         unread: false,
-        facts: Facts::NONE,
+        state: StreamState::NONE,
         long_gaps: LongGaps::NONE,
         flow: Flow::NEW,
     };
 
     /// The user's gesture that led to the request, and came before it.
     pub fn on_submit(&mut self, at: Timestamp) {
-        self.facts.report.set(NumberField::SubmitDelay, self.request.since(at));
+        self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
     /// The smallest step of the clock that all times are read from.
     pub fn on_clock(&mut self, resolution_ms: f64) {
-        self.facts.report.set(NumberField::ClockResolution, resolution_ms);
+        self.state.report.set(NumberField::ClockResolution, resolution_ms);
     }
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
@@ -117,8 +117,8 @@ impl Meter {
             return;
         }
         let now_ms = self.advance(now);
-        self.facts.report.set_first(NumberField::Headers, now_ms);
-        self.facts.report.set(NumberField::Status, status.into());
+        self.state.report.set_first(NumberField::Headers, now_ms);
+        self.state.report.set(NumberField::Status, status.into());
         self.content_type = content_type.into();
     }
 
@@ -130,7 +130,7 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.end_silence();
-        let report = &mut self.facts.report;
+        let report = &mut self.state.report;
         self.goes_on = now.since(self.request) < self.last_byte_ms;
         report.add(NumberField::Chunks, f64::from(u8::from(!self.goes_on)));
         report.add(NumberField::Bytes, bytes.len() as f64);
@@ -163,9 +163,9 @@ impl Meter {
                 self.end_silence();
             }
         } else if now_ms - self.end_marker_ms > LATE_CLOSE_MS {
-            self.facts.report.defects.add(Defect::LateClose);
+            self.state.report.defects.add(Defect::LateClose);
         }
-        self.facts.report.set(NumberField::Close, now_ms);
+        self.state.report.set(NumberField::Close, now_ms);
         self.end = Some(end);
     }
 
@@ -182,7 +182,7 @@ impl Meter {
     pub fn update_report(&mut self) -> &ReportBuilder {
         let (outcome, dialect) = (self.outcome(), self.dialect());
         self.settle_defects();
-        let Facts { report, usage, server, .. } = &mut self.facts;
+        let StreamState { report, usage, server, .. } = &mut self.state;
         report.set_text(TextField::Outcome, outcome.as_str());
         report.set_text(TextField::Dialect, dialect.unwrap_or_default());
         report.set(NumberField::InputTokens, usage.input());
@@ -210,7 +210,7 @@ impl Meter {
 
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
-        let first_ms = self.facts.report.get(NumberField::FirstByte);
+        let first_ms = self.state.report.get(NumberField::FirstByte);
         if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
             self.count(first_ms, 0.0, 0.0, TextKinds::ANSWER);
         }
@@ -222,16 +222,16 @@ impl Meter {
         let Some(framing) = &mut self.framing else {
             return;
         };
-        let facts = &mut self.facts;
+        let state = &mut self.state;
         let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, TextKinds::NONE);
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
                 Frame::Event(event) => {
                     self.unread = false;
                     events += 1.0;
-                    let brought = facts.read(event);
+                    let brought = state.read(event);
                     // Another answer has begun, and may end in the same read.
-                    if !facts.ended {
+                    if !state.ended {
                         self.end_marker_ms = ABSENT;
                     }
                     deltas += f64::from(u8::from(brought.any()));
@@ -239,24 +239,24 @@ impl Meter {
                 }
                 Frame::Text { is_utf8, .. } if ALL_DIALECTS => {
                     if !is_utf8 {
-                        facts.report.defects.set(Defect::InvalidUtf8, 1);
+                        state.report.defects.set(Defect::InvalidUtf8, 1);
                     }
                     text = TextKinds::ANSWER;
                 }
                 Frame::Text { .. } => {}
-                Frame::Comment(comment) => facts.read_comment(comment),
+                Frame::Comment(comment) => state.read_comment(comment),
                 Frame::Oversize => {
                     self.unread = true;
-                    facts.report.defects.add(Defect::Oversize);
+                    state.report.defects.add(Defect::Oversize);
                 }
                 // One page has many such lines.
-                Frame::Html => facts.report.defects.set(Defect::HtmlInStream, 1),
+                Frame::Html => state.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        if facts.beyond {
+        if state.beyond {
             return;
         }
-        if facts.ended {
+        if state.ended {
             self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
         }
         self.flow.observe(bytes.len(), deltas);
@@ -265,7 +265,7 @@ impl Meter {
 
     /// Counts what one read brought, with one time for all of it.
     fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: TextKinds) {
-        let report = &mut self.facts.report;
+        let report = &mut self.state.report;
         report.add(NumberField::Events, events);
         report.add(NumberField::Deltas, deltas);
         if events > 0.0 {
@@ -288,7 +288,7 @@ impl Meter {
     }
 
     /// Reads what the stream ended in. A last line of NDJSON needs no line end and is an event like
-    /// any other; of an unfinished SSE event only the facts are taken, as by the standard it was
+    /// any other; of an unfinished SSE event only the state are taken, as by the standard it was
     /// never dispatched. A failed or cancelled read ends anywhere, and what is pending is no defect.
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
@@ -302,9 +302,9 @@ impl Meter {
         let lines = framing.ends_anywhere();
         let pending = framing.finish();
         self.unclosed = pending.unclosed;
-        let text = pending.event.and_then(|event| self.facts.read_pending(&event));
+        let text = pending.event.and_then(|event| self.state.read_pending(&event));
         let unread = pending.bytes > 0 && !(lines && text.is_some());
-        if self.facts.ended {
+        if self.state.ended {
             self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
@@ -312,7 +312,7 @@ impl Meter {
             self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
         }
         if unread && end == End::Closed {
-            self.facts.report.defects.add(Defect::PendingAtEof);
+            self.state.report.defects.add(Defect::PendingAtEof);
         }
     }
 
@@ -320,10 +320,10 @@ impl Meter {
         if self.is_http_error() {
             return Outcome::HttpError;
         }
-        if self.facts.failed {
+        if self.state.failed {
             return Outcome::ProviderError;
         }
-        if self.facts.ended || self.facts.finished {
+        if self.state.ended || self.state.finished {
             return Outcome::Complete;
         }
         match self.end {
@@ -335,7 +335,7 @@ impl Meter {
             Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
-                Some(_) if !self.unclosed && self.facts.closes() => Outcome::Complete,
+                Some(_) if !self.unclosed && self.state.closes() => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }
@@ -343,36 +343,36 @@ impl Meter {
 
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
-        match (self.facts.dialect, &self.framing) {
+        match (self.state.dialect, &self.framing) {
             _ if self.is_beyond() => None,
             (Some(dialect), _) => Some(dialect.name),
             (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
-            (None, _) => (self.facts.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
+            (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
         }
     }
 
     /// Sets the defects that only the whole stream shows.
     fn settle_defects(&mut self) {
         self.settle_flow();
-        let facts = &mut self.facts;
-        let report = &mut facts.report;
-        let contradicts = facts.usage.contradicts_itself(facts.server.counted());
-        report.defects.set(Defect::UsageMismatch, (contradicts && !facts.again).into());
-        if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
-            let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
+        let state = &mut self.state;
+        let report = &mut state.report;
+        let contradicts = state.usage.contradicts_itself(state.server.counted());
+        report.defects.set(Defect::UsageMismatch, (contradicts && !state.again).into());
+        if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
+            let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;
             report.defects.set(Defect::NoSentinel, unmarked.into());
-            let unreasoned = dialect.gives_reason && facts.ended && report.text(TextField::Reason).is_empty();
-            report.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
+            let unreasoned = dialect.gives_reason && state.ended && report.text(TextField::Reason).is_empty();
+            report.defects.set(Defect::SentinelOnly, (unreasoned && !state.failed).into());
         }
     }
 
     /// Judges how the text came: with silences, at once, in bundles.
     fn settle_flow(&mut self) {
-        let facts = &mut self.facts;
-        let report = &mut facts.report;
+        let state = &mut self.state;
+        let report = &mut state.report;
         let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
-        let thought = or(facts.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !facts.said.has(TextKinds::REASONING);
+        let thought = or(state.usage.reasoning(), 0.0);
+        let hidden = thought > 0.0 && !state.said.has(TextKinds::REASONING);
         report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.
@@ -382,14 +382,14 @@ impl Meter {
         let (first_ms, last_ms) = (report.get(NumberField::FirstToken), report.get(NumberField::LastToken));
         let deltas = report.get(NumberField::Deltas);
         // By then it had thought, and by no clock is it known for how long.
-        let server_ms = if hidden { 0.0 } else { facts.server.generation_ms() };
+        let server_ms = if hidden { 0.0 } else { state.server.generation_ms() };
         let buffered = self.flow.is_buffered(deltas, last_ms - first_ms, last_ms, server_ms);
         report.defects.set(Defect::Buffered, buffered.into());
-        let shown = or(facts.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
+        let shown = or(state.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
         let (gaps, longest_ms) = (report.gaps.count(), report.get(NumberField::LongestGap));
         // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
         // first of them or after.
-        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !facts.again;
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.again;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
         report.set(NumberField::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);
@@ -399,21 +399,21 @@ impl Meter {
     /// What has been seen so far.
     #[must_use]
     pub fn seen(&self) -> Seen {
-        let report = &self.facts.report;
+        let report = &self.state.report;
         Seen {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.facts.ended,
+            ended: self.state.ended,
             beyond: self.is_beyond(),
         }
     }
 
     fn is_beyond(&self) -> bool {
-        !ALL_DIALECTS && (self.facts.beyond || matches!(self.framing, Some(Framing::Beyond)))
+        !ALL_DIALECTS && (self.state.beyond || matches!(self.framing, Some(Framing::Beyond)))
     }
 
     fn is_http_error(&self) -> bool {
-        self.facts.report.get(NumberField::Status) >= 400.0
+        self.state.report.get(NumberField::Status) >= 400.0
     }
 
     fn advance(&mut self, now: Timestamp) -> f64 {
@@ -423,9 +423,9 @@ impl Meter {
 
     /// Judges the silence that ends now. It begins with the headers: before them there is no stream.
     fn end_silence(&mut self) {
-        let since_ms = or(self.last_byte_ms, self.facts.report.get(NumberField::Headers));
+        let since_ms = or(self.last_byte_ms, self.state.report.get(NumberField::Headers));
         if self.now_ms - since_ms > DEAD_AIR_MS {
-            self.facts.report.defects.add(Defect::DeadAir);
+            self.state.report.defects.add(Defect::DeadAir);
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
 use crate::field_values::FieldValues;
 use crate::time::whole_micros;
 
-/// How an engine tells its own timing. `Shape` is where the numbers stand.
+/// How an engine tells its own timing. `Schema` is where the numbers stand.
 #[derive(Clone, Copy)]
-pub(crate) struct TimingFormat<Shape> {
+pub(crate) struct TimingFormat<Schema> {
     /// The word in reports.
     pub(crate) name: &'static str,
     /// It is a provider's name, and nobody else tells the time like this.
@@ -22,7 +22,7 @@ pub(crate) struct TimingFormat<Shape> {
     pub(crate) unit: Unit,
     /// Without this number, or when it is zero, the others mean nothing yet.
     pub(crate) needs: Number,
-    pub(crate) shape: Shape,
+    pub(crate) schema: Schema,
 }
 
 /// What a server counts its time in.

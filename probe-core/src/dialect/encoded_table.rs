@@ -10,35 +10,35 @@ use crate::server_timing::TimingFormat;
 
 /// One wire format, as its [`Dialect`](super::schema::Dialect) describes it.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct EncodedDialect {
     pub(crate) name: &'static str,
     pub(super) provider: Option<&'static str>,
-    pub(super) kinds: Rows,
+    pub(super) kinds: EncodedTable,
     pub(super) signs: &'static [(Word, Word)],
-    pub(super) shape: Rows,
+    pub(super) schema: EncodedTable,
     pub(super) numbered: Option<&'static [u8]>,
     /// Place in [`TIMINGS`](super::table_reader::TIMINGS).
-    pub(super) clock: Option<u8>,
+    pub(super) timing: Option<u8>,
     pub(super) named: bool,
     pub(crate) marks_end: bool,
     pub(crate) gives_reason: bool,
     pub(super) ends_by_closing: bool,
 }
 
-impl Known {
+impl EncodedDialect {
     /// Whether it is only recognised, and read elsewhere.
     pub(super) fn is_beyond(&self) -> bool {
         !ALL_DIALECTS && self.name.is_empty()
     }
 }
 
-/// An engine's own timing, as its [`Clock`](super::schema::Clock) describes it.
-pub(crate) type Timing = TimingFormat<Rows>;
+/// An engine's own timing, as its [`EngineTiming`](super::schema::EngineTiming) describes it.
+pub(crate) type EncodedTiming = TimingFormat<EncodedTable>;
 
 /// A table: where it stands among the bytes, behind the number of its rows. Each row is a word and what
 /// it means there, lowest bytes first.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows(pub(super) u16);
+pub(crate) struct EncodedTable(pub(super) u16);
 
 /// A word, and what it means.
 pub(super) const ROW_BYTES: usize = 5;
@@ -50,7 +50,7 @@ pub(super) mod op {
     pub(crate) const THING: u16 = 3;
     pub(crate) const IN: u16 = 4;
     pub(crate) const CHOICE: u16 = 5;
-    pub(crate) const CLOCK: u16 = 6;
+    pub(crate) const TIMING: u16 = 6;
     pub(crate) const TOKENS: u16 = 7;
     pub(crate) const MORE_TOKENS: u16 = 8;
     pub(crate) const NUMBER: u16 = 9;
@@ -68,7 +68,7 @@ pub(super) mod op {
 }
 
 /// What there is in any table that is read.
-pub(super) struct Uses {
+pub(super) struct UsedFeatures {
     /// A bit for each of the ops.
     pub(super) ops: u32,
     /// All of them together.
@@ -83,7 +83,7 @@ pub(super) struct Uses {
     pub(super) ends_by_closing: bool,
 }
 
-impl Uses {
+impl UsedFeatures {
     pub(super) const NONE: Self =
         Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
 

@@ -3,12 +3,12 @@
 
 use beacon::Defect;
 
-use super::detect::FirstLook;
-use super::encoded_table::{Known, op};
-use super::event_values::Reading;
+use super::detect::EventOutline;
+use super::encoded_table::{EncodedDialect, op};
+use super::event_values::EventValues;
 use super::schema::Act;
-use super::stream_state::Facts;
-use super::table_reader::{COMMENT, KNOWN, USES};
+use super::stream_state::StreamState;
+use super::table_reader::{COMMENT, ENCODED_DIALECTS, USED};
 use super::walker::{root, walk};
 use crate::delta_template::RepeatedDelta;
 use crate::event_numbers::Number;
@@ -17,7 +17,7 @@ use crate::json::Json;
 use crate::report_builder::TextField;
 use crate::text_kinds::TextKinds;
 
-impl Facts {
+impl StreamState {
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
         if let Some(RepeatedDelta { text, sequence }) = self.template.match_event(event.name, event.data) {
@@ -64,22 +64,22 @@ impl Facts {
         let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
             return TextKinds::NONE;
         };
-        let mut reading = Reading::of(event.name);
-        if USES.named && dialect.named {
-            reading.act = Act::of(reading.kind, dialect.kinds).unwrap_or_default();
-            reading.whole = reading.act.has(Act::WHOLE);
+        let mut values = EventValues::of(event.name);
+        if USED.named && dialect.named {
+            values.act = Act::of(values.kind, dialect.kinds).unwrap_or_default();
+            values.whole = values.act.has(Act::WHOLE);
         }
         let mut json = Json::new(event.data);
-        root(self, &mut reading, &mut json, dialect.shape);
+        root(self, &mut values, &mut json, dialect.schema);
         if !json.finish() {
             self.report.defects.add(Defect::Malformed);
             return TextKinds::NONE;
         }
-        if USES.numbered && dialect.numbered == Some(event.name) {
+        if USED.numbered && dialect.numbered == Some(event.name) {
             self.template.reject();
-            reading.number(Number::Sequence, event.id);
+            values.number(Number::Sequence, event.id);
         }
-        self.settle(dialect, &mut reading)
+        self.settle(dialect, &mut values)
     }
 
     /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
@@ -87,10 +87,10 @@ impl Facts {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
             // What is free in it would be taken for places in the last event.
             self.template.clear();
-            let (mut reading, mut json) = (Reading::default(), Json::new(fields));
-            walk(self, &mut reading, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
-            if json.finish() && reading.numbers.any() {
-                self.server.settle_comment(&mut reading.numbers);
+            let (mut values, mut json) = (EventValues::default(), Json::new(fields));
+            walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
+            if json.finish() && values.numbers.any() {
+                self.server.settle_comment(&mut values.numbers);
             }
         }
     }
@@ -103,8 +103,8 @@ impl Facts {
         whole.then(|| self.read(event))
     }
 
-    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static Known> {
-        let Some(look) = FirstLook::at(event) else {
+    fn recognise(&mut self, event: &Event<'_>) -> Option<&'static EncodedDialect> {
+        let Some(outline) = EventOutline::of(event) else {
             // Where text comes bare, a bracket is a word of it.
             if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
@@ -113,10 +113,10 @@ impl Facts {
             }
             return None;
         };
-        self.failed |= look.failed;
+        self.failed |= outline.failed;
         // Nothing ends with that, in whatever format.
-        self.owes_end = look.kind == b"start";
-        let dialect = KNOWN.iter().find(|dialect| dialect.knows(&look))?;
+        self.owes_end = outline.kind == b"start";
+        let dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.matches(&outline))?;
         if dialect.is_beyond() {
             self.beyond = true;
             return None;

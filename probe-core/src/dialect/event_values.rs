@@ -9,13 +9,13 @@ use crate::text_kinds::TextKinds;
 
 /// Generated text, without the text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Said {
+pub(super) struct GeneratedText {
     kinds: TextKinds,
     /// As it is written, escapes and all.
     pub(super) bytes: usize,
 }
 
-impl Said {
+impl GeneratedText {
     pub(super) fn and(self, other: Self) -> Self {
         Self { kinds: self.kinds.and(other.kinds), bytes: self.bytes + other.bytes }
     }
@@ -43,8 +43,8 @@ impl Said {
 }
 
 /// What one event has said so far that means nothing by itself.
-pub(crate) struct Reading<'a> {
-    pub(super) said: Said,
+pub(crate) struct EventValues<'a> {
+    pub(super) said: GeneratedText,
     pub(super) act: Act,
     pub(super) kind: &'a [u8],
     pub(super) id: &'a [u8],
@@ -56,10 +56,10 @@ pub(crate) struct Reading<'a> {
     pub(crate) numbers: EventNumbers,
 }
 
-impl Default for Reading<'_> {
+impl Default for EventValues<'_> {
     fn default() -> Self {
         Self {
-            said: Said::default(),
+            said: GeneratedText::default(),
             act: Act::default(),
             kind: b"",
             id: b"",
@@ -71,7 +71,7 @@ impl Default for Reading<'_> {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> EventValues<'a> {
     /// Nothing but the name that SSE gives the event. Behind a bar in it stands which part of the
     /// server's graph sent it.
     pub(super) fn of(name: &'a [u8]) -> Self {
@@ -93,7 +93,7 @@ impl<'a> Reading<'a> {
     pub(super) fn add(&mut self, kinds: TextKinds, text: Option<&[u8]>) {
         let bytes = text.map_or(0, written_bytes);
         if bytes > 0 {
-            self.said = self.said.and(Said { kinds, bytes });
+            self.said = self.said.and(GeneratedText { kinds, bytes });
         }
     }
 }

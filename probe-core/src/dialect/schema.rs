@@ -21,12 +21,12 @@ pub(crate) type Table<T> = [(Word, T)];
 
 /// The keys of an object that matter, and what to take from under each. A list of such objects is
 /// read like each of them.
-pub(crate) type Shape = Table<Take>;
+pub(crate) type Schema = Table<Take>;
 
 /// An engine's own timing, and where its numbers stand unless it is the event itself that has them.
-pub(crate) type Clock = TimingFormat<&'static Shape>;
+pub(crate) type EngineTiming = TimingFormat<&'static Schema>;
 
-impl Clock {
+impl EngineTiming {
     /// What most of them are like.
     pub(crate) const PLAIN: Self = Self {
         name: "",
@@ -34,7 +34,7 @@ impl Clock {
         starts_from: ServerStart::Arrival,
         unit: Unit::Millisecond,
         needs: Number::Prompt,
-        shape: &[],
+        schema: &[],
     };
 }
 
@@ -43,15 +43,15 @@ pub(crate) enum Take {
     /// Generated text of this kind, if it is a string with anything in it.
     Text(TextKinds),
     /// An answer, or an object or list to look into.
-    AnswerOrIn(&'static Shape),
+    AnswerOrIn(&'static Schema),
     /// Generated content of this kind that is no string.
     Thing(TextKinds),
     /// Look into it.
-    In(&'static Shape),
+    In(&'static Schema),
     /// One of several answers, each with its own end: look into it.
-    Choice(&'static Shape),
+    Choice(&'static Schema),
     /// The server's own timing: look into it.
-    Clock(&'static Clock),
+    Timing(&'static EngineTiming),
     /// A token count. A later one takes its place.
     Tokens(Tokens),
     /// A token count to add to those before. None is taken from what comes whole each time.
@@ -73,7 +73,7 @@ pub(crate) enum Take {
     /// A word that means one of these.
     Says(&'static Table<Act>),
     /// Its presence proves that the provider is the one whose timing this is.
-    Proves(&'static Clock),
+    Proves(&'static EngineTiming),
 }
 
 /// What a token count counts.
@@ -165,9 +165,9 @@ pub(crate) struct Dialect {
     /// [`Act::COMMON`], one whole pair is what it is recognised by.
     pub(super) signs: &'static [(Word, Word)],
     /// Where the facts stand in an event.
-    pub(super) shape: &'static Shape,
+    pub(super) schema: &'static Schema,
     /// Whose timing it is that stands in the event itself.
-    pub(super) clock: Option<&'static Clock>,
+    pub(super) timing: Option<&'static EngineTiming>,
     /// The type of an event is the name that SSE gives it, not a field in it.
     pub(super) named: bool,
     /// Name of the SSE events that are numbered by their ids.
@@ -187,8 +187,8 @@ impl Dialect {
         provider: None,
         kinds: &[],
         signs: &[],
-        shape: &[],
-        clock: None,
+        schema: &[],
+        timing: None,
         named: false,
         numbered: None,
         marks_end: false,

@@ -4,10 +4,10 @@ use std::mem;
 
 use beacon::Defect;
 
-use super::encoded_table::{Known, Timing};
-use super::event_values::Reading;
+use super::encoded_table::{EncodedDialect, EncodedTiming};
+use super::event_values::EventValues;
 use super::schema::Act;
-use super::table_reader::{FAILURES, TIMINGS, USES};
+use super::table_reader::{FAILURES, TIMINGS, USED};
 use super::usage::Usage;
 use crate::delta_template::DeltaTemplate;
 use crate::event_numbers::Number;
@@ -19,11 +19,11 @@ use crate::text_kinds::TextKinds;
 
 /// What a stream has said of itself so far.
 #[derive(Clone)]
-pub(crate) struct Facts {
+pub(crate) struct StreamState {
     /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
     /// only where the content proves it.
     pub(crate) report: ReportBuilder,
-    pub(crate) dialect: Option<&'static Known>,
+    pub(crate) dialect: Option<&'static EncodedDialect>,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
     /// The end marker came.
@@ -57,7 +57,7 @@ struct Choices {
     finished: u64,
 }
 
-impl Facts {
+impl StreamState {
     /// Of a stream that has said nothing.
     pub(crate) const NONE: Self = Self {
         report: ReportBuilder::EMPTY,
@@ -80,8 +80,8 @@ impl Facts {
     };
 
     /// What the event means, now that it is read.
-    pub(super) fn settle(&mut self, dialect: &Known, event: &mut Reading) -> TextKinds {
-        let kind = if USES.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
+    pub(super) fn settle(&mut self, dialect: &EncodedDialect, event: &mut EventValues) -> TextKinds {
+        let kind = if USED.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
         let act = event.act.and(kind.unwrap_or_default());
         self.failed |= act.has(Act::FAIL) || event.kind == b"error";
         if act.has(Act::BEGIN) {
@@ -94,7 +94,7 @@ impl Facts {
             reason = event.last_word();
         }
         // Some writers say a second time that it has ended, by another word.
-        let again = USES.named && dialect.named && self.ended;
+        let again = USED.named && dialect.named && self.ended;
         if !act.has(Act::MUTE) && !again {
             self.finish(reason);
         }
@@ -109,9 +109,9 @@ impl Facts {
             self.template.reject();
         }
         let text = event.said.kinds(act, &mut self.whole_bytes);
-        if let Some(timing) = dialect.clock.map(|at| &TIMINGS[usize::from(at)]) {
+        if let Some(timing) = dialect.timing.map(|at| &TIMINGS[usize::from(at)]) {
             self.settle_clock(timing, event);
-            if USES.number(Number::Stamp) {
+            if USED.number(Number::Stamp) {
                 self.server.settle_stamp(timing, &mut event.numbers, text.any());
             }
         }
@@ -119,7 +119,7 @@ impl Facts {
     }
 
     /// One of several answers was read, with `text` or without.
-    pub(super) fn settle_choice(&mut self, choice: &mut Reading, text: bool) {
+    pub(super) fn settle_choice(&mut self, choice: &mut EventValues, text: bool) {
         // The first, where it has no number.
         let bit = 1u64.checked_shl(choice.numbers.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
@@ -137,7 +137,7 @@ impl Facts {
     }
 
     /// A server's own timing was read.
-    pub(super) fn settle_clock(&mut self, timing: &Timing, said: &mut Reading) {
+    pub(super) fn settle_clock(&mut self, timing: &EncodedTiming, said: &mut EventValues) {
         // The user waited for the first answer.
         if !self.again && self.server.settle(timing, &mut said.numbers) && timing.is_provider {
             self.report.set_text(TextField::Provider, timing.name);
@@ -195,7 +195,7 @@ impl Facts {
 
     /// Whether nothing marks the end but the end of the body.
     pub(crate) fn closes(&self) -> bool {
-        let ends = self.dialect.is_none_or(|dialect| USES.ends_by_closing && dialect.ends_by_closing);
+        let ends = self.dialect.is_none_or(|dialect| USED.ends_by_closing && dialect.ends_by_closing);
         ends && !self.owes_end
     }
 }

@@ -1,23 +1,23 @@
 //! The encoded tables of all dialects, which [`table_encoder`](super::table_encoder) makes while the crate is
 //! compiled, and what a word means in them.
 
-use super::encoded_table::{Known, ROW_BYTES, Rows, Timing, Uses};
+use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, ROW_BYTES, UsedFeatures};
 use super::schema::Act;
-use super::table_encoder::ALL;
+use super::table_encoder::ENCODED;
 use crate::json::Word;
 
 /// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
-pub(crate) static KNOWN: [Known; ALL.count] = ALL.each_known();
-pub(super) static TIMINGS: [Timing; ALL.packer.timings] = ALL.packer.each_timing();
+pub(crate) static ENCODED_DIALECTS: [EncodedDialect; ENCODED.count] = ENCODED.each_known();
+pub(super) static TIMINGS: [EncodedTiming; ENCODED.encoder.timings] = ENCODED.encoder.each_timing();
 /// Finish reasons that say that the answer broke off.
-pub(super) const FAILURES: Rows = ALL.failures;
+pub(super) const FAILURES: EncodedTable = ENCODED.failures;
 /// What our own comment says.
-pub(super) const COMMENT: Rows = ALL.comment;
+pub(super) const COMMENT: EncodedTable = ENCODED.comment;
 /// What any of them says: code for the rest would be loaded in vain.
-pub(crate) const USES: Uses = ALL.packer.uses;
-static BYTES: [u8; ALL.packer.bytes.len] = ALL.packer.bytes.each();
+pub(crate) const USED: UsedFeatures = ENCODED.encoder.uses;
+static BYTES: [u8; ENCODED.encoder.bytes.len] = ENCODED.encoder.bytes.each();
 
-impl Rows {
+impl EncodedTable {
     pub(super) fn is_empty(self) -> bool {
         behind(self.0).0 == 0
     }
@@ -42,11 +42,11 @@ fn behind(at: u16) -> (usize, &'static [u8]) {
 impl Act {
     /// Whether it has any of the meanings of `other` that are in some table.
     pub(super) fn has(self, other: Self) -> bool {
-        self.bits() & other.bits() & USES.acts != 0
+        self.bits() & other.bits() & USED.acts != 0
     }
 
     /// What `word` means by this table.
-    pub(super) fn of(word: &[u8], acts: Rows) -> Option<Self> {
+    pub(super) fn of(word: &[u8], acts: EncodedTable) -> Option<Self> {
         acts.find(Word::of(word)).map(Self::from_bits)
     }
 }

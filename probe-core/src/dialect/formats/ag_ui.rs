@@ -3,7 +3,7 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Clock, Dialect, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, EngineTiming, Schema, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 
@@ -22,7 +22,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "RUN_FINISHED" => Act::END,
         "RUN_ERROR" => Act::FAIL,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "runId" => Take::Id,
@@ -30,18 +30,18 @@ pub(super) const DIALECT: Dialect = Dialect {
         "usage" => Take::In(USAGE),
         "timestamp" => Take::Number(Number::Stamp),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "ag_ui",
         is_provider: false,
         // A run begins when the agent is handed the request.
         starts_from: ServerStart::Arrival,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     ..Dialect::PLAIN
 };
 
 /// One for each model that the run asked.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "model" => Take::Model,
     "inputTokens" => Take::MoreTokens(Tokens::Input),
     "outputTokens" => Take::MoreTokens(Tokens::Output),

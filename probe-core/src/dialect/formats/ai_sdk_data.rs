@@ -1,7 +1,7 @@
 //! Vercel AI SDK, data stream (version 4 and before): lines of a code and JSON, the whole answer's
 //! reason and usage in the last, `d`.
 
-use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -20,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "d" => Act::END,
     },
     named: true,
-    shape: table! {
+    schema: table! {
         "messageId" => Take::Id,
         "argsTextDelta" => Take::Text(TextKinds::BY_TYPE),
         "args" => Take::Thing(TextKinds::BY_TYPE),
@@ -32,7 +32,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::PLAIN
 };
 
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "promptTokens" => Take::Tokens(Tokens::Input),
     "completionTokens" => Take::Tokens(Tokens::Output),
 };

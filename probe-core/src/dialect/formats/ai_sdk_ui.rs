@@ -24,7 +24,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "abort" => Act::FAIL.and(Act::COMMON),
     },
     signs: &[(MESSAGE_ID, MESSAGE_ID)],
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "messageId" => Take::Id,
         "delta" => Take::Text(TextKinds::BY_TYPE),

@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "end" => Act::END.and(Act::COMMON),
     },
     signs: &[(TOKEN, TOKEN)],
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "token" => Take::Text(TextKinds::BY_TYPE),
         // A tool call comes whole.

@@ -2,7 +2,7 @@
 //! its circumstances, or as lists that come whole each time. Nothing but the end of the body tells
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
-use crate::dialect::schema::{Act, Dialect, Shape, Table, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Table, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "messages/complete" => Act::WHOLE,
     },
     named: true,
-    shape: table! {
+    schema: table! {
         "type" => Take::Says(OTHERS),
         "content" => Take::AnswerOrIn(BLOCK),
         "tool_call_chunks" => Take::In(table! { "args" => Take::Text(TextKinds::TOOL) }),
@@ -34,7 +34,7 @@ const OTHERS: &Table<Act> = table! {
     "system" => Act::MUTE,
 };
 
-const BLOCK: &Shape = table! {
+const BLOCK: &Schema = table! {
     "text" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::Text(TextKinds::REASONING),
     "reasoning" => Take::Text(TextKinds::REASONING),
@@ -42,14 +42,14 @@ const BLOCK: &Shape = table! {
     "summary" => Take::In(table! { "text" => Take::Text(TextKinds::REASONING) }),
 };
 
-const RESPONSE: &Shape = table! {
+const RESPONSE: &Schema = table! {
     "model_name" => Take::Model,
     "finish_reason" => Take::Reason,
     "stop_reason" => Take::Reason,
 };
 
 /// Of one call of a model, in the last of its chunks.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "input_tokens" => Take::MoreTokens(Tokens::Input),
     "output_tokens" => Take::MoreTokens(Tokens::Output),
     "input_token_details" => Take::In(table! { "cache_read" => Take::MoreTokens(Tokens::Cached) }),

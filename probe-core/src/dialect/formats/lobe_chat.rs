@@ -3,7 +3,7 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, BARE, Clock, Dialect, Take, Tokens, table};
+use crate::dialect::schema::{Act, BARE, Dialect, EngineTiming, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::text_kinds::TextKinds;
@@ -20,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     signs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
     named: true,
-    shape: table! {
+    schema: table! {
         "content" => Take::Text(TextKinds::BY_TYPE),
         "function" => Take::In(table! { "arguments" => Take::Text(TextKinds::TOOL) }),
         "totalInputTokens" => Take::Tokens(Tokens::Input),
@@ -30,12 +30,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         "ttft" => Take::Number(Number::Prompt),
         "duration" => Take::Number(Number::Generation),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "lobe_chat",
         is_provider: false,
         // From when its own server asked the provider.
         starts_from: ServerStart::Arrival,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     gives_reason: true,
     ..Dialect::PLAIN

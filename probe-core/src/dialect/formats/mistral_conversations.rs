@@ -2,7 +2,7 @@
 //! the server, and for the agents that hand over to each other.
 
 use super::openai_chat::PARTS;
-use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -16,7 +16,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "conversation.response.done" => Act::END,
         "conversation.response.error" => Act::FAIL,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "conversation_id" => Take::Id,
         "model" => Take::Model,
@@ -28,7 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// Its total counts what tools brought in too.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "prompt_tokens" => Take::Tokens(Tokens::Input),
     "completion_tokens" => Take::Tokens(Tokens::Output),
 };

@@ -3,7 +3,7 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Clock, Dialect, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, EngineTiming, Schema, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::server_timing::Unit;
@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "ollama",
     provider: Some("ollama"),
     signs: &[(Word::of(b"done"), Word::of(b"created_at"))],
-    shape: table! {
+    schema: table! {
         "model" => Take::Model,
         "message" => Take::In(MESSAGE),
         "response" => Take::Text(TextKinds::ANSWER),
@@ -28,19 +28,19 @@ pub(super) const DIALECT: Dialect = Dialect {
         "prompt_eval_duration" => Take::Number(Number::Prompt),
         "eval_duration" => Take::Number(Number::Generation),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "ollama",
         // Loading includes the wait for a free runner, and is followed by the prompt.
         starts_from: ServerStart::Arrival,
         unit: Unit::Nanosecond,
         // It leaves out what is zero, which loading never is.
         needs: Number::Load,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     ..Dialect::PLAIN
 };
 
-const MESSAGE: &Shape = table! {
+const MESSAGE: &Schema = table! {
     "content" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::Text(TextKinds::REASONING),
     // Tool calls come whole, with arguments as an object.

@@ -6,8 +6,8 @@ use crate::dialect::schema::{Act, Dialect, table};
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_completions",
     kinds: table! { "text_completion" => Act::NOTHING },
-    shape: openai_chat::EVENT,
-    clock: Some(&openai_chat::GROQ),
+    schema: openai_chat::EVENT,
+    timing: Some(&openai_chat::GROQ),
     marks_end: true,
     gives_reason: true,
     ..Dialect::PLAIN

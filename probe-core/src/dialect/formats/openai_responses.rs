@@ -2,7 +2,7 @@
 //! carries the whole answer again.
 
 use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
-use crate::dialect::schema::{Act, Dialect, Shape, Take, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::text_kinds::TextKinds;
 
@@ -27,27 +27,27 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.incomplete" => Act::END.and(Act::NAMES_REASON),
         "response.failed" => Act::FAIL,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "sequence_number" => Take::Number(Number::Sequence),
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "response" => Take::In(RESPONSE),
         "error" => Take::If(Act::FAIL),
-        "timings" => Take::Clock(&LLAMA_CPP),
+        "timings" => Take::Timing(&LLAMA_CPP),
     },
     gives_reason: true,
     ..Dialect::PLAIN
 };
 
-const RESPONSE: &Shape = table! {
+const RESPONSE: &Schema = table! {
     "id" => Take::Id,
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
-    "metrics" => Take::Clock(&VLLM),
+    "metrics" => Take::Timing(&VLLM),
     "incomplete_details" => Take::In(table! { "reason" => Take::Reason }),
 };
 
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "input_tokens" => Take::Tokens(Tokens::Input),
     "output_tokens" => Take::Tokens(Tokens::Output),
     "total_tokens" => Take::Tokens(Tokens::Total),

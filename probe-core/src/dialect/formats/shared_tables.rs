@@ -2,7 +2,7 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Clock, Shape, Table, Take, Tokens, table};
+use crate::dialect::schema::{Act, EngineTiming, Schema, Table, Take, Tokens, table};
 use crate::event_numbers::Number;
 
 /// Finish reasons that say that the answer broke off.
@@ -17,7 +17,7 @@ pub(in crate::dialect) const FAILURES: &Table<Act> = table! {
 };
 
 /// The finer counts, which every OpenAI format puts into objects of their own.
-pub(in crate::dialect) const DETAILS: &Shape = table! {
+pub(in crate::dialect) const DETAILS: &Schema = table! {
     "cached_tokens" => Take::Tokens(Tokens::Cached),
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
     "thinking_tokens" => Take::Tokens(Tokens::Reasoning),
@@ -25,34 +25,34 @@ pub(in crate::dialect) const DETAILS: &Shape = table! {
 
 /// llama.cpp's own timing, in whatever dialect it answers. Its prompt time begins when a slot takes
 /// the request up: the wait for one is not in it.
-pub(in crate::dialect) const LLAMA_CPP: Clock = Clock {
+pub(in crate::dialect) const LLAMA_CPP: EngineTiming = EngineTiming {
     name: "llama_cpp",
     starts_from: ServerStart::Prefill,
     // While it is still busy with the prompt, it has times too.
     needs: Number::Generated,
-    shape: table! {
+    schema: table! {
         "prompt_ms" => Take::Number(Number::Prompt),
         "predicted_ms" => Take::Number(Number::Generation),
         "predicted_n" => Take::Number(Number::Generated),
     },
-    ..Clock::PLAIN
+    ..EngineTiming::PLAIN
 };
 
 /// vLLM's own timing, where it was started with `--enable-per-request-metrics`. Its first token
 /// counts from when the request was scheduled, and the wait for that stands beside it.
-pub(in crate::dialect) const VLLM: Clock = Clock {
+pub(in crate::dialect) const VLLM: EngineTiming = EngineTiming {
     name: "vllm",
     starts_from: ServerStart::Scheduled,
-    shape: table! {
+    schema: table! {
         "queue_time_ms" => Take::Number(Number::Queue),
         "time_to_first_token_ms" => Take::Number(Number::Prompt),
         "generation_time_ms" => Take::Number(Number::Generation),
     },
-    ..Clock::PLAIN
+    ..EngineTiming::PLAIN
 };
 
 /// Our own timing, in a comment.
-pub(in crate::dialect) const COMMENT: &Shape = table! {
+pub(in crate::dialect) const COMMENT: &Schema = table! {
     "ttft_ms" => Take::Number(Number::Prompt),
     "queue_ms" => Take::Number(Number::Queue),
     "generation_ms" => Take::Number(Number::Generation),

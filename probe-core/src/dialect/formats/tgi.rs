@@ -11,7 +11,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "tgi",
     provider: Some("tgi"),
     signs: &[(Word::of(b"token"), Word::of(b"generated_text"))],
-    shape: table! {
+    schema: table! {
         "index" => Take::Number(Number::Sequence),
         "token" => Take::In(table! {
             "text" => Take::Text(TextKinds::ANSWER),
