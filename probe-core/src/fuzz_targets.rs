@@ -290,13 +290,13 @@ impl PartialEq for Told {
     fn eq(&self, other: &Self) -> bool {
         self.texts == other.texts
             && self.report() == other.report()
-            && format!("{:?}", self.state.judged()) == format!("{:?}", other.state.judged())
+            && format!("{:?}", self.state.debug_state()) == format!("{:?}", other.state.debug_state())
     }
 }
 
 impl fmt::Debug for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?} {:?}", self.report(), self.state.judged(), self.texts)
+        write!(f, "{:?} {:?} {:?}", self.report(), self.state.debug_state(), self.texts)
     }
 }
 

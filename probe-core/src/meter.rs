@@ -335,7 +335,7 @@ impl Meter {
             Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
-                Some(_) if !self.unclosed && self.state.closes() => Outcome::Complete,
+                Some(_) if !self.unclosed && self.state.ends_by_closing() => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }
@@ -357,7 +357,7 @@ impl Meter {
         let state = &mut self.state;
         let report = &mut state.report;
         let contradicts = state.usage.contradicts_itself(state.server.counted());
-        report.defects.set(Defect::UsageMismatch, (contradicts && !state.again).into());
+        report.defects.set(Defect::UsageMismatch, (contradicts && !state.several_answers).into());
         if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
             let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;
             report.defects.set(Defect::NoSentinel, unmarked.into());
@@ -372,7 +372,7 @@ impl Meter {
         let report = &mut state.report;
         let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
         let thought = or(state.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !state.said.has(TextKinds::REASONING);
+        let hidden = thought > 0.0 && !state.text_kinds.has(TextKinds::REASONING);
         report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.
@@ -389,7 +389,7 @@ impl Meter {
         let (gaps, longest_ms) = (report.gaps.count(), report.get(NumberField::LongestGap));
         // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
         // first of them or after.
-        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.again;
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.several_answers;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
         report.set(NumberField::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);

@@ -9,7 +9,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ag_ui",
-    kinds: table! {
+    event_types: table! {
         "RUN_STARTED" => Act::BEGIN,
         "TEXT_MESSAGE_CONTENT" => Act::text(TextKinds::ANSWER),
         "TEXT_MESSAGE_CHUNK" => Act::text(TextKinds::ANSWER),

@@ -7,7 +7,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
-    kinds: table! {
+    event_types: table! {
         "content_block_delta" => Act::NOTHING,
         "content_block_start" => Act::NOTHING,
         "message_start" => Act::BEGIN,

@@ -6,7 +6,7 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",
     provider: Some("cohere"),
-    kinds: table! {
+    event_types: table! {
         "message-start" => Act::BEGIN,
         "content-start" => Act::NOTHING,
         "content-delta" => Act::NOTHING,

@@ -12,7 +12,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",
-    signs: &[(CHOICES, CHOICES)],
+    key_pairs: &[(CHOICES, CHOICES)],
     schema: EVENT,
     timing: Some(&GROQ),
     marks_end: true,
@@ -32,7 +32,7 @@ pub(super) const EVENT: &Schema = table! {
     "timings" => Take::Timing(&LLAMA_CPP),
     "metrics" => Take::Timing(&VLLM),
     "x_groq" => Take::In(table! {
-        "id" => Take::Proves(&GROQ),
+        "id" => Take::ProvesProvider(&GROQ),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
         "error" => Take::If(Act::FAIL),

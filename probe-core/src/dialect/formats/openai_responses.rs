@@ -8,7 +8,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_responses",
-    kinds: table! {
+    event_types: table! {
         "response.output_text.delta" => Act::text(TextKinds::ANSWER),
         "response.reasoning_text.delta" => Act::text(TextKinds::REASONING),
         "response.reasoning_summary_text.delta" => Act::text(TextKinds::REASONING),
