@@ -34,7 +34,7 @@ pub enum Framing {
     /// Text without events.
     Text(Text),
     /// One that only a probe with all of them cuts: nothing comes out.
-    Beyond,
+    NeedsFullWasm,
 }
 
 impl Framing {
@@ -91,7 +91,7 @@ impl Framing {
             Self::Sse(sse) => sse.next(input),
             Self::Texts(texts) => texts.next(input),
             Self::Text(text) if ALL_DIALECTS => text.next(input),
-            Self::Text(_) | Self::Beyond => None,
+            Self::Text(_) | Self::NeedsFullWasm => None,
         }
     }
 
@@ -101,13 +101,13 @@ impl Framing {
             Self::Sse(sse) => sse.finish(),
             Self::Texts(texts) => texts.finish(),
             Self::Text(text) if ALL_DIALECTS => text.finish(),
-            Self::Text(_) | Self::Beyond => Pending::default(),
+            Self::Text(_) | Self::NeedsFullWasm => Pending::default(),
         }
     }
 
     /// A framing of few streams, where it is there.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
-        if ALL_DIALECTS { framing() } else { Self::Beyond }
+        if ALL_DIALECTS { framing() } else { Self::NeedsFullWasm }
     }
 
     /// Whether an event that the body ends in is as good as any other: only server-sent events need
@@ -122,7 +122,7 @@ fn by_lines(text: &[u8]) -> Option<Framing> {
     match find(text, *b"\n\n") {
         Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Texts(Texts::by_lines())),
         None if text.len() <= MAX_FIRST_LINE_BYTES => None,
-        _ => Some(Framing::Beyond),
+        _ => Some(Framing::NeedsFullWasm),
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Meter {
 
 /// What a chunk brought for the first time, or what all of them together have brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Progress {
     /// Generated text of any kind.
     pub first_token: bool,
     /// Text that the user reads: an answer, or a refusal in its place.
@@ -54,7 +54,7 @@ pub struct Seen {
     /// The end marker of its dialect.
     pub ended: bool,
     /// What only a probe with every dialect and framing reads. Nothing more is read of it here.
-    pub beyond: bool,
+    pub needs_full_wasm: bool,
 }
 
 /// How the reading of a stream ended.
@@ -124,9 +124,9 @@ impl Meter {
 
     /// One read of the body; with a time earlier than the one before, which no clock of a page gives, more of
     /// the same read. Nothing in it is an error: what is wrong with it becomes a defect.
-    pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Seen {
+    pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Progress {
         if self.end.is_some() || bytes.is_empty() {
-            return Seen::default();
+            return Progress::default();
         }
         let now_ms = self.advance(now);
         self.end_silence();
@@ -137,16 +137,16 @@ impl Meter {
         report.set_first(NumberField::FirstByte, now_ms);
         self.last_byte_ms = now_ms;
         if self.is_http_error() {
-            return Seen::default();
+            return Progress::default();
         }
-        let before = self.seen();
+        let before = self.progress();
         self.read(bytes);
-        let after = self.seen();
-        Seen {
+        let after = self.progress();
+        Progress {
             first_token: !before.first_token && after.first_token,
             first_visible: !before.first_visible && after.first_visible,
             ended: !before.ended && after.ended,
-            beyond: !before.beyond && after.beyond,
+            needs_full_wasm: !before.needs_full_wasm && after.needs_full_wasm,
         }
     }
 
@@ -195,7 +195,7 @@ impl Meter {
 
     /// Reads what has come as soon as its framing is known.
     fn read(&mut self, bytes: &[u8]) {
-        if self.is_beyond() {
+        if self.needs_full_wasm() {
             return;
         }
         if self.framing.is_some() {
@@ -253,7 +253,7 @@ impl Meter {
                 Frame::Html => state.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        if state.beyond {
+        if state.needs_full_wasm {
             return;
         }
         if state.ended {
@@ -332,7 +332,7 @@ impl Meter {
             Some(End::Cancelled) => Outcome::Aborted,
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
-            Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
+            Some(End::Closed) if self.needs_full_wasm() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
                 Some(_) if !self.unclosed && self.state.ends_by_closing() => Outcome::Complete,
@@ -344,7 +344,7 @@ impl Meter {
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
         match (self.state.dialect, &self.framing) {
-            _ if self.is_beyond() => None,
+            _ if self.needs_full_wasm() => None,
             (Some(dialect), _) => Some(dialect.name),
             (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
             (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
@@ -398,18 +398,18 @@ impl Meter {
 
     /// What has been seen so far.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn progress(&self) -> Progress {
         let report = &self.state.report;
-        Seen {
+        Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
             ended: self.state.ended,
-            beyond: self.is_beyond(),
+            needs_full_wasm: self.needs_full_wasm(),
         }
     }
 
-    fn is_beyond(&self) -> bool {
-        !ALL_DIALECTS && (self.state.beyond || matches!(self.framing, Some(Framing::Beyond)))
+    fn needs_full_wasm(&self) -> bool {
+        !ALL_DIALECTS && (self.state.needs_full_wasm || matches!(self.framing, Some(Framing::NeedsFullWasm)))
     }
 
     fn is_http_error(&self) -> bool {

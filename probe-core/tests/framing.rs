@@ -33,7 +33,7 @@ fn listen<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) ->
         Framing::Texts(texts) if texts.are_lines() => "ndjson",
         Framing::Texts(_) => "values",
         Framing::Text(_) => "text",
-        Framing::Beyond => "beyond",
+        Framing::NeedsFullWasm => "needs the full Wasm",
     };
     let pending = framing.finish();
     heard.pending = (pending.bytes, pending.event.map(|event| text(event.data)), pending.unclosed);

@@ -3,7 +3,7 @@
 //! Streams go by the small number that the facade gave them. Nothing here knows the browser.
 
 use probe_core::framing::Kind;
-use probe_core::{End, Meter, Seen, Timestamp};
+use probe_core::{End, Meter, Progress, Timestamp};
 
 use crate::report::Report;
 
@@ -43,8 +43,11 @@ impl Session {
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
         let Some(meter) = self.meter(key) else { return 0 };
         meter.on_chunk(Timestamp::from_ms(time), bytes);
-        let Seen { first_token, first_visible, ended, beyond } = meter.seen();
-        u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2 | u8::from(beyond) << 3
+        let Progress { first_token, first_visible, ended, needs_full_wasm } = meter.progress();
+        u8::from(first_token)
+            | u8::from(first_visible) << 1
+            | u8::from(ended) << 2
+            | u8::from(needs_full_wasm) << 3
     }
 
     /// The stream ended, in the way that [`end_of`] reads.

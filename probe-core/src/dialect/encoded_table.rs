@@ -27,7 +27,7 @@ pub(crate) struct EncodedDialect {
 
 impl EncodedDialect {
     /// Whether it is only recognised, and read elsewhere.
-    pub(super) fn is_beyond(&self) -> bool {
+    pub(super) fn needs_full_wasm(&self) -> bool {
         !ALL_DIALECTS && self.name.is_empty()
     }
 }

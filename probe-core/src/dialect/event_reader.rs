@@ -117,8 +117,8 @@ impl StreamState {
         // Nothing ends with that, in whatever format.
         self.end_expected = outline.event_type == b"start";
         let dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.matches(&outline))?;
-        if dialect.is_beyond() {
-            self.beyond = true;
+        if dialect.needs_full_wasm() {
+            self.needs_full_wasm = true;
             return None;
         }
         let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.non_json_events);

@@ -31,7 +31,7 @@ pub(crate) struct StreamState {
     /// The provider reported an error. Nothing that follows takes it back.
     pub(crate) failed: bool,
     /// Only a probe with every dialect can read it.
-    pub(crate) beyond: bool,
+    pub(crate) needs_full_wasm: bool,
     /// An end marker is to come, though not every answer of this format has one.
     pub(super) end_expected: bool,
     /// The kinds of text that came so far.
@@ -65,7 +65,7 @@ impl StreamState {
         finished: false,
         ended: false,
         failed: false,
-        beyond: false,
+        needs_full_wasm: false,
         end_expected: false,
         text_kinds: TextKinds::NONE,
         several_answers: false,
