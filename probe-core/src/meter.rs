@@ -356,7 +356,7 @@ impl Meter {
         self.settle_flow();
         let state = &mut self.state;
         let report = &mut state.report;
-        let contradicts = state.usage.contradicts_itself(state.server.counted());
+        let contradicts = state.usage.contradicts_itself(state.server.output_tokens());
         report.defects.set(Defect::UsageMismatch, (contradicts && !state.several_answers).into());
         if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
             let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;

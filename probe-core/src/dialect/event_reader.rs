@@ -90,7 +90,7 @@ impl StreamState {
             let (mut values, mut json) = (EventValues::default(), Json::new(fields));
             walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
             if json.finish() && values.numbers.any() {
-                self.server.settle_comment(&mut values.numbers);
+                self.server.add_comment(&mut values.numbers);
             }
         }
     }

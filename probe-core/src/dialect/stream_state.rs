@@ -116,7 +116,7 @@ impl StreamState {
         if let Some(timing) = dialect.timing.map(|at| &TIMINGS[usize::from(at)]) {
             self.apply_timing(timing, event);
             if USED.number(Number::Stamp) {
-                self.server.settle_stamp(timing, &mut event.numbers, text.any());
+                self.server.add_timestamp(timing, &mut event.numbers, text.any());
             }
         }
         text
@@ -141,9 +141,12 @@ impl StreamState {
     }
 
     /// A server's own timing was read.
-    pub(super) fn apply_timing(&mut self, timing: &EncodedTiming, said: &mut EventValues) {
+    pub(super) fn apply_timing(&mut self, timing: &EncodedTiming, values: &mut EventValues) {
         // The user waited for the first answer.
-        if !self.several_answers && self.server.settle(timing, &mut said.numbers) && timing.is_provider {
+        if !self.several_answers
+            && self.server.add_engine_timing(timing, &mut values.numbers)
+            && timing.is_provider
+        {
             self.report.set_text(TextField::Provider, timing.name);
         }
     }
