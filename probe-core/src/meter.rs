@@ -8,7 +8,7 @@ use beacon::{Defect, Outcome, StreamReport};
 use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
-use crate::framing::{BOM, Frame, Framing, Kind};
+use crate::framing::{BOM, ContentType, Frame, Framing};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{NumberField, ReportBuilder, TextField};
 use crate::text_kinds::TextKinds;
@@ -29,7 +29,7 @@ pub struct Meter {
     goes_on: bool,
     end_marker_ms: f64,
     end: Option<End>,
-    content_type: Kind,
+    content_type: ContentType,
     /// `None` until the first bytes have decided it.
     framing: Option<Framing>,
     /// Those bytes, while they are too few.
@@ -90,7 +90,7 @@ impl Meter {
         goes_on: false,
         end_marker_ms: ABSENT,
         end: None,
-        content_type: Kind::Events,
+        content_type: ContentType::Events,
         framing: None,
         start: Vec::new(),
         unclosed: false,
@@ -112,7 +112,7 @@ impl Meter {
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
     /// before any response.
-    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<Kind>) {
+    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<ContentType>) {
         if self.end.is_some() {
             return;
         }
@@ -211,7 +211,8 @@ impl Meter {
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
         let first_ms = self.state.report.get(NumberField::FirstByte);
-        if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+        if ALL_DIALECTS && matches!(self.framing, Some(Framing::PlainText(_))) && first_ms < self.last_byte_ms
+        {
             self.count(first_ms, 0.0, 0.0, TextKinds::ANSWER);
         }
         let start = mem::take(&mut self.start);
@@ -346,7 +347,7 @@ impl Meter {
         match (self.state.dialect, &self.framing) {
             _ if self.needs_full_wasm() => None,
             (Some(dialect), _) => Some(dialect.name),
-            (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
+            (None, Some(Framing::PlainText(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
             (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
         }
     }

@@ -56,7 +56,7 @@ pub(super) mod op {
     pub(crate) const NUMBER: u16 = 9;
     pub(crate) const MODEL: u16 = 10;
     pub(crate) const ID: u16 = 11;
-    pub(crate) const KIND: u16 = 12;
+    pub(crate) const EVENT_TYPE: u16 = 12;
     pub(crate) const REASON: u16 = 13;
     pub(crate) const IF: u16 = 14;
     pub(crate) const WORD: u16 = 15;

@@ -63,7 +63,7 @@ pub(crate) enum Take {
     /// Id of the answer.
     Id,
     /// Type of the event.
-    Kind,
+    EventType,
     /// Why the answer ended.
     Reason,
     /// Means this, unless it is `null`, `false` or an empty string.

@@ -176,7 +176,7 @@ impl TableEncoder {
             }
             Take::Model => (op::MODEL, 0),
             Take::Id => (op::ID, 0),
-            Take::Kind => (op::KIND, 0),
+            Take::EventType => (op::EVENT_TYPE, 0),
             Take::Reason => (op::REASON, 0),
             Take::If(act) => {
                 self.used.acts |= act.bits();

@@ -77,7 +77,7 @@ pub(super) fn walk<'a>(
         }
         op::MODEL => {}
         op::ID => values.id = json.string().unwrap_or_default(),
-        op::KIND => values.event_type = json.string().unwrap_or_default(),
+        op::EVENT_TYPE => values.event_type = json.string().unwrap_or_default(),
         op::REASON => values.reason = json.string().unwrap_or_default(),
         op::IF => {
             if json.is_something() {

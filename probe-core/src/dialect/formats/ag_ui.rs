@@ -23,7 +23,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "RUN_ERROR" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "runId" => Take::Id,
         "outcome" => Take::In(table! { "type" => Take::Reason }),

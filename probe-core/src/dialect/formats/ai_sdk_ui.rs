@@ -25,7 +25,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     key_pairs: &[(MESSAGE_ID, MESSAGE_ID)],
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "messageId" => Take::Id,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "inputTextDelta" => Take::Text(TextKinds::BY_TYPE),

@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "message_stop" => Act::END,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "delta" => Take::In(PART),
         "content_block" => Take::In(PART),
         "message" => Take::In(MESSAGE),

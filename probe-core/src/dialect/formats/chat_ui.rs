@@ -15,7 +15,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     key_pairs: &[(TOKEN, TOKEN)],
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "token" => Take::Text(TextKinds::BY_TYPE),
         // A tool call comes whole.
         "call" => Take::Content(TextKinds::TOOL),

@@ -13,7 +13,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "message-end" => Act::END,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "id" => Take::Id,
         "delta" => Take::In(DELTA),
     },

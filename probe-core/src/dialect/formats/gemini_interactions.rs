@@ -19,7 +19,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "interaction.complete" => Act::END,
     },
     schema: table! {
-        "event_type" => Take::Kind,
+        "event_type" => Take::EventType,
         "delta" => Take::In(DELTA),
         "interaction" => Take::In(INTERACTION),
         "error" => Take::If(Act::FAIL),

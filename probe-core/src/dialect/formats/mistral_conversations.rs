@@ -17,7 +17,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "conversation.response.error" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "conversation_id" => Take::Id,
         "model" => Take::Model,
         "content" => Take::AnswerOrIn(PARTS),

@@ -24,7 +24,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 pub(super) const EVENT: &Schema = table! {
     "choices" => Take::Choice(CHOICE),
     // Engines end an answer that broke off with an object of that kind.
-    "object" => Take::Kind,
+    "object" => Take::EventType,
     "id" => Take::Id,
     "model" => Take::Model,
     "usage" => Take::In(USAGE),

@@ -28,7 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.failed" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "sequence_number" => Take::Number(Number::Sequence),
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "response" => Take::In(RESPONSE),
