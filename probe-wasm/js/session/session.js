@@ -2,7 +2,7 @@
 // collector go out. A watcher, compiled or not, makes the reports.
 
 import * as ends from "./end-reasons.js";
-import { kindOf } from "../tap/content-types.js";
+import { contentKindOf } from "../tap/content-types.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
 import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "./progress-flags.js";
@@ -86,7 +86,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         if (/head|^(get)?,405|20[245]|304|,0/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
-        return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));
+        return tell(stream, "headers", time, value.status, contentKindOf(value.headers.get("content-type")));
       case READ:
         stream.answered = undefined;
         return;

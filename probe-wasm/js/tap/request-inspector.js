@@ -1,6 +1,7 @@
 // Whether a request asks for a stream, which model it names, and how it was made. Nothing else of it is kept.
 
-import { ASKS, STREAMS } from "./tap.js";
+import { STREAMS } from "./content-types.js";
+import { ASKS } from "./tap.js";
 
 /** More than that a stream was asked for: the app says so, and whatever the answer is, it is watched. */
 const CHOSEN = 2;

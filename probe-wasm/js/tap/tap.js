@@ -5,10 +5,9 @@
 // Nothing here clones, tees, or rebuilds a request or response, and nothing is read that the app
 // does not read. `stub.js` inlines this file into pages, so every byte of it counts.
 
+import { STREAMS } from "./content-types.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./tap-events.js";
 
-/** Content types of streams. */
-export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
 // In JSON a quote inside a string is escaped: this matches a key of the request, never its text. And `true` is
 // all that begins so.
 export const ASKS = /"stream"\s*:\s*t/;

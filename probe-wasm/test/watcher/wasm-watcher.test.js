@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../../js/session/end-reasons.js";
-import { EVENTS, LINES, OTHER, kindOf } from "../../js/tap/content-types.js";
+import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.js";
 import * as moments from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
 import { createSession } from "../../js/session/session.js";
@@ -49,7 +49,7 @@ function reportOf(watcher, rows) {
     how = end ? ENDS[end] : how;
     if (status || headers || (bytes && !answered)) {
       const type = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() == "content-type");
-      watcher.headers(1, time, status ?? 200, kindOf(type?.[1]));
+      watcher.headers(1, time, status ?? 200, contentKindOf(type?.[1]));
       answered = true;
     }
     if (bytes && watcher.chunk(1, time, bytes) & NEEDS_FULL_WASM) needsFullWasm = true;
@@ -252,11 +252,11 @@ test("a page takes a content type for what the native meter takes it for", () =>
   const lines = list.match(/[a-z/+-]+(?=")/g);
   assert.ok(lines.length > 3, "the list is there");
   for (const type of [...lines, ...lines.map((type) => `${type.toUpperCase()} ; charset=utf-8`)])
-    assert.equal(kindOf(type), LINES, type);
+    assert.equal(contentKindOf(type), LINES, type);
   for (const type of ["", null, undefined, "text/event-stream", "Text/Event-Stream;charset=utf-8"])
-    assert.equal(kindOf(type), EVENTS, type);
+    assert.equal(contentKindOf(type), EVENTS, type);
   for (const type of ["text/plain", "application/json", "text/event-streams", "application/x-ndjsons", "x/application/jsonl"])
-    assert.equal(kindOf(type), OTHER, type);
+    assert.equal(contentKindOf(type), OTHER, type);
 });
 
 test("a page that starts again has a probe of its own", () => {
