@@ -212,7 +212,7 @@ test("where the larger Wasm cannot be had, a rare stream is one of chunks, and t
 test("a page that leaves before the larger Wasm has come tells what it has seen", () => {
   const { one, ends, enlarged } = session();
   play(one, recording("cohere_text.jsonl"));
-  one.hurry(60_000, PAGE_GONE);
+  one.flushSoon(60_000, PAGE_GONE);
   const [{ observed, outcome, open }] = ends;
   assert.deepEqual([observed, outcome, open], ["chunks", "unobserved", undefined]);
   enlarged(watcher(undefined, all));
