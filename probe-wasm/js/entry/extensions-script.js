@@ -1,9 +1,9 @@
-// The script-tag build of what watches more than fetch: it watches at once what its own tag names, and
-// hands over to the probe of the other tag, whichever of the two has loaded first.
+// The script-tag build of the extensions. It watches at once what its own tag names, and hands over to the probe of the
+// other tag, whichever of the two has loaded first.
 
-import * as more from "./extensions.js";
+import { bufferInto } from "../tap/early-buffer.js";
 import { FORGET, OPEN } from "../tap/tap-events.js";
-import { holdIn } from "../tap/early-buffer.js";
+import * as more from "./extensions.js";
 
 const { with: names = "", socket, asks } = document.currentScript.dataset;
 const options = {
@@ -13,27 +13,27 @@ const options = {
     asks: asks && ((sent) => sent.includes(asks)),
   },
 };
-const held = [];
-let tell = holdIn(held);
-/** What extensions know until there is a probe, which then gets what they have added to this one. */
+const buffered = [];
+let emit = bufferInto(buffered);
+/** What extensions get until there is a probe, which then takes over what they have added to this one. */
 const core = {
   probe: {},
-  standing: () => [],
-  tell: (...moment) => tell(...moment),
-  guard: (job) => caught(job, () => (tell = silent)),
+  openReports: () => [],
+  emit: (...event) => emit(...event),
+  guard: (job) => caught(job, () => (emit = silent)),
   attempt: (job) => caught(job, reportError),
 };
 const extensions = names.split(/\s+/).filter((name) => name in more).map((name) => more[name](options[name])(core));
 
 window.llmRumMore = more;
-document.addEventListener("load", look, true);
-look();
+document.addEventListener("load", findProbe, true);
+findProbe();
 
-/** Whether the other tag has loaded, wherever it stands and whatever its file is called. */
-function look() {
+/** Finds out whether the other tag has loaded, wherever it stands and whatever its file is called. */
+function findProbe() {
   const { llmRum } = window;
   if (!llmRum) return;
-  document.removeEventListener("load", look, true);
+  document.removeEventListener("load", findProbe, true);
   const { probe, start } = llmRum;
   if (probe) return handOver(probe);
   // That tag names no site: the page starts the probe when it will.
@@ -45,33 +45,33 @@ function look() {
 }
 
 function handOver(probe) {
-  if (tell == silent) return;
+  if (emit == silent) return;
   let found;
   probe.use(...extensions.map((extension) => () => extension), (core) => {
     found = core;
     return {};
   });
-  // Whoever does not want to be watched has a probe that takes nobody in.
+  // The probe of a user who is not watched accepts no extensions.
   if (!found) return stop();
   Object.assign(probe, core.probe);
-  ({ tell, url: core.url, standing: core.standing } = found);
-  for (const [stream, moment, ...told] of held.splice(0))
-    if (!stream.early) tell(stream, moment, ...told);
-    else if (moment == OPEN) giveUp(stream, told);
+  ({ emit, url: core.url, openReports: core.openReports } = found);
+  for (const [stream, event, ...args] of buffered.splice(0))
+    if (!stream.overflowed) emit(stream, event, ...args);
+    else if (event == OPEN) reportDropped(stream, args);
 }
 
-/** The probe counts what it was told of and cannot be told more of, where it still holds what it is told. */
-function giveUp(stream, told) {
-  stream.early = false;
-  tell(stream, OPEN, ...told);
-  stream.early = true;
-  tell(stream, FORGET);
+/** A probe that still buffers counts the stream as dropped: it gets the begin of it, and can get no more. */
+function reportDropped(stream, args) {
+  stream.overflowed = false;
+  emit(stream, OPEN, ...args);
+  stream.overflowed = true;
+  emit(stream, FORGET);
 }
 
 function stop() {
   for (const { stop } of extensions) stop?.();
-  tell = silent;
-  held.length = 0;
+  emit = silent;
+  buffered.length = 0;
 }
 
 function caught(job, failed) {

@@ -1,22 +1,22 @@
-// Shows each instance that a page or worker makes of one of its classes, and the calls of its methods, without
-// changing what the page gets.
+// Watches the instances that a page or worker makes of one of its classes, and the calls of their methods, without a
+// change for the page.
 
-/** How to give back each class, by its name. */
+/** How to restore each class, by its name. */
 const undos = {};
-/** Who sees the calls of an instance's methods. */
+/** What gets the calls of an instance's methods. */
 const watchers = new WeakMap();
 
 /**
- * Puts proxies in the place of `self[name]` and of its `methods`: statics, prototype, names, lengths and
- * `instanceof` stay as they are. `made(instance, time)` sees each instance first; what it gives back sees the
- * arguments of each call, before it. Of several that watch a class, the last does. Gives back how to undo it.
+ * Replaces `self[name]` and its `methods` by proxies: statics, prototype, names, lengths and `instanceof` stay as they
+ * are. `made(instance, time)` sees each instance first. It returns functions by the names of methods, which get the
+ * arguments of each call before the method does. Of several that watch a class, the last does. Returns how to undo it.
  */
 export function watchClass({ guard }, name, methods, made) {
   undos[name]?.();
   const native = self[name];
   const prototype = native?.prototype;
   if (!prototype) return () => {};
-  /** How to give back what was there; empty once it is done. */
+  /** How to restore what was there; empty once that is done. */
   const undo = [];
   // A script may have put a function without methods in the place of a class: then each instance has its own.
   const home = methods[0] in prototype && innermost(prototype);
@@ -24,22 +24,22 @@ export function watchClass({ guard }, name, methods, made) {
     construct(...call) {
       const time = performance.now();
       const instance = Reflect.construct(...call);
-      // Somebody may have wrapped what nobody watches by any longer.
-      if (undo.length) guard(() => see(instance, made(instance, time)));
+      // A script may have wrapped a proxy that watches no longer.
+      if (undo.length) guard(() => watch(instance, made(instance, time)));
       return instance;
     },
   });
   undo.push(put(prototype, "constructor", ours), put(self, name, ours), ...(home ? watchMethods(home) : []));
-  return (undos[name] = () => undo.splice(0).forEach((giveBack) => giveBack()));
+  return (undos[name] = () => undo.splice(0).forEach((restore) => restore()));
 
-  function see(instance, calls) {
+  function watch(instance, calls) {
     if (!calls) return;
     watchers.set(instance, (method, args) => guard(() => calls[method](args)));
     // A script may make something else look like an instance.
     if (!home || !isTarget(instance)) watchMethods(instance);
   }
 
-  /** What has the methods that a subclass calls in the end. */
+  /** The object with the methods that a subclass calls in the end. */
   function innermost(object) {
     const above = Object.getPrototypeOf(object);
     return methods[0] in above ? innermost(above) : object;
@@ -64,7 +64,7 @@ function isTarget(instance) {
   } catch {}
 }
 
-/** Gives back how to undo it, unless somebody has wrapped ours since. */
+/** Returns how to undo it, unless a script has wrapped ours since. */
 function put(object, key, ours) {
   const native = object[key];
   const isOwn = Object.hasOwn(object, key);
@@ -75,10 +75,10 @@ function put(object, key, ours) {
 }
 
 /** Hears events before the app does. */
-export function listen({ guard }, target, type, heard) {
-  const listener = (event) => guard(() => heard(event));
+export function listen({ guard }, target, type, onEvent) {
+  const listener = (event) => guard(() => onEvent(event));
   try {
-    // A subclass may have a method of its own, which is not for us.
+    // A subclass may have a method of its own, which is not meant for the probe.
     EventTarget.prototype.addEventListener.call(target, type, listener);
   } catch {
     // A script may have put something else in the place of a class.

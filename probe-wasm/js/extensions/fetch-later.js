@@ -1,5 +1,5 @@
-// For a page that is killed: what is open goes out as it last stood. The browser holds it, by `fetchLater`,
-// and sends it when the page is gone; each second something newer takes its place.
+// Reports the open streams of a page that is killed. The browser holds their last state, by `fetchLater`, and sends it
+// when the page is gone. A newer state replaces it each second.
 
 import { CHUNK } from "../tap/tap-events.js";
 
@@ -7,40 +7,40 @@ const RENEW_MS = 1000;
 /** Browsers hold 64 KiB for one origin, of all scripts of a page together. */
 const MAX_BODY_BYTES = 16_384;
 
-/** Leaves word of open streams with the browser, where it has `fetchLater`. */
+/** Leaves the reports of open streams with the browser, where it has `fetchLater`. */
 export const lastWord = () => (core) => {
   if (!globalThis.fetchLater) return {};
-  let held, timer;
-  const forget = () => held?.abort();
-  const leave = () => core.guard(renew);
-  // A page that is left in good order tells by itself.
-  window.addEventListener("pagehide", forget, true);
+  let request, timer;
+  const cancel = () => request?.abort();
+  const guardedRenew = () => core.guard(renew);
+  // A page that is left in good order sends its reports itself.
+  window.addEventListener("pagehide", cancel, true);
 
   return {
-    saw(stream, moment) {
-      // What has begun or ended is known at once, what arrives each second.
-      if (moment != CHUNK) clearTimeout(timer);
-      if (moment != CHUNK || !timer) timer = setTimeout(leave);
+    onEvent(stream, event) {
+      // Beginnings and ends are reported at once, chunks each second.
+      if (event != CHUNK) clearTimeout(timer);
+      if (event != CHUNK || !timer) timer = setTimeout(guardedRenew);
     },
     stop() {
       clearTimeout(timer);
-      forget();
-      window.removeEventListener("pagehide", forget, true);
+      cancel();
+      window.removeEventListener("pagehide", cancel, true);
     },
   };
 
   function renew() {
-    forget();
+    cancel();
     timer = undefined;
-    const body = bodyOf(core.standing() || []);
+    const body = bodyOf(core.openReports() || []);
     if (!body) return;
-    timer = setTimeout(leave, RENEW_MS);
-    held = new AbortController();
+    timer = setTimeout(guardedRenew, RENEW_MS);
+    request = new AbortController();
     try {
-      fetchLater(core.url, { method: "POST", body, signal: held.signal, credentials: "omit" });
+      fetchLater(core.url, { method: "POST", body, signal: request.signal, credentials: "omit" });
     } catch {
-      // Others have used up what the browser holds, or the page may not reach the collector: it still tells
-      // by itself.
+      // Other scripts have used up the browser's limit, or the page may not reach the collector. It still sends its
+      // reports itself.
     }
   }
 };

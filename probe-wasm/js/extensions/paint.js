@@ -1,18 +1,18 @@
-// When the user could see the first text: the first frame after it is in the page. The output is an
-// element that the app names, or the one in which most of the text grows while the answer begins.
+// When the user could see the first text: the first frame after it is in the page. The output is an element that the
+// app names, or the one in which most of the text grows while the response begins.
 
+import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE, NEEDS_FULL_WASM } from "../session/progress-flags.js";
 import { CHUNK, CLOSED } from "../tap/tap-events.js";
-import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../session/progress-flags.js";
+import { roundMs } from "./round-ms.js";
 import { firstGrowth, firstGrowthIn, isSeen, record } from "./text-growth.js";
-import { thousandths } from "./round-ms.js";
 
 /** Text that is not in the page by then was not shown as it came. */
-const LOOK_MS = 3000;
-/** A stream that is told later than this began while nobody looked. */
-const TOLD_MS = 20;
+const SEARCH_MS = 3000;
+/** A stream whose first text is reported later than this began before the search. */
+const REPORTED_MS = 20;
 /**
- * How late a stream's first visible text may be told: what changed the page before it is forgotten. And how soon
- * a page that is not busy shows it.
+ * How late a stream's first visible text may be reported: changes of the page before it are forgotten. And how soon a
+ * page that is not busy shows it.
  */
 const LATE_MS = 250;
 
@@ -21,146 +21,147 @@ export const paint = () => (core) => {
   // A worker shows nothing.
   if (!globalThis.document) return {};
   const outputs = new Set();
-  /** Of the streams that are under way, and of those whose output is still looked for, which have `records`. */
-  const looks = new Set();
-  /** Whose text grew in an output. */
+  /** The searches of open streams, and of those whose output is not found yet; these have `records`. */
+  const searches = new Set();
+  /** The search whose text grew in an output. */
   const owners = new WeakMap();
-  const observer = new MutationObserver((changes) => core.guard(() => changed(changes)));
+  const observer = new MutationObserver((changes) => core.guard(() => onChanges(changes)));
   const { port1, port2 } = new MessageChannel();
   /** The next frame, once something has changed, and those that have begun and are being presented. */
   let frame;
   const begun = [];
-  /** Until the page was hidden: a frame that comes after that was awaited by nobody. */
+  /** Another object each time the page is hidden: no user waited for a frame of the time before. */
   let sight = {};
 
   // A frame's own time is its start, before the text was there. What is posted in it comes after it.
-  port1.onmessage = () => core.guard(presented);
-  document.addEventListener("visibilitychange", hide, true);
+  port1.onmessage = () => core.guard(onPresented);
+  document.addEventListener("visibilitychange", onVisibilityChange, true);
   core.probe.watchOutput = (element) => {
     outputs.add(element);
-    core.guard(() => looks.forEach((look) => look.records && watch(look, element, element.textContent)));
+    core.guard(() => searches.forEach((search) => search.records && watch(search, element, element.textContent)));
     return () => outputs.delete(element);
   };
 
   return {
-    saw(stream, moment, value, time) {
+    onEvent(stream, event, value, time) {
       const { seen } = stream;
-      if (moment == CHUNK && seen & (FIRST_TOKEN | NEEDS_FULL_WASM)) stream.paint ??= begin(stream, time);
-      const { paint: look } = stream;
-      if (!look) return;
-      if (seen & FIRST_VISIBLE && !look.since) expect(look, (look.since = time));
-      if (moment < CLOSED && !(seen & END_MARKER)) return;
-      look.over = time;
-      if (!look.since) finish(look);
+      if (event == CHUNK && seen & (FIRST_TOKEN | NEEDS_FULL_WASM)) stream.paint ??= begin(stream, time);
+      const { paint: search } = stream;
+      if (!search) return;
+      if (seen & FIRST_VISIBLE && !search.since) expect(search, (search.since = time));
+      if (event < CLOSED && !(seen & END_MARKER)) return;
+      search.over = time;
+      if (!search.since) finish(search);
     },
-    add(report, { paint: look, time }) {
+    addFields(report, { paint: search, time }) {
       const from = time + report.ttfv_ms;
-      // A stream that was under way already began while nobody looked.
-      if (!(from > look?.since - 1)) return;
-      if (!look.from) expect(look, from);
-      const at = (look.records ? firstOf(look)?.frame : look.frame)?.at;
-      if (at) report.ttfp_ms = thousandths(at - time);
+      // A stream that was open already began before the search.
+      if (!(from > search?.since - 1)) return;
+      if (!search.from) expect(search, from);
+      const at = (search.records ? firstOf(search)?.frame : search.frame)?.at;
+      if (at) report.ttfp_ms = roundMs(at - time);
     },
     stop() {
-      document.removeEventListener("visibilitychange", hide, true);
-      looks.forEach(finish);
+      document.removeEventListener("visibilitychange", onVisibilityChange, true);
+      searches.forEach(finish);
     },
   };
 
   /**
-   * Begins to look at `time`, as a stream's first text comes. Where what reads it is still to come, any text `since`
-   * then may be its first, and a report tells `from` when on it was.
+   * Begins to search at `time`, as a stream's first text comes. Where the full Wasm is still to come, any text `since`
+   * then may be the first, and a report tells `from` when on it was.
    */
   function begin(stream, time) {
     const now = performance.now();
-    const records = now - time < TOLD_MS ? [] : undefined;
-    const look = { records, stream, known: new WeakMap(), since: stream.seen & NEEDS_FULL_WASM ? time : undefined };
-    for (const other of looks) {
+    const records = now - time < REPORTED_MS ? [] : undefined;
+    const since = stream.seen & NEEDS_FULL_WASM ? time : undefined;
+    const search = { records, stream, known: new WeakMap(), since };
+    for (const other of searches) {
       const { seen, read } = other.stream;
-      // Some apps stop reading at the end marker, or before, and tell nobody.
-      if (other.over || seen & END_MARKER || now - read > LOOK_MS) {
+      // Some apps stop reading at the end marker, or before, without a cancel.
+      if (other.over || seen & END_MARKER || now - read > SEARCH_MS) {
         other.over = true;
         finish(other);
       } else {
-        // Two answers at once: only the app can say which text is whose. Where one has begun to grow is known.
-        look.mixed = true;
+        // Two streams at once: only the app can say which text is whose, unless one has begun to grow.
+        search.mixed = true;
         other.mixed ||= !(other.outputs && firstOf(other));
       }
     }
-    looks.add(look);
+    searches.add(search);
     if (records) {
       observe(document);
-      outputs.forEach((output) => watch(look, output));
+      outputs.forEach((output) => watch(search, output));
     }
-    return look;
+    return search;
   }
 
-  /** It is an output of that answer, unless it is another's. */
-  function watch(look, element, full) {
-    look.outputs ??= new Map();
-    if (look.outputs.has(element) || looks.has(owners.get(element))) return;
-    look.outputs.set(element, !!full);
+  /** The element is an output of that stream, unless it is another's. */
+  function watch(search, element, full) {
+    search.outputs ??= new Map();
+    if (search.outputs.has(element) || searches.has(owners.get(element))) return;
+    search.outputs.set(element, !!full);
     observe(element);
   }
 
-  /** Observing again what is observed changes nothing. An output may lie where the document does not see. */
+  /** To observe again what is observed changes nothing. An output may lie where the document does not see. */
   function observe(target) {
     observer.observe(target, { subtree: true, childList: true, characterData: true, characterDataOldValue: true });
   }
 
-  function expect(look, time) {
-    look.from = time;
-    look.records?.forEach((change) => (change.late ||= change.time > time + LATE_MS));
+  function expect(search, time) {
+    search.from = time;
+    search.records?.forEach((change) => (change.late ||= change.time > time + LATE_MS));
     // A page that is busy until then is not idle.
-    setTimeout(() => (window.requestIdleCallback ?? setTimeout)(() => (look.late = true)), LATE_MS);
+    setTimeout(() => (window.requestIdleCallback ?? setTimeout)(() => (search.late = true)), LATE_MS);
   }
 
-  function changed(changes) {
+  function onChanges(changes) {
     const now = performance.now();
     if (!frame) {
-      frame = { moment: !document.hidden && sight };
+      frame = { sight: !document.hidden && sight };
       requestAnimationFrame(() => {
         begun.push(frame);
         frame = undefined;
         port2.postMessage(0);
       });
     }
-    for (const look of looks) {
-      const { records, since, from, over, late } = look;
-      if (now - (from || over) > LOOK_MS) finish(look);
+    for (const search of searches) {
+      const { records, since, from, over, late } = search;
+      if (now - (from || over) > SEARCH_MS) finish(search);
       else if (records) {
-        while (!from && records[0]?.time < now - (since ? LOOK_MS : LATE_MS)) records.shift();
+        while (!from && records[0]?.time < now - (since ? SEARCH_MS : LATE_MS)) records.shift();
         record(records, changes, { frame, late });
       }
     }
   }
 
-  function presented() {
+  function onPresented() {
     const latest = begun.shift();
-    if (latest.moment == sight) latest.at = performance.now();
-    for (const look of looks)
-      look.records = look.records?.filter((change) => change.frame != latest || isSeen(change, look.known));
+    if (latest.sight == sight) latest.at = performance.now();
+    for (const search of searches)
+      search.records = search.records?.filter((change) => change.frame != latest || isSeen(change, search.known));
   }
 
-  function hide() {
+  function onVisibilityChange() {
     if (document.hidden) sight = {};
   }
 
-  /** The change that brought the first text of that answer. */
-  function firstOf(look) {
-    const { records, outputs, mixed, from } = look;
+  /** The change that brought the first text of that stream. */
+  function firstOf(search) {
+    const { records, outputs, mixed, from } = search;
     const after = records.filter(({ time }) => time >= from);
     if (!outputs) return mixed ? undefined : firstGrowth(after);
     const found = firstGrowthIn(outputs, after, mixed);
-    if (found) owners.set(found.output, look);
+    if (found) owners.set(found.output, search);
     return found;
   }
 
-  /** Nothing is kept of the page. */
-  function finish(look) {
-    if (look.records) look.frame = firstOf(look)?.frame;
-    look.records = look.outputs = undefined;
-    if (look.over) looks.delete(look);
-    if (![...looks].some(({ records }) => records)) observer.disconnect();
+  /** Ends the search, and keeps nothing of the page. */
+  function finish(search) {
+    if (search.records) search.frame = firstOf(search)?.frame;
+    search.records = search.outputs = undefined;
+    if (search.over) searches.delete(search);
+    if (![...searches].some(({ records }) => records)) observer.disconnect();
   }
 };

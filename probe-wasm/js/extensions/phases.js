@@ -1,10 +1,10 @@
-// What a page can know of a stream beside its bytes: where the time before the first byte went, what
-// became of the page meanwhile, and what arrived for nobody. Most of it is known only after the end.
+// What a page knows of a stream beside its bytes: where the time before the first byte went, what happened to the page
+// meanwhile, and which bytes arrived unseen. Most of it is known only after the end.
 
 import { CHUNK, CLOSED, HEADERS, OPEN } from "../tap/tap-events.js";
-import { thousandths } from "./round-ms.js";
+import { roundMs } from "./round-ms.js";
 
-/** Streams that are under way or may still be told of. */
+/** Streams that are open or may still be reported. */
 const MAX_STREAMS = 100;
 const MAX_SPANS = 100;
 /** How far the browser's own start of a request may lie from the page's. */
@@ -13,56 +13,56 @@ const PROTOCOLS = ["http/1.1", "h2", "h3"];
 
 /** Adds `phases` and `around` to reports, and `userStopped()` to the probe. */
 export const phases = () => (core) => {
-  // A worker is no page: it is neither hidden nor clicked.
+  // A worker is neither hidden nor clicked.
   if (!globalThis.document) return {};
   const streams = new Map();
-  /** When the page was hidden, from and to; the last may last. */
+  /** When the page was hidden, from and to; the last span may be open. */
   const hidden = [];
   const cleanups = [];
   const { supportedEntryTypes } = PerformanceObserver;
   let freezes = "onfreeze" in document ? 0 : undefined;
   let restored = false;
 
-  see();
-  listen(document, "visibilitychange", see);
+  noteVisibility();
+  listen(document, "visibilitychange", noteVisibility);
   listen(document, "freeze", () => freezes++);
   listen(window, "pageshow", ({ persisted }) => (restored ||= persisted));
   // Out here the target of a click inside a shadow root is its host.
   listen(window, "click", (event) => event.composedPath().some(isStop) && userStopped());
   observe("resource", join);
-  observe("long-animation-frame", slow);
+  observe("long-animation-frame", countLongFrame);
   core.probe.userStopped = userStopped;
 
-  return { saw, add, stop: () => cleanups.forEach((cleanup) => cleanup()) };
+  return { onEvent, addFields, stop: () => cleanups.forEach((cleanup) => cleanup()) };
 
-  function saw(stream, moment, value, time) {
-    if (moment == OPEN) begin(stream);
+  function onEvent(stream, event, value, time) {
+    if (event == OPEN) begin(stream);
     const about = streams.get(stream);
     if (!about) return;
-    if (moment == HEADERS) about.url = value.url ?? stream.url;
-    if (moment == CHUNK) waste(about, value.length, time);
-    if (moment >= CLOSED) about.over = time;
-    if (moment == CLOSED) about.whole = true;
+    if (event == HEADERS) about.url = value.url ?? stream.url;
+    if (event == CHUNK) countUnseenBytes(about, value.length, time);
+    if (event >= CLOSED) about.over = time;
+    if (event == CLOSED) about.whole = true;
   }
 
   function begin(stream) {
     for (const oldest of streams.keys()) if (streams.size >= MAX_STREAMS) streams.delete(oldest);
     const prerendered = !!document.prerendering;
-    streams.set(stream, { time: stream.time, freezes, prerendered, hiddenBytes: 0, slow: 0, slowMs: 0 });
+    streams.set(stream, { time: stream.time, freezes, prerendered, hiddenBytes: 0, longFrames: 0, longFramesMs: 0 });
   }
 
-  function waste(about, length, time) {
+  function countUnseenBytes(about, length, time) {
     if (hiddenMs(time, time + 1)) about.hiddenBytes += length;
     if (about.stopped) about.stoppedBytes += length;
   }
 
-  /** The user asked for no more: what arrives from now on is of no use. */
+  /** The user asked to stop: bytes that arrive from now on are of no use. */
   function userStopped() {
     for (const about of streams.values())
       if (!about.over && !about.stopped) [about.stopped, about.stoppedBytes] = [true, 0];
   }
 
-  function see() {
+  function noteVisibility() {
     const last = hidden.at(-1);
     if (last) last.to ??= performance.now();
     if (document.hidden) hidden.push({ from: performance.now() });
@@ -73,7 +73,7 @@ export const phases = () => (core) => {
     return hidden.reduce((sum, span) => sum + Math.max(Math.min(span.to ?? to, to) - Math.max(span.from, from), 0), 0);
   }
 
-  /** The browser's entry of a request, by its address and the nearest start. */
+  /** Joins the browser's entry of a request to a stream, by its address and the nearest start. */
   function join(entry) {
     const away = ({ time }) => Math.abs(entry.startTime - time);
     const fits = (about) => about.url == entry.name && !about.entry && away(about) < START_MS;
@@ -81,20 +81,20 @@ export const phases = () => (core) => {
     if (nearest) nearest.entry = entry;
   }
 
-  function slow({ startTime, duration }) {
+  function countLongFrame({ startTime, duration }) {
     for (const about of streams.values()) {
       if (startTime + duration < about.time || startTime > about.over) continue;
-      about.slow++;
-      about.slowMs += duration;
+      about.longFrames++;
+      about.longFramesMs += duration;
     }
   }
 
-  function add(report, stream) {
+  function addFields(report, stream) {
     const about = streams.get(stream);
     if (!about) return;
     const { time, over = performance.now(), entry } = about;
     const around = {
-      hidden_ms: thousandths(hiddenMs(time, over)),
+      hidden_ms: roundMs(hiddenMs(time, over)),
       freezes: freezes >= 0 ? freezes - about.freezes : undefined,
       restored,
       prerendered: about.prerendered,
@@ -102,16 +102,16 @@ export const phases = () => (core) => {
       after_stop_bytes: about.stoppedBytes,
     };
     if (supportedEntryTypes.includes("long-animation-frame"))
-      Object.assign(around, { long_frames: about.slow, long_frames_ms: thousandths(about.slowMs) });
-    if (entry) timed(report, around, about, entry);
-    // Firefox tells the page of headers no earlier than of the first byte.
+      Object.assign(around, { long_frames: about.longFrames, long_frames_ms: roundMs(about.longFramesMs) });
+    if (entry) addTiming(report, around, about, entry);
+    // Firefox reports headers no earlier than the first byte.
     if (/Firefox\//.test(navigator.userAgent) && !entry?.responseStart) delete report.headers_ms;
     report.around = around;
   }
 
-  function observe(type, see) {
+  function observe(type, onEntry) {
     if (!supportedEntryTypes.includes(type)) return;
-    const observer = new PerformanceObserver((list) => core.guard(() => list.getEntries().forEach(see)));
+    const observer = new PerformanceObserver((list) => core.guard(() => list.getEntries().forEach(onEntry)));
     observer.observe({ type });
     cleanups.push(() => observer.disconnect());
   }
@@ -127,18 +127,18 @@ function isStop({ dataset }) {
   return dataset?.llmStop != null;
 }
 
-/** Of another origin that does not allow it, an entry holds zeros. */
-function timed(report, around, { time, over, whole }, entry) {
+/** Adds what Resource Timing shows. For another origin that does not allow it, an entry holds zeros. */
+function addTiming(report, around, { time, over, whole }, entry) {
   const { requestStart, responseStart, responseEnd, connectStart, connectEnd, secureConnectionStart } = entry;
   const protocol = entry.nextHopProtocol;
   if (protocol) around.protocol = PROTOCOLS.includes(protocol) ? protocol : "other";
-  if (whole && responseEnd) around.end_delay_ms = thousandths(over - responseEnd);
-  if (responseStart) report.headers_ms = thousandths(responseStart - time);
+  if (whole && responseEnd) around.end_delay_ms = roundMs(over - responseEnd);
+  if (responseStart) report.headers_ms = roundMs(responseStart - time);
   if (!requestStart || !responseStart) return;
   report.phases = {
-    dns_ms: thousandths(entry.domainLookupEnd - entry.domainLookupStart),
-    connect_ms: thousandths((secureConnectionStart || connectEnd) - connectStart),
-    tls_ms: secureConnectionStart ? thousandths(connectEnd - secureConnectionStart) : undefined,
-    wait_ms: thousandths(responseStart - requestStart),
+    dns_ms: roundMs(entry.domainLookupEnd - entry.domainLookupStart),
+    connect_ms: roundMs((secureConnectionStart || connectEnd) - connectStart),
+    tls_ms: secureConnectionStart ? roundMs(connectEnd - secureConnectionStart) : undefined,
+    wait_ms: roundMs(responseStart - requestStart),
   };
 }

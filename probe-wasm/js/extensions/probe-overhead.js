@@ -1,35 +1,35 @@
-// What the probe itself costs its page: the time of its own code, its memory, and what it sends.
+// What the probe itself costs its page: the time of its own code, its memory, and the bytes that it sends.
 
 import { CHUNK } from "../tap/tap-events.js";
-import { thousandths } from "./round-ms.js";
+import { roundMs } from "./round-ms.js";
 
-/** Adds `cost` to reports. Of several extensions the last: what those behind it do is not in its times. */
+/** Adds `cost` to reports. It has to be the last of several extensions: its times end before those behind it run. */
 export const cost = () => () => {
-  let loaded, sentBytes, memory;
-  // Another one in the same page has sums of its own.
-  const [timed, took] = [Symbol(), Symbol()];
-  // To ask the page for it takes longer than to ask it for the time.
+  let loadedAt, sentBytes, memory;
+  // Another `cost` in the same page has sums of its own.
+  const [timedChunks, tookMs] = [Symbol(), Symbol()];
+  // To look up the page's `performance` takes longer than to read the time from it.
   const clock = performance;
 
   return {
-    saw(stream, moment, value, time, watcher) {
+    onEvent(stream, event, value, time, watcher) {
       const now = clock.now();
-      // A stream that the probe has given up has none.
+      // A stream that the probe has given up has no watcher.
       memory = watcher?.memory ?? memory;
-      // What came before the probe had loaded is all told at once, and long after its time.
-      loaded ??= now;
-      // Only `fetch` is told of at the very read. A body of another kind is told with the time of its first part.
-      if (moment != CHUNK || !stream.bodies || time <= loaded) return;
-      stream[timed] = -~stream[timed];
-      stream[took] = (stream[took] ?? 0) + now - time;
+      // Events from before the probe had loaded come all at once, and long after their time.
+      loadedAt ??= now;
+      // Only `fetch` emits events at the very read. A body of another kind has the time of its first part.
+      if (event != CHUNK || !stream.bodies || time <= loadedAt) return;
+      stream[timedChunks] = (stream[timedChunks] ?? 0) + 1;
+      stream[tookMs] = (stream[tookMs] ?? 0) + now - time;
     },
-    sent(body) {
+    onSend(body) {
       if (body) sentBytes = (sentBytes ?? 0) + new TextEncoder().encode(body).length;
     },
-    add(report, { [timed]: chunks, [took]: ms, late = 0 }) {
+    addFields(report, { [timedChunks]: chunks, [tookMs]: ms, late = 0 }) {
       report.cost = {
         timed_chunks: chunks,
-        chunks_ms: chunks && thousandths(ms + late),
+        chunks_ms: chunks && roundMs(ms + late),
         memory_bytes: memory?.buffer.byteLength,
         sent_bytes: sentBytes,
       };

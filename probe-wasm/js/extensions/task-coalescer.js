@@ -1,37 +1,37 @@
-// Joins what a page is handed piece by piece in one task: it came in one piece over the network, so it
-// has one time, and there are no gaps between its parts.
+// Joins what a page gets piece by piece in one task: it came over the network in one piece, so it has one time, and
+// there are no gaps between its parts.
 
-/** What is to be done after this task, each for one message. */
+/** Jobs to do after this task, one for each message. */
 const waiting = [];
 let port;
 
-/** By this much earlier than the part before, a part is told as more of the same read. */
+/** A part of the same read is passed on with a time that much earlier than the part before. */
 const EARLIER_MS = 0.001;
 
-/** `told(text, time)` gets what was put in during a task, with the time of the first part. */
-export function createBurst(told) {
+/** `emit(text, time)` gets the text of a task, with the time of its first part. */
+export function createTaskCoalescer(emit) {
   let text = "";
   let time;
   return { put, flush };
 
-  /** What waits is told after the task; what cannot is told at once, with all that waits. */
+  /** A part that `waits` is passed on after the task, any other at once, with all that waits. */
   function put(part, waits) {
     if (!time) {
       time = performance.now();
       afterTask(flush);
     }
     text += part;
-    if (!waits) tell();
+    if (!waits) pass();
   }
 
-  /** What comes later came by itself. */
+  /** Passes on what waits. Parts that come later came by themselves. */
   function flush() {
-    tell();
+    pass();
     time = 0;
   }
 
-  function tell() {
-    if (text) told(text, time);
+  function pass() {
+    if (text) emit(text, time);
     text = "";
     time -= EARLIER_MS;
   }

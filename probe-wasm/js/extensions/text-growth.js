@@ -1,15 +1,14 @@
-// Where text grows: changes of the page come in, the one that brought the first text of an answer goes out. Only
-// lengths are kept.
+// Finds the change of the page that brought the first text of a stream. Only lengths are kept.
 
 /** The output has this share of all that grows. */
 const SHARE = 0.8;
-/** What began to grow late has to go on: a status line and the label of a button do not. */
+/** An output that began to grow late has to go on: a status line and the label of a button do not. */
 const LATE_FRAMES = 3;
-/** More than an app writes while an answer begins. */
+/** More than an app writes while a response begins. */
 const MAX_RECORDS = 300;
 const MAX_DEPTH = 40;
 
-/** Adds to `records` what `changes` have made grow or shrink, each with what there is to say `about` them. */
+/** Adds to `records` each of the `changes` that made text grow or shrink, with the members of `about`. */
 export function record(records, changes, about) {
   for (const { type, target, oldValue, addedNodes, removedNodes } of changes) {
     const isText = type == "characterData";
@@ -27,7 +26,7 @@ function lengthOf(nodes) {
   return length;
 }
 
-/** The element and those around it: later it may be elsewhere. */
+/** The element and those around it, as they are now: later it may be elsewhere. */
 function pathOf(node) {
   const path = [];
   for (; node && path.length < MAX_DEPTH; node = node.parentNode) path.push(node);
@@ -35,8 +34,8 @@ function pathOf(node) {
 }
 
 /**
- * Whether somebody may see a change whose frame has been presented. What is `known` of an element stays: it is asked
- * for once, and when text that came unseen is shown, nobody knows.
+ * Whether the user may see a change whose frame has been presented. `known` keeps the answer for each element: when
+ * text that came unseen is shown later, nothing tells the page.
  */
 export function isSeen({ path, added }, known) {
   if (path.some((node) => known.get(node) == false)) return false;
@@ -46,19 +45,19 @@ export function isSeen({ path, added }, known) {
   return !unseen.every(Boolean) && !!known.set(path[0], true);
 }
 
-/** The first that is in the page has the say: what is gone by now, replaced by what came next, was seen. */
+/** The first node that is in the page decides. A node that is gone by now, replaced by the next, was seen. */
 function unseenIn(path) {
   for (const node of path) {
     if (!node.isConnected || !node.checkVisibility) continue;
     if (node.checkVisibility()) return;
-    // It has no box of its own, and shows what is in it.
+    // `display: contents` has no box of its own, and shows its content.
     if (getComputedStyle(node).display != "contents") return node;
   }
 }
 
 /**
- * The first growth in the smallest element that has nearly all of it. What shrinks as it grows, such as a clock,
- * has none. `undefined` when nothing grew.
+ * The first growth in the smallest element that has nearly all of it. An element that shrinks as it grows, such as a
+ * clock, has none. `undefined` when nothing grew.
  */
 export function firstGrowth(records) {
   const own = new Map();
@@ -81,8 +80,9 @@ export function firstGrowth(records) {
 }
 
 /**
- * The first growth in one of the `outputs`, and which. Those that are mapped to true had text when they were named:
- * it came with them. Of an answer that is `mixed` with another no more than one may have grown.
+ * The first growth in one of the `outputs`, and which output it is. Outputs that map to true had text when the app
+ * named them: the text came with them. Of a stream that is `mixed` with another, no more than one output may have
+ * grown.
  */
 export function firstGrowthIn(outputs, records, mixed) {
   const grown = [];

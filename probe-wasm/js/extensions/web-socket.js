@@ -1,26 +1,26 @@
-// Answers over WebSocket: each text that the app sends while none is under way asks for one, and each
-// text that comes is an event of it. A socket has no status, and an answer in it no end of its own: its
-// end marker is its end, as `ends` or the content shows it.
+// Watches streams over WebSocket. Each text that the app sends while no stream is open asks for one, and each text that
+// comes is an event of it. A socket has no status, and a stream in it no end of its own: its end marker is its end, as
+// `ends` or the content shows it.
 
-import { CANCELLED, CHUNK, CLOSED, FAILED, OPEN, READ } from "../tap/tap-events.js";
 import { END_MARKER, FIRST_TOKEN } from "../session/progress-flags.js";
-import { createBurst } from "./task-coalescer.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, OPEN, READ } from "../tap/tap-events.js";
 import { listen, watchClass } from "./class-patch.js";
+import { createTaskCoalescer } from "./task-coalescer.js";
 
-/** What follows an end marker, such as a count of tokens, belongs to the answer for this long. */
+/** What follows an end marker, such as a count of tokens, belongs to the stream for this long. */
 const AFTER_END_MS = 500;
 
-/** What sockets may hold together until the probe can read, where each thing that happens counts as 512. */
-const HELD_LENGTH = 500_000;
+/** How much all sockets together may buffer until the probe can read; each event counts as 512. */
+const BUFFER_LENGTH = 500_000;
 
 /**
- * Watches the sockets whose address `isStream` takes. `asks` takes the sent texts that ask for an answer
- * (default: each while none is under way), and `ends` the texts that end one.
+ * Watches the sockets whose address `isStream` accepts. `asks` accepts the sent texts that ask for a stream (default:
+ * each while none is open), and `ends` the texts that end one.
  */
 export const webSocket = ({ isStream, asks, ends = () => false }) => (core) => {
   const watching = new WeakMap();
-  const app = { asks, ends, space: HELD_LENGTH };
-  const giveBack = watchClass(
+  const app = { asks, ends, space: BUFFER_LENGTH };
+  const undo = watchClass(
     core,
     "WebSocket",
     ["send", "close"],
@@ -29,100 +29,100 @@ export const webSocket = ({ isStream, asks, ends = () => false }) => (core) => {
   return {
     stop() {
       app.space = 0;
-      giveBack();
+      undo();
     },
-    saw: (stream, moment) => watching.get(stream)?.(moment),
+    onEvent: (stream, event) => watching.get(stream)?.(event),
   };
 };
 
 function watchSocket(core, socket, app, watching) {
-  const { tell, guard, attempt } = core;
-  let stream, timer, heard;
-  /** What happens while nobody can read: to which answer it belongs, the content of the earlier ones shows. */
-  let held;
+  const { emit, guard, attempt } = core;
+  let stream, timer, lastTextAt;
+  /** Jobs of the time before the probe can read: only the content of earlier streams shows whose they are. */
+  let pending;
 
-  const burst = createBurst((text, time) => happen(() => chunk(text, time), text.length));
-  listen(core, socket, "message", ({ data }) => typeof data == "string" && stream && received(data));
-  listen(core, socket, "error", () => ends(FAILED));
-  listen(core, socket, "close", ({ wasClean }) => ends(wasClean ? CLOSED : FAILED));
+  const task = createTaskCoalescer((text, time) => inTurn(() => chunk(text, time), text.length));
+  listen(core, socket, "message", ({ data }) => typeof data == "string" && stream && onText(data));
+  listen(core, socket, "error", () => endInTurn(FAILED));
+  listen(core, socket, "close", ({ wasClean }) => endInTurn(wasClean ? CLOSED : FAILED));
   return {
-    send: ([data]) => socket.readyState == socket.OPEN && sent(data),
-    close: () => ends(CANCELLED),
+    send: ([data]) => socket.readyState == socket.OPEN && onSend(data),
+    close: () => endInTurn(CANCELLED),
   };
 
-  function sent(data) {
+  function onSend(data) {
     if (typeof data != "string" || (app.asks && !attempt(() => app.asks(data)))) return;
     const time = performance.now();
-    burst.flush();
-    // An answer that was given up takes none with it that is asked for later.
-    if (stream?.early) stream = held = undefined;
-    happen(() => ask(time));
+    task.flush();
+    // A stream that was dropped takes no later one with it.
+    if (stream?.overflowed) stream = pending = undefined;
+    inTurn(() => ask(time));
   }
 
-  function received(data) {
-    burst.put(`data: ${data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`, stream.seen & FIRST_TOKEN);
+  function onText(data) {
+    task.put(`data: ${data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`, stream.seen & FIRST_TOKEN);
     if (attempt(() => app.ends(data))) {
-      burst.flush();
-      happen(ended);
+      task.flush();
+      inTurn(close);
     }
   }
 
-  function ends(moment) {
+  function endInTurn(event) {
     const time = performance.now();
-    burst.flush();
-    happen(() => end(moment, time));
+    task.flush();
+    inTurn(() => end(event, time));
   }
 
-  /** At once, or in its turn when the first answer can be read; what does not fit gives it up as a whole. */
-  function happen(job, length = 0) {
-    if (!held) return job();
-    stream.early ||= (app.space -= 512 + length) < 0;
-    if (stream.early) held.length = 0;
-    else held.push(job);
+  /** Runs the job at once, or in its turn when the first stream can be read. One that does not fit drops the stream. */
+  function inTurn(job, length = 0) {
+    if (!pending) return job();
+    stream.overflowed ||= (app.space -= 512 + length) < 0;
+    if (stream.overflowed) pending.length = 0;
+    else pending.push(job);
   }
 
   function ask(time) {
-    // An answer that has ended by now waits for what may follow it no longer.
-    if (timer) ended();
-    // Where the app says what asks, no more comes of what it has asked before.
-    if (app.asks) end(heard ? CLOSED : CANCELLED, heard ?? time);
+    // A stream that has had its end marker waits no longer for what may follow.
+    if (timer) close();
+    // Where the app says which texts ask, no more comes of what it has asked before.
+    if (app.asks) end(lastTextAt ? CLOSED : CANCELLED, lastTextAt ?? time);
     if (stream) return;
     stream = { time, url: socket.url };
-    heard = undefined;
-    watching.set(stream, saw);
-    held = [];
-    for (const moment of [OPEN, READ]) tell(stream, moment, undefined, time);
+    lastTextAt = undefined;
+    watching.set(stream, onEvent);
+    pending = [];
+    for (const event of [OPEN, READ]) emit(stream, event, undefined, time);
   }
 
   function chunk(text, time) {
-    if (timer && time - heard > AFTER_END_MS) ended();
-    heard = time;
-    if (stream) tell(stream, CHUNK, new TextEncoder().encode(text), time);
+    if (timer && time - lastTextAt > AFTER_END_MS) close();
+    lastTextAt = time;
+    if (stream) emit(stream, CHUNK, new TextEncoder().encode(text), time);
   }
 
-  function saw(moment) {
-    if (moment == OPEN) {
-      const jobs = held ?? [];
-      held = undefined;
+  function onEvent(event) {
+    if (event == OPEN) {
+      const jobs = pending ?? [];
+      pending = undefined;
       for (const job of jobs) job();
-    } else if (moment == CHUNK && stream.seen & END_MARKER) {
+    } else if (event == CHUNK && stream.seen & END_MARKER) {
       clearTimeout(timer);
-      timer = setTimeout(() => guard(over), AFTER_END_MS);
+      timer = setTimeout(() => guard(closeLate), AFTER_END_MS);
     }
   }
 
-  function over() {
-    burst.flush();
-    ended();
+  function closeLate() {
+    task.flush();
+    close();
   }
 
-  function ended() {
-    end(CLOSED, heard);
+  function close() {
+    end(CLOSED, lastTextAt);
   }
 
-  function end(moment, time) {
+  function end(event, time) {
     clearTimeout(timer);
-    if (stream) tell(stream, moment, undefined, time);
+    if (stream) emit(stream, event, undefined, time);
     stream = timer = undefined;
   }
 }

@@ -1,15 +1,16 @@
-// The probe as a page has it: the app's options and callbacks come in, and the tap, a session and the
-// sender are put together. A fault of any of them stays here.
+// The probe as a page has it: puts the tap, a session and the sender together by the app's options. A fault of any of
+// them stays here.
 
-import { createChunkWatcher } from "../watcher/fallback-watcher.js";
 import { PAGE_GONE, UNSEEN } from "../session/end-reasons.js";
-import { createWatcher } from "../watcher/wasm-watcher.js";
-import { installTap, silent, uninstallTap } from "../tap/install.js";
-import { OPEN } from "../tap/tap-events.js";
-import { describer } from "./page-context.js";
-import { requestExaminer } from "../tap/request-inspector.js";
-import { createSender } from "./send.js";
+import { BLINDLY, BLINDLY_OFFLINE } from "../session/outbox.js";
 import { createSession } from "../session/session.js";
+import { installTap, silent, uninstallTap } from "../tap/install.js";
+import { requestExaminer } from "../tap/request-inspector.js";
+import { OPEN } from "../tap/tap-events.js";
+import { createFallbackWatcher } from "../watcher/fallback-watcher.js";
+import { createWatcher } from "../watcher/wasm-watcher.js";
+import { describer } from "./page-context.js";
+import { createSender } from "./send.js";
 
 /** A gesture counts as the cause of a request for this long. */
 const SUBMIT_MS = 1000;
@@ -21,27 +22,30 @@ const GRANTED = "granted";
 let running;
 
 export function startProbe(options) {
-  // A page may have no fetch, or one that nobody can replace.
+  // A page may have no fetch, or one that cannot be replaced.
   try {
-    return (running ??= typeof window == "undefined" || leftOut(options) ? IDLE : createProbe(options));
+    return (running ??= typeof window == "undefined" || isExcluded(options) ? IDLE : createProbe(options));
   } catch {
     return IDLE;
   }
 }
 
 /** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
-function leftOut({ sampleRate, respectSignals, consent = GRANTED }) {
+function isExcluded({ sampleRate, respectSignals, consent = GRANTED }) {
   const { globalPrivacyControl, doNotTrack } = navigator;
   const refused = consent == "denied" || ((globalPrivacyControl || doNotTrack == 1) && respectSignals + "" != "false");
   const share = parseFloat(sampleRate);
-  // Where nobody asked for a share no lot is kept.
-  const out = refused || lot(share >= 0 && consent) >= share;
-  if (out) uninstallTap(window, installTap(window));
-  return out;
+  // Without a sample rate nothing is stored.
+  const excluded = refused || drawSample(share >= 0 && consent) >= share;
+  if (excluded) uninstallTap(window, installTap(window));
+  return excluded;
 }
 
-/** The tab draws one for all its pages. Before consent, and where a page may not store anything, each draws its own. */
-function lot(consent) {
+/**
+ * A tab draws one random number for all its pages. Before consent, and where a page may not store anything, each page
+ * draws its own.
+ */
+function drawSample(consent) {
   let drawn = Math.random();
   try {
     if (consent == GRANTED) drawn = sessionStorage.llmRum ??= drawn;
@@ -51,7 +55,7 @@ function lot(consent) {
 
 const off = () => silent;
 
-/** On a server there is nothing to watch, and here nobody who wants to be. `paint` has its own `watchOutput`. */
+/** The probe on a server, and the one of a user who is not watched. `paint` has a `watchOutput` of its own. */
 const IDLE = {
   faults: 0,
   onFirstToken: off,
@@ -71,42 +75,42 @@ function createProbe(options) {
   const { collector, site, wasmUrl, wasmAllUrl, wasmIntegrity, patchFetch = true, isStream } = options;
   const { consent = GRANTED, sampleRate, beforeSend = (report) => report } = options;
 
-  // A stub has patched the page already, and is to be listened to.
+  // A stub has patched the page already, and its events are to be heard.
   const page = patchFetch || window.__llmRum ? window : { fetch };
   const tap = installTap(page);
   const sender = createSender(collector, site, tap.native);
-  const [onFirstToken, tellFirst] = createChannel();
-  const [onStreamEnd, tellEnd] = createChannel();
+  const [onFirstToken, callFirstToken] = createChannel();
+  const [onStreamEnd, callStreamEnd] = createChannel();
   const cleanups = [];
   const extensions = [];
   // Zone.js takes a timer for work of the app, and keeps the page's under a name of its own.
   const later = window.__zone_symbol__setTimeout ?? setTimeout;
-  /** What the tap told before the session could listen. */
-  const early = tap.sink;
-  let session, loading, loadingAll, pumping, submitted, watcher;
+  /** The sink of the time before the session. */
+  const bufferEvent = tap.sink;
+  let session, loading, loadingFull, sending, gestureAt, watcher;
   let consented = consent == GRANTED;
   /** The latest report that the collector is to get. */
   let last;
-  /** When the timer calls; it may be set earlier, and calls in vain where it should be later. */
-  let alarm = Infinity;
+  /** When the timer calls. It may be set earlier; where it should be later, it calls without need. */
+  let wakeAt = Infinity;
 
   tap.examine = requestExaminer((input, init) => attempt(() => isStream?.(input, init)));
-  tap.sink = (...moment) => {
-    early(...moment);
+  tap.sink = (...event) => {
+    bufferEvent(...event);
     load();
   };
   // Firefox ends the scripts of a process that it needs no more, in the middle of `pagehide`.
-  listen(window, "beforeunload", leave);
-  listen(window, "pagehide", leave);
+  listen(window, "beforeunload", leavePage);
+  listen(window, "pagehide", leavePage);
   listen(document, "visibilitychange", () => {
     guard(() => session?.setHidden(document.hidden));
-    if (document.hidden) leave({});
+    if (document.hidden) leavePage({});
   });
   for (const gesture of GESTURES)
     listen(window, gesture, ({ timeStamp, key = "Enter" }) => {
-      if (key == "Enter") submitted = timeStamp;
+      if (key == "Enter") gestureAt = timeStamp;
     });
-  if (tap.held.length) load();
+  if (tap.buffered.length) load();
   else (window.requestIdleCallback ?? later)(load);
 
   return {
@@ -124,43 +128,43 @@ function createProbe(options) {
         url: sender.url,
         guard,
         attempt,
-        // What the collector would get of the streams that are open.
-        standing: () => consented && session?.openReports(),
-        tell: (...moment) => tap.sink(...moment),
+        // The reports that the collector would get of the open streams.
+        openReports: () => consented && session?.openReports(),
+        emit: (...event) => tap.sink(...event),
       };
-      // One that has ended takes nobody in.
+      // A stopped probe accepts no extensions.
       if (tap.sink != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
     },
     setConsent(answer) {
       consented = answer == GRANTED;
-      if (consented) return void pump();
+      if (consented) return void sendDue();
       silence();
       stop();
     },
     async flush() {
-      if (tap.held.length) await load();
+      if (tap.buffered.length) await load();
       guard(() => session?.flushSoon(performance.now()));
-      await pump();
+      await sendDue();
     },
     stop,
   };
 
-  /** A fault of ours turns the probe off, and nobody else notices. */
+  /** If our code throws, the probe turns itself off, and the page goes on as without it. */
   function guard(job) {
     try {
       return job();
     } catch {
-      giveUp();
+      abort();
     }
   }
 
-  function giveUp() {
+  function abort() {
     tap.broken++;
     silence();
   }
 
-  /** A fault of the app's own function is its own. */
+  /** Calls a function of the app's. Its fault is the app's own. */
   function attempt(job) {
     try {
       return job();
@@ -170,12 +174,12 @@ function createProbe(options) {
   }
 
   function load() {
-    return (loading ??= makeWatcher(wasmUrl).then((made) => guard(() => takeOver(made))));
+    return (loading ??= makeWatcher(wasmUrl).then((made) => guard(() => startSession(made))));
   }
 
-  /** Loads the probe that reads what few pages meet, once a page has met it. */
-  function enlarge(use) {
-    (loadingAll ??= makeWatcher(wasmAllUrl)).then((made) => guard(() => session && (use(made), setTimer())));
+  /** Loads the Wasm with every dialect, which only pages that meet a rare one need. */
+  function loadFull(use) {
+    (loadingFull ??= makeWatcher(wasmAllUrl)).then((made) => guard(() => session && (use(made), setTimer())));
   }
 
   async function makeWatcher(urls) {
@@ -185,64 +189,66 @@ function createProbe(options) {
         const response = await tap.native.call(window, url, { integrity: wasmIntegrity });
         return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake, later);
       } catch {}
-    return createChunkWatcher(wake, later);
+    return createFallbackWatcher(wake, later);
   }
 
-  function takeOver(made) {
+  function startSession(made) {
     if (session || tap.sink == silent) return;
     watcher = made;
-    session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich, made.memory && enlarge);
+    const describe = describer(options);
+    session = createSession(made, describe, guard, callFirstToken, callStreamEnd, enrich, made.memory && loadFull);
     session.setHidden(document.hidden);
-    tap.sink = take;
-    for (const [stream, moment, ...told] of tap.held.splice(0))
-      if (!stream.early) take(stream, moment, ...told);
-      else if (moment == OPEN) session.countLost(1);
+    tap.sink = handleEvent;
+    for (const [stream, event, ...more] of tap.buffered.splice(0))
+      if (!stream.overflowed) handleEvent(stream, event, ...more);
+      else if (event == OPEN) session.countLost(1);
     setTimer();
   }
 
-  function take(stream, moment, value, time) {
+  function handleEvent(stream, event, value, time) {
     try {
-      if (moment == OPEN) {
-        const sinceGesture = stream.time - submitted;
-        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? submitted : NaN;
+      if (event == OPEN) {
+        const sinceGesture = stream.time - gestureAt;
+        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : NaN;
       }
-      session.take(stream, moment, value, time) || setTimer();
-      // Even a loop over none takes its time where the processor has lost the code since the last read.
-      if (extensions.length) for (const { saw } of extensions) saw?.(stream, moment, value, time, stream.watcher);
+      session.take(stream, event, value, time) || setTimer();
+      // Even a loop over no extensions takes its time where the processor has lost the code since the last read.
+      if (extensions.length)
+        for (const { onEvent } of extensions) onEvent?.(stream, event, value, time, stream.watcher);
     } catch {
-      giveUp();
+      abort();
     }
   }
 
-  /** What the page is told of a report, or, where it `goes` out, what the collector gets: perhaps nothing. */
+  /** The report as the page gets it, or, where it `goes` out, as the collector does: it may be kept back. */
   function enrich(stream, json, goes) {
     let report = { ...JSON.parse(json), sample_rate: Math.min(1, sampleRate) || undefined };
-    for (const { add } of extensions) add?.(report, stream);
+    for (const { addFields } of extensions) addFields?.(report, stream);
     if (goes) last = report = attempt(() => beforeSend(report));
-    // Without its id it is none, as a promise is.
+    // Only an object with the id is a report: a promise, for one, has none.
     return report?.id ? JSON.stringify(report) : "";
   }
 
   function setTimer() {
     const at = consented ? session.next() : Infinity;
-    if (at < alarm) watcher.wake_in(Math.max((alarm = at) - performance.now() + 1, 0));
+    if (at < wakeAt) watcher.wake_in(Math.max((wakeAt = at) - performance.now() + 1, 0));
   }
 
-  /** Called by the compiled probe as well, which is then left before it is called again. */
+  /** The compiled watcher calls this, and must have returned before anything calls into it again. */
   function wake() {
-    alarm = Infinity;
-    queueMicrotask(pump);
+    wakeAt = Infinity;
+    queueMicrotask(sendDue);
   }
 
-  /** Sends what is due, one batch after the other, until nothing is or the collector wants a rest. */
-  function pump() {
-    return (pumping ??= sendAll().finally(() => (pumping = undefined)));
+  /** Sends what is due, one body after the other, until nothing is or the collector asks to wait. */
+  function sendDue() {
+    return (sending ??= sendAll().finally(() => (sending = undefined)));
   }
 
   function nextBody(blindly) {
     return guard(() => {
       const body = consented && session?.body(performance.now(), blindly);
-      for (const { sent } of extensions) sent?.(body);
+      for (const { onSend } of extensions) onSend?.(body);
       return body;
     });
   }
@@ -255,21 +261,25 @@ function createProbe(options) {
     guard(() => session && setTimer());
   }
 
-  /** Once for all when it is known not to come back; `timeStamp`: since when it may be on its way out. */
-  function leave({ timeStamp, persisted }) {
+  /**
+   * Sends everything as the page may be on its way out, since `timeStamp`. Streams end if it is known that the page
+   * does not come back.
+   */
+  function leavePage({ timeStamp, persisted }) {
     guard(() => {
-      const how = persisted == false && PAGE_GONE;
-      // Nothing will be loaded any more: what is held is told without being parsed.
-      if (how && !session) takeOver(createChunkWatcher(wake, later));
-      session?.flushSoon(performance.now(), how, timeStamp);
-      for (let body; (body = nextBody(2 - navigator.onLine)); ) sender.lastPost(body);
+      const reason = persisted == false && PAGE_GONE;
+      // Nothing will be loaded any more: buffered events are reported without being parsed.
+      if (reason && !session) startSession(createFallbackWatcher(wake, later));
+      session?.flushSoon(performance.now(), reason, timeStamp);
+      const blindly = navigator.onLine ? BLINDLY : BLINDLY_OFFLINE;
+      for (let body; (body = nextBody(blindly)); ) sender.lastPost(body);
       if (session) setTimer();
     });
   }
 
   function silence() {
     tap.sink = silent;
-    tap.held.length = 0;
+    tap.buffered.length = 0;
     session = watcher = undefined;
   }
 
@@ -279,7 +289,7 @@ function createProbe(options) {
     uninstallTap(page, tap);
     running = undefined;
     guard(() => session?.flushSoon(performance.now(), UNSEEN));
-    pump().then(silence);
+    sendDue().then(silence);
   }
 
   function listen(target, type, listener) {
@@ -288,7 +298,7 @@ function createProbe(options) {
   }
 }
 
-/** How to listen, and how those who do are told. */
+/** A function that adds a listener, and one that calls the listeners. */
 function createChannel() {
   const callbacks = new Set();
   return [
@@ -296,7 +306,7 @@ function createChannel() {
       callbacks.add(callback);
       return () => callbacks.delete(callback);
     },
-    // A report is made only for somebody.
+    // Without a listener no report is made.
     (make) => {
       const json = callbacks.size && make();
       // Two microtasks later the app's own reaction to the read has run.

@@ -1,4 +1,4 @@
-// How a stream ended, as the facade tells a watcher. `src/session.rs` reads the same numbers.
+// How a stream ended, as the session tells a watcher. `src/session.rs` reads the same numbers.
 
 export const CLOSED = 0;
 export const FAILED = 1;
@@ -6,7 +6,7 @@ export const FAILED = 1;
 export const CANCELLED = 2;
 export const TIMED_OUT = 3;
 export const PAGE_GONE = 4;
-/** Nobody watches any longer, or it was read in a way that showed nothing of the content. */
+/** The probe watches no longer, or the app read the body in a way that showed nothing of the content. */
 export const UNSEEN = 5;
 /** The app's signal aborted it. */
 export const ABORTED = 6;

@@ -1,4 +1,4 @@
-// What has been seen of a stream, as a watcher tells with each chunk: bits of one number, set by
+// What a stream has brought so far, as a watcher returns it with each chunk: bits of one number, set by
 // `src/session.rs`.
 
 /** Generated text of any kind. */
@@ -7,5 +7,5 @@ export const FIRST_TOKEN = 1;
 export const FIRST_VISIBLE = 2;
 /** The end marker of its dialect. */
 export const END_MARKER = 4;
-/** That it takes the larger probe to read it. */
+/** A format that only the full Wasm reads. */
 export const NEEDS_FULL_WASM = 8;

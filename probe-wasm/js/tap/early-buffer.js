@@ -1,16 +1,16 @@
-// Holds what the tap tells until the probe can listen. Bounded: a stream that does not fit is given
-// up as a whole, since half of one would look like a fault of the server.
+// Buffers the tap's events until the probe can listen. The buffer is bounded, and a stream that does not fit is dropped
+// as a whole: half of one would look like a fault of the server.
 
 import { CHUNK } from "./tap-events.js";
 
 /**
- * A sink that keeps its calls in `held`; a stream that it gives up is marked `early`. A moment counts as 512 bytes:
- * together at most a megabyte of chunks, and 1,953 moments.
+ * A sink that appends its calls to `buffer` and marks the streams that it drops as `overflowed`. An event counts as 512
+ * bytes: together at most a megabyte of chunks, and 1,953 events.
  */
-export function holdIn(held, room = 1e6) {
-  return (stream, moment, value, time) => {
-    stream.early ||= (room -= 512 + (value?.length | 0)) < 0;
-    // The page may transfer the buffer before the probe sees it.
-    if (!stream.early) held.push([stream, moment, moment == CHUNK ? value.slice() : value, time]);
+export function bufferInto(buffer, room = 1e6) {
+  return (stream, event, value, time) => {
+    stream.overflowed ||= (room -= 512 + (value?.length | 0)) < 0;
+    // The page may transfer the bytes before the probe sees them.
+    if (!stream.overflowed) buffer.push([stream, event, event == CHUNK ? value.slice() : value, time]);
   };
 }

@@ -1,21 +1,24 @@
-// Puts one tap into the page's fetch, whichever of stub and probe comes first.
+// Puts one tap into the page's fetch. Stub and probe both do so, and the first of them wins.
 
-import { holdIn } from "./early-buffer.js";
+import { bufferInto } from "./early-buffer.js";
 import { createTap } from "./tap.js";
 
-/** The page's tap. What it tells waits in `held` until somebody gives it another sink. */
+/** The page's tap. Its events wait in `buffered` until the probe sets another sink. */
 export function installTap(page) {
   return (page.__llmRum ??= tapFetchOf(page));
 }
 
 function tapFetchOf(page) {
-  const held = [];
-  const tap = createTap(holdIn(held), held, page.fetch);
+  const buffered = [];
+  const tap = createTap(bufferInto(buffered), buffered, page.fetch);
   page.fetch = tap.ours = tap.wrap(page.fetch);
   return tap;
 }
 
-/** Watches no more, and gives the page its fetch back; where somebody has wrapped ours since, who starts anew finds it. */
+/**
+ * Stops watching, and gives the page its fetch back. If a script has wrapped ours since, the tap stays, and the next
+ * probe finds it.
+ */
 export function uninstallTap(page, tap) {
   tap.sink = silent;
   if (page.fetch != tap.ours) return;

@@ -1,23 +1,23 @@
-// What the tap tells of a stream: `sink(stream, moment, value, time)`, in this order.
+// The events of a stream that the tap passes to its sink, in this order: `sink(stream, event, value, time)`.
 
 /** The request was made. */
 export const OPEN = 0;
-/** The answer began: the Response. */
+/** The response began; the value is the Response. */
 export const HEADERS = 1;
-/** The app asked for body bytes for the first time. */
+/** The app asked for bytes of the body for the first time. */
 export const READ = 2;
-/** The app got bytes: a Uint8Array that is valid only during the call. */
+/** The app got bytes; the value is a Uint8Array that is valid only during the call. */
 export const CHUNK = 3;
 
 // Each of these is a stream's last.
 
-/** The source closed, and all its bytes were told. */
+/** The source closed, and all its bytes were passed on. */
 export const CLOSED = 4;
-/** The request or a read failed: the error. */
+/** The request or a read failed; the value is the error. */
 export const FAILED = 5;
 /** The app cancelled the body. */
 export const CANCELLED = 6;
-/** The app got the rest of the body in one piece, by `text()` or its kin: that piece. */
+/** The app got the rest of the body in one piece, by `text()` or the like; the value is that piece. */
 export const WHOLE = 7;
-/** It turned out to be no stream: nothing is to be reported. */
+/** It turned out to be no stream: there is nothing to report. */
 export const FORGET = 8;

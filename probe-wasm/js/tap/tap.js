@@ -11,14 +11,14 @@ import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } 
 const { apply } = Reflect;
 
 /**
- * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `held` and `native` are for
+ * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `buffered` and `native` are for
  * the code that installs it. Once the probe has loaded, it sets `examine` to look at requests more closely
  * (`request-inspector.js`). At `READ`, which comes before every read, the sink must not throw.
  */
-export function createTap(sink, held, native) {
+export function createTap(sink, buffered, native) {
   const tap = {
     sink,
-    held,
+    buffered,
     native,
     broken: 0,
     // To look up the page's `performance` takes longer than to read the time from it.

@@ -1,11 +1,11 @@
-// What is left where the page forbids Wasm: a watcher of the same shape as the compiled one, which
-// sees chunks and their times, and does not judge what it cannot read.
+// The watcher for pages that forbid Wasm. It sees chunks and their times, and does not judge what it cannot read.
 
 import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "../session/end-reasons.js";
 
-const ENDED = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
+const OUTCOMES = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
 
-export function createChunkWatcher(wake, later) {
+/** @returns {import("./watcher.d.ts").Watcher} */
+export function createFallbackWatcher(wake, later) {
   const streams = {};
   let timer;
 
@@ -37,13 +37,12 @@ export function createChunkWatcher(wake, later) {
       report.bytes += length;
     },
 
-    end(key, time, how) {
+    end(key, time, reason) {
       const report = streams[key];
       report.close_ms = time - report.request;
-      // Content is what tells a whole answer from a cut one, or from one that the app had read to
-      // its end marker.
+      // Only content tells a whole response from a cut one, or from one that the app has read to its end marker.
       report.outcome =
-        report.status >= 400 ? "http_error" : (ENDED[how] ?? (how || report.bytes ? "unobserved" : "empty"));
+        report.status >= 400 ? "http_error" : (OUTCOMES[reason] ?? (reason || report.bytes ? "unobserved" : "empty"));
     },
 
     report(key) {

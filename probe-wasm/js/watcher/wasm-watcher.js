@@ -1,14 +1,15 @@
-// The compiled probe, as wasm-bindgen wraps it. The build makes the module behind this name.
+// The compiled watcher, as wasm-bindgen wraps it. The build makes the module `llm-rum-glue`.
 
 import { glued } from "llm-rum-glue";
 
+/** @returns {import("./watcher.d.ts").Watcher} */
 export function createWatcher(module, wake, later) {
   const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports, wake, later);
   watcher.begin(performance);
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }
 
-/** A report, of the list that `src/report.rs` makes of it. */
+/** A report, from the list that `src/report.rs` makes of it. */
 function objectOf(list) {
   const report = {};
   let object = report;

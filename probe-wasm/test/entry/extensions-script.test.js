@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { CHUNK, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
-import { holdIn } from "../../js/tap/early-buffer.js";
+import { bufferInto } from "../../js/tap/early-buffer.js";
 
 class Source extends EventTarget {
   url = "https://chat.example/events";
@@ -29,10 +29,10 @@ globalThis.MessageChannel = class {
   port2 = { postMessage: () => setImmediate(() => this.port1.onmessage()) };
 };
 
-let loaded, held, used, tags = 0;
+let loaded, buffered, used, tags = 0;
 
 beforeEach(() => {
-  [loaded, held, used] = [[], [], 0];
+  [loaded, buffered, used] = [[], [], 0];
   globalThis.self = globalThis.window = { EventSource: Source, WebSocket: Socket };
 });
 
@@ -48,12 +48,12 @@ async function tag(dataset) {
 
 /** A probe that still loads its Wasm: it holds what it is told. */
 function probe() {
-  const tell = holdIn(held);
+  const emit = bufferInto(buffered);
   const call = (job) => job();
   return {
     use(...extensions) {
       used++;
-      for (const extend of extensions) extend({ tell, guard: call, attempt: call, url: "", standing: () => [] });
+      for (const extend of extensions) extend({ emit, guard: call, attempt: call, url: "", openReports: () => [] });
     },
   };
 }
@@ -73,7 +73,7 @@ function answer(data = "one") {
   source.dispatchEvent(Object.assign(new Event("message"), { data, lastEventId: "" }));
 }
 
-const moments = () => held.map(([, moment]) => moment);
+const moments = () => buffered.map(([, moment]) => moment);
 
 test("what came before the other tag is handed over to the probe that it starts", async () => {
   await tag({ with: "eventSource" });
@@ -104,7 +104,7 @@ test("a stream that did not fit before there was a probe is counted by it", asyn
   await tag({ with: "eventSource" });
   answer("x".repeat(1_200_000));
   otherTag({ site: "demo" });
-  assert.deepEqual(held.map(([{ early }, moment]) => [early, moment]), [[true, OPEN]]);
+  assert.deepEqual(buffered.map(([{ overflowed }, event]) => [overflowed, event]), [[true, OPEN]]);
 });
 
 test("of sockets the tag says which are watched and what asks", async () => {

@@ -36,14 +36,14 @@ function guard(job) {
 
 /** A watched page's class. */
 function watched() {
-  const tell = (stream, moment, value, time) => {
+  const emit = (stream, moment, value, time) => {
     if (moment == CHUNK) {
       stream.seen = FIRST_TOKEN;
       times.push(time);
     }
     told.push(moment == CHUNK ? new TextDecoder().decode(value) : moment);
   };
-  eventSource()({ tell, guard, attempt: guard });
+  eventSource()({ emit, guard, attempt: guard });
   return self.EventSource;
 }
 

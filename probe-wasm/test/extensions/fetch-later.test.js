@@ -25,7 +25,7 @@ function hold(url, { body, signal }) {
 }
 
 function used() {
-  return lastWord()({ url: "/beacons", guard: (job) => job(), standing: () => open });
+  return lastWord()({ url: "/beacons", guard: (job) => job(), openReports: () => open });
 }
 
 const bodies = () => held.map(({ body }) => body);
@@ -33,7 +33,7 @@ const bodies = () => held.map(({ body }) => body);
 test("the latest state of what is open is held, in place of the one before", () => {
   const extension = used();
   open = ['{"rev":0}'];
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   assert.deepEqual(held, [{ url: "/beacons", body: '{"reports":[{"rev":0}]}' }]);
   open = ['{"rev":1}', "", '{"rev":7}'];
@@ -46,14 +46,14 @@ test("the latest state of what is open is held, in place of the one before", () 
 test("chunks are no reason to hurry, a beginning and an end are", () => {
   const extension = used();
   open = ["1"];
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   open = ["2"];
-  extension.saw({}, CHUNK);
+  extension.onEvent({}, CHUNK);
   mock.timers.tick(500);
   assert.deepEqual(bodies(), ['{"reports":[1]}']);
   open = [];
-  extension.saw({}, CLOSED);
+  extension.onEvent({}, CLOSED);
   mock.timers.tick(0);
   assert.deepEqual(held, []);
 });
@@ -61,14 +61,14 @@ test("chunks are no reason to hurry, a beginning and an end are", () => {
 test("nothing is held once nothing is open, and it begins again with the next stream", () => {
   const extension = used();
   open = ["{}"];
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   open = [];
   mock.timers.tick(1000);
   assert.deepEqual(held, []);
   mock.timers.tick(5000);
   open = ["{}"];
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   assert.equal(held.length, 1);
 });
@@ -77,7 +77,7 @@ test("a page that is left in good order, or watched no more, leaves nothing", ()
   for (const end of [() => page.dispatchEvent(new Event("pagehide")), (extension) => extension.stop()]) {
     const extension = used();
     open = ["{}"];
-    extension.saw({}, OPEN);
+    extension.onEvent({}, OPEN);
     mock.timers.tick(0);
     assert.equal(held.length, 1);
     end(extension);
@@ -89,7 +89,7 @@ test("a page that is left in good order, or watched no more, leaves nothing", ()
 test("what is held is bounded, and a browser that holds no more is left alone", () => {
   const extension = used();
   open = ["a".repeat(16_000), "b".repeat(400), "c".repeat(100)];
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   assert.deepEqual(bodies().map((body) => [body.includes("a"), body.includes("bb"), body.includes("cc")]), [[true, false, false]]);
   globalThis.fetchLater = () => {
@@ -105,7 +105,7 @@ test("what is held is bounded, and a browser that holds no more is left alone", 
 test("before consent, and without a session, there is nothing to hold", () => {
   const extension = used();
   open = undefined;
-  extension.saw({}, OPEN);
+  extension.onEvent({}, OPEN);
   mock.timers.tick(0);
   assert.deepEqual(held, []);
 });

@@ -88,18 +88,18 @@ function insert(element) {
 function chunk(stream, seen = VISIBLE) {
   stream.seen |= seen;
   stream.read = now;
-  extension.saw(stream, CHUNK, undefined, now);
+  extension.onEvent(stream, CHUNK, undefined, now);
   return stream;
 }
 
 /** An answer whose first visible text comes now. */
 const answer = () => chunk({ time: now - 100 });
-const ended = (stream) => extension.saw(stream, CLOSED, undefined, now);
+const ended = (stream) => extension.onEvent(stream, CLOSED, undefined, now);
 
 /** `ttfp_ms` of a stream that came to its first visible text after 100 ms. */
 function painted(stream) {
   const report = { ttfv_ms: 100 };
-  extension.add(report, stream);
+  extension.addFields(report, stream);
   return report.ttfp_ms;
 }
 
@@ -153,7 +153,7 @@ test("an answer that is over before anybody can read it has its frame, if somebo
     frame();
     ended(stream);
     // Until then it has no times.
-    extension.add({}, stream);
+    extension.addFields({}, stream);
     pass(ms);
     grow(new Element(body), 1);
     assert.equal(painted(stream), frameMs);
@@ -377,7 +377,7 @@ test("in a worker there is nothing to see", () => {
 test("an answer that was told late is no fault of the next one", () => {
   probe.watchOutput(new Element(body));
   const late = { time: now - 200, seen: VISIBLE, read: now };
-  extension.saw(late, CHUNK, undefined, now - 100);
+  extension.onEvent(late, CHUNK, undefined, now - 100);
   pass(500);
   const [output, stream] = [new Element(body), answer()];
   probe.watchOutput(output);

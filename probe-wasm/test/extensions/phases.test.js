@@ -27,12 +27,12 @@ function used(userAgent = "") {
 function reported(userAgent, entry) {
   const extension = used(userAgent);
   const stream = { time: 100 };
-  extension.saw(stream, OPEN);
-  extension.saw(stream, HEADERS, { url: "https://llm.example/" }, 900);
-  extension.saw(stream, CLOSED, undefined, 1000);
+  extension.onEvent(stream, OPEN);
+  extension.onEvent(stream, HEADERS, { url: "https://llm.example/" }, 900);
+  extension.onEvent(stream, CLOSED, undefined, 1000);
   see({ name: "https://llm.example/", startTime: 101, ...entry });
   const report = { page: { route: "/" }, headers_ms: 800 };
-  extension.add(report, stream);
+  extension.addFields(report, stream);
   return report;
 }
 
@@ -40,11 +40,11 @@ function reported(userAgent, entry) {
 function afterClick(...path) {
   const extension = used();
   const stream = { time: 100 };
-  extension.saw(stream, OPEN);
+  extension.onEvent(stream, OPEN);
   window.dispatchEvent(Object.assign(new Event("click"), { composedPath: () => [...path, document, window] }));
-  extension.saw(stream, CHUNK, new Uint8Array(7), 900);
+  extension.onEvent(stream, CHUNK, new Uint8Array(7), 900);
   const report = {};
-  extension.add(report, stream);
+  extension.addFields(report, stream);
   return report.around.after_stop_bytes;
 }
 

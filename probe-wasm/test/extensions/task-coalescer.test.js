@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createBurst } from "../../js/extensions/task-coalescer.js";
+import { createTaskCoalescer } from "../../js/extensions/task-coalescer.js";
 
 let channels = 0;
 let posted = 0;
@@ -25,7 +25,7 @@ function deliver(count = posted) {
 
 test("each source is told after its own task, and all of them by one channel, as browsers keep each", () => {
   const told = [];
-  const [one, other] = ["one", "other"].map((name) => createBurst((text) => told.push(`${name}: ${text}`)));
+  const [one, other] = ["one", "other"].map((name) => createTaskCoalescer((text) => told.push(`${name}: ${text}`)));
   one.put("a", true);
   one.put("b", true);
   other.put("c", true);
@@ -34,14 +34,14 @@ test("each source is told after its own task, and all of them by one channel, as
   assert.deepEqual(told, ["one: ab"]);
   deliver();
   assert.deepEqual(told, ["one: ab", "other: cd"]);
-  for (let source = 0; source < 100; source++) createBurst(() => {}).put("x", true);
+  for (let source = 0; source < 100; source++) createTaskCoalescer(() => {}).put("x", true);
   deliver();
   assert.equal(channels, 1);
 });
 
 test("what cannot wait is told at once, with what came before it, and not again", () => {
   const told = [];
-  const burst = createBurst((text) => told.push(text));
+  const burst = createTaskCoalescer((text) => told.push(text));
   burst.put("a", true);
   burst.put("b", false);
   assert.deepEqual(told, ["ab"]);
@@ -53,7 +53,7 @@ test("what comes in one task has one time, told at once or after it, and what co
   let now = 100;
   context.mock.method(performance, "now", () => now++);
   const told = [];
-  const burst = createBurst((text, time) => told.push([text, time]));
+  const burst = createTaskCoalescer((text, time) => told.push([text, time]));
   burst.put("a", false);
   burst.put("b", false);
   burst.put("c", true);

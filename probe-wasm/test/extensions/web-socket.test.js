@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CANCELLED, CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
-import { holdIn } from "../../js/tap/early-buffer.js";
+import { bufferInto } from "../../js/tap/early-buffer.js";
 import { END_MARKER } from "../../js/session/progress-flags.js";
 import { webSocket } from "../../js/extensions/web-socket.js";
 
@@ -41,11 +41,11 @@ function page(t, options) {
   t.after(() => Object.assign(globalThis, { self: undefined, MessageChannel }));
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const clock = t.mock.method(performance, "now", () => 0);
-  const held = [];
+  const buffered = [];
   const told = [];
-  let tell = holdIn(held);
+  let emit = bufferInto(buffered);
   const call = (job) => job();
-  const core = { tell: (...moment) => tell(...moment), guard: call, attempt: call };
+  const core = { emit: (...event) => emit(...event), guard: call, attempt: call };
   const extension = webSocket({ isStream: () => true, ...options })(core);
   const socket = new self.WebSocket();
   const streams = [];
@@ -56,13 +56,13 @@ function page(t, options) {
     if (text?.includes("[DONE]")) stream.seen |= END_MARKER;
     if (moment == OPEN) streams.push(stream);
     told.push([streams.indexOf(stream), moment, text?.trim(), time]);
-    extension.saw(stream, moment);
+    extension.onEvent(stream, moment);
   }
 
   return {
     told,
     stop: extension.stop,
-    lost: () => held.filter(([stream, moment]) => stream.early && moment == OPEN).length,
+    lost: () => buffered.filter(([stream, moment]) => stream.overflowed && moment == OPEN).length,
     at(time) {
       afterTask();
       clock.mock.mockImplementation(() => time);
@@ -70,8 +70,8 @@ function page(t, options) {
     ask: (text = "a question") => socket.send(text),
     say: (data) => socket.dispatchEvent(Object.assign(new Event("message"), { data })),
     load() {
-      tell = take;
-      for (const [stream, ...moment] of held.splice(0)) if (!stream.early) take(stream, ...moment);
+      emit = take;
+      for (const [stream, ...moment] of buffered.splice(0)) if (!stream.overflowed) take(stream, ...moment);
     },
     toldOf: (moment) => told.filter(([, what]) => what == moment),
   };

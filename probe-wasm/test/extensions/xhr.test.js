@@ -41,11 +41,11 @@ function page(options) {
     }
   };
   globalThis.self = { XMLHttpRequest: Request };
-  const tell = (stream, moment, value, time) => {
+  const emit = (stream, moment, value, time) => {
     chat.moments.push(moment);
     chat.told.push([stream, moment, value, time]);
   };
-  const extension = xhr(options)({ tell, guard, attempt: guard });
+  const extension = xhr(options)({ emit, guard, attempt: guard });
   return Object.assign(chat, extension, { request: new self.XMLHttpRequest() });
 }
 
@@ -122,12 +122,12 @@ test("a name that is none throws what the browser throws, and one that is no tex
 });
 
 test("the headers' time is not the first byte's: it is told where Resource Timing knows it", () => {
-  const { request, told, add } = page();
+  const { request, told, addFields } = page();
   request.open("POST", "/chat");
   request.send(ASK);
   const [[stream]] = told;
   const added = (report, of) => {
-    add(report, of);
+    addFields(report, of);
     return report.headers_ms;
   };
   assert.equal(added({ headers_ms: 605.5 }, stream), undefined);

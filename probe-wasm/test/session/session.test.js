@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createChunkWatcher } from "../../js/watcher/fallback-watcher.js";
+import { createFallbackWatcher } from "../../js/watcher/fallback-watcher.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
 import { createSession } from "../../js/session/session.js";
@@ -14,7 +14,7 @@ const BYTES = new Uint8Array(5);
 const END = new Uint8Array(6);
 
 /** A page's session, and the reports that its callbacks got. */
-function watched(enrich = (stream, json) => json, watcher = createChunkWatcher()) {
+function watched(enrich = (stream, json) => json, watcher = createFallbackWatcher()) {
   const ends = [];
   const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
   const session = createSession(watcher, describe, (job) => job(), () => {}, (make) => ends.push(JSON.parse(make())), enrich);
@@ -122,7 +122,7 @@ test("visibility is that of the whole stream", () => {
 });
 
 test("what the content proves goes before what the page said", () => {
-  const chunks = createChunkWatcher();
+  const chunks = createFallbackWatcher();
   const watcher = { ...chunks, report: (key) => ({ ...chunks.report(key), use_case: "proven" }) };
   const { session, ends } = watched(undefined, watcher);
   session.take(open(session), CLOSED, undefined, 200);
@@ -296,7 +296,7 @@ test("what is changed on its way out goes as it was changed", () => {
 });
 
 test("a client that stops at the end marker, without a cancel, has read its stream to the end", () => {
-  const chunks = createChunkWatcher();
+  const chunks = createFallbackWatcher();
   const told = [];
   const watcher = {
     ...chunks,
@@ -318,7 +318,7 @@ test("a client that stops at the end marker, without a cancel, has read its stre
 function answering() {
   const read = [];
   const watcher = {
-    ...createChunkWatcher(),
+    ...createFallbackWatcher(),
     chunk(key, time, bytes) {
       read.push([time, ...bytes]);
       return FIRST_TOKEN | FIRST_VISIBLE | (bytes.length == END.length && END_MARKER);

@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 import { installTap, uninstallTap } from "../../js/tap/install.js";
 import { CHUNK, CLOSED, OPEN, READ } from "../../js/tap/tap-events.js";
-import { holdIn } from "../../js/tap/early-buffer.js";
+import { bufferInto } from "../../js/tap/early-buffer.js";
 
 test("moments are held in order, and chunks as copies", () => {
-  const held = [];
-  const push = holdIn(held);
+  const buffered = [];
+  const push = bufferInto(buffered);
   const stream = {};
   const bytes = new Uint8Array([1, 2, 3]);
   push(stream, OPEN, undefined, 1);
@@ -17,7 +17,7 @@ test("moments are held in order, and chunks as copies", () => {
   structuredClone(bytes, { transfer: [bytes.buffer] });
   push(stream, CLOSED, undefined, 3);
   assert.deepEqual(
-    held.map(([, moment, value, time]) => [moment, value && [...value], time]),
+    buffered.map(([, moment, value, time]) => [moment, value && [...value], time]),
     [
       [OPEN, undefined, 1],
       [CHUNK, [1, 2, 3], 2],
@@ -31,14 +31,14 @@ test("many moments and many bytes are bounded, and the stream that does not fit 
     [READ, undefined],
     [CHUNK, new Uint8Array(1 << 16)],
   ]) {
-    const held = [];
-    const push = holdIn(held);
+    const buffered = [];
+    const push = bufferInto(buffered);
     const [small, large] = [{}, {}];
     push(small, OPEN);
     for (let count = 0; count < 5000; count++) push(large, moment, value);
-    assert.ok(held.length <= 1953);
-    assert.ok(held.reduce((sum, [, , value]) => sum + (value?.length ?? 0), 0) <= 1e6);
-    assert.deepEqual([small.early, large.early], [false, true]);
+    assert.ok(buffered.length <= 1953);
+    assert.ok(buffered.reduce((sum, [, , value]) => sum + (value?.length ?? 0), 0) <= 1e6);
+    assert.deepEqual([small.overflowed, large.overflowed], [false, true]);
   }
 });
 
