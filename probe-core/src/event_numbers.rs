@@ -5,16 +5,16 @@ use std::mem;
 use crate::absent::ABSENT;
 use crate::json::whole;
 
-/// What a number says.
+/// What a number means.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
-    /// Place of an answer among several.
+    /// Index of a choice among several.
     Index,
-    /// Place of the event in the stream.
+    /// Sequence number of the event.
     Sequence,
     /// When the server made the event.
     Stamp,
-    /// Durations and counts of the server's own, in its own unit.
+    /// Durations and counts of the server, in its own unit.
     Load,
     Queue,
     Prompt,

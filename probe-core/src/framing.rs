@@ -1,5 +1,5 @@
-//! Chunks of bytes come in, split anywhere; events and comments go out. What lies inside one chunk
-//! is lent from it, the rest from a buffer that is reused.
+//! Cuts chunks of bytes, split anywhere, into events and comments. A frame inside one chunk is lent from it, any other
+//! from a buffer that is reused.
 
 mod brackets;
 mod content_type;
@@ -21,7 +21,7 @@ pub use json_stream::JsonStream;
 pub use plain_text::PlainText;
 pub use sse::Sse;
 
-/// Longest first line that is waited for to see whether a body is JSON in lines.
+/// The longest first line that may arrive in pieces before a body counts as JSON in lines.
 const MAX_FIRST_LINE_BYTES: usize = 64 * 1024;
 
 /// How a body is cut into events.
@@ -29,16 +29,16 @@ const MAX_FIRST_LINE_BYTES: usize = 64 * 1024;
 pub enum Framing {
     /// Server-sent events.
     Sse(Sse),
-    /// JSON: a value per line, or values told apart by their brackets.
+    /// JSON: a value per line, or values separated by their brackets.
     Json(JsonStream),
     /// Text without events.
     PlainText(PlainText),
-    /// One that only a probe with all of them cuts: nothing comes out.
+    /// A framing that only the full Wasm has: nothing comes out.
     NeedsFullWasm,
 }
 
 impl Framing {
-    /// The framing that the content type alone names: server-sent events where it says nothing.
+    /// The framing that the content type alone names: server-sent events if there is none.
     #[must_use]
     pub fn named(content_type: impl Into<ContentType>) -> Self {
         match content_type.into() {
@@ -48,12 +48,11 @@ impl Framing {
         }
     }
 
-    /// The framing that the content type names, or the first bytes give away: servers send JSON and
-    /// server-sent events under many types. `None` while `start` could still be of several kinds,
-    /// which it is for a few bytes at most.
+    /// The framing that the first bytes show, or else the content type: servers send JSON and server-sent events under
+    /// many types. `None` while `start` could be of several framings, which takes a few bytes at most.
     ///
-    /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows, and
-    /// lines with a code before their JSON are left to one that has them all.
+    /// A build without every framing takes an object for the first of many lines as soon as its line ends. Lines with a
+    /// code before their JSON need the full Wasm.
     #[must_use]
     pub fn of(content_type: impl Into<ContentType>, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
@@ -85,7 +84,7 @@ impl Framing {
         }
     }
 
-    /// Takes the next frame off the front of `input`. `None` when it is used up.
+    /// Takes the next frame off the front of `input`. `None` when the input is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         match self {
             Self::Sse(sse) => sse.next(input),
@@ -95,7 +94,7 @@ impl Framing {
         }
     }
 
-    /// What is left when no more bytes come.
+    /// The unfinished event when no more bytes come.
     pub fn finish(&mut self) -> Pending<'_> {
         match self {
             Self::Sse(sse) => sse.finish(),
@@ -105,19 +104,18 @@ impl Framing {
         }
     }
 
-    /// A framing of few streams, where it is there.
+    /// A rare framing, if this build has it.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
         if ALL_DIALECTS { framing() } else { Self::NeedsFullWasm }
     }
 
-    /// Whether an event that the body ends in is as good as any other: only server-sent events need
-    /// a blank line behind them.
+    /// Whether an event at the end of the body is complete: only server-sent events need a blank line after them.
     pub(crate) fn ends_anywhere(&self) -> bool {
         !matches!(self, Self::Sse(_))
     }
 }
 
-/// JSON in lines, where the first line is a whole text.
+/// JSON in lines, if the first line is a whole text.
 fn by_lines(text: &[u8]) -> Option<Framing> {
     match find(text, *b"\n\n") {
         Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Json(JsonStream::by_lines())),
@@ -126,7 +124,7 @@ fn by_lines(text: &[u8]) -> Option<Framing> {
     }
 }
 
-/// Server-sent events and web pages under a type that names neither; else what that type names.
+/// Server-sent events or a web page under another type; else the framing `named` by the type.
 fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
     let mut undecided = false;
     for known in LINE_STARTS.split(|&byte| byte == b' ') {
@@ -138,8 +136,8 @@ fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
     (!undecided).then_some(named)
 }
 
-/// How the first line of server-sent events begins, or that of a web page.
+/// Beginnings of the first line of server-sent events and of web pages.
 const LINE_STARTS: &[u8] = b": data: event: id: retry: <! <h";
 
-/// Blanks that may come first. More of them than that are no sign of anything.
+/// Blanks that may come first. After more of them the content type decides.
 const MAX_START: usize = 64;

@@ -1,5 +1,5 @@
-//! What fuzzing holds the crate to: bytes come in, and whatever they are, each of these returns. The
-//! fuzz targets under `probe-core/fuzz` only call them; tests call them with every recorded stream.
+//! The properties that fuzzing checks, each a function of any bytes. The fuzz targets under `probe-core/fuzz` only call
+//! them; tests call them with every recorded stream.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::text_kinds::TextKinds;
 use crate::work_counter;
 use crate::{End, Meter, Timestamp};
 
-/// Cuts a body into frames: whole and in chunks it must say the same. The first byte tells how it is
-/// cut, the rest of the first line is the content type; the body follows.
+/// Cuts a body into frames: the whole body and its chunks must have the same frames. The first byte selects the chunks,
+/// the rest of the first line is the content type, and the body follows.
 ///
 /// # Panics
-/// When it does not, or takes more steps than the body has bytes for.
+/// When the frames differ, or take more steps than the length of the body allows.
 pub fn framing(input: &[u8]) {
     let (head, body) = split_head(input);
     let (&cut, content_type) = head.split_first().unwrap_or((&0, b""));
@@ -36,10 +36,10 @@ pub fn framing(input: &[u8]) {
     assert_eq!(split, whole, "cut as {cut} says");
 }
 
-/// Scans one JSON text. Whether it is one.
+/// Scans one JSON text. Returns whether it is valid.
 ///
 /// # Panics
-/// When a value is taken from text that is none, or it takes more steps than the text has bytes for.
+/// When a value is taken from invalid text, or the scan takes more steps than the length of the text allows.
 #[must_use]
 pub fn json(text: &[u8]) -> bool {
     let whole = with_step_limit(text.len(), 1, || Json::new(text).finish());
@@ -52,11 +52,11 @@ pub fn json(text: &[u8]) -> bool {
     whole
 }
 
-/// Reads the events of a body as the dialect that the first line names, or as whichever it is: with and
-/// without remembering how the last event looked it must say the same.
+/// Reads the events of a body as the dialect that the first line names, or recognises it: the result must be the same
+/// with and without the template of the last event.
 ///
 /// # Panics
-/// When it does not, or takes more steps than the body has bytes for.
+/// When the results differ, or take more steps than the length of the body allows.
 pub fn dialects(input: &[u8]) -> Coverage {
     let (name, body) = split_head(input);
     with_step_limit(body.len(), 1 + body.len() / 8, || {
@@ -67,36 +67,36 @@ pub fn dialects(input: &[u8]) -> Coverage {
     })
 }
 
-/// What a body has shown of a dialect. Tables are data, in which no fuzzer sees where it is: by these
-/// it knows that it has come to something new.
+/// The facts of a dialect that a body has reached. Tables are data, which have no branches for a fuzzer to count: by
+/// these facts it sees that an input is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coverage {
-    /// Place of the dialect among [`dialect_names`].
+    /// The index of the dialect in [`dialect_names`].
     pub dialect: usize,
     /// A bit for each fact that was found, below [`FACTS`].
     pub facts: u64,
 }
 
-/// How many facts [`Coverage`] has room for.
+/// The number of facts in [`Coverage`].
 pub const FACTS: usize = 16 + Defect::ALL.len();
 
-/// The names of all dialects; first what is none of them.
+/// The names of all dialects, after the one for none of them.
 pub fn dialect_names() -> impl Iterator<Item = &'static str> {
     std::iter::once(GENERIC).chain(ENCODED_DIALECTS.iter().map(|dialect| dialect.name))
 }
 
-/// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
-/// them are chunks. In pieces they must come to the same.
+/// Plays calls on a meter. Bytes below 7 are calls, each with the byte after it; the bytes between calls are chunks.
+/// With the chunks in pieces, the report must be the same.
 ///
 /// # Panics
-/// When they do not, or a report cannot be believed.
+/// When the reports differ, or one is not plausible.
 pub fn calls(script: &[u8]) {
     let whole = without_read_counts(play(script, usize::MAX));
     let split = without_read_counts(play(script, 1 + script.len() % 13));
     assert_eq!(split, whole);
 }
 
-/// The report of calls whose chunks come in pieces of `most` bytes, at the time of the chunk.
+/// The report of calls with their chunks in pieces of `most` bytes, at the time of the chunk.
 fn play(script: &[u8], most: usize) -> StreamReport {
     let mut meter = Meter::new("", Timestamp::from_ms(1000.0));
     let (mut now_ms, mut rest) = (1000.0, script);
@@ -134,7 +134,7 @@ fn play(script: &[u8], most: usize) -> StreamReport {
     report
 }
 
-/// The report without what counts and times reads.
+/// The report without the fields that count and time reads.
 fn without_read_counts(mut report: StreamReport) -> StreamReport {
     for of_reads in [Defect::Stall, Defect::Buffered, Defect::Coarse] {
         report.defects.set(of_reads, 0);
@@ -142,17 +142,16 @@ fn without_read_counts(mut report: StreamReport) -> StreamReport {
     StreamReport { chunks: 0, gaps: None, longest_gap_ms: None, tpot_ms: None, stalls: 0, ..report }
 }
 
-/// The first line of an input, and what follows it.
+/// The first line of an input, and the rest.
 fn split_head(input: &[u8]) -> (&[u8], &[u8]) {
     let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
     (&input[..end], input.get(end + 1..).unwrap_or_default())
 }
 
-/// What a framing says of a body; text without its cuts.
+/// The frames of a body. Plain text is joined.
 #[derive(Default, PartialEq)]
 struct FrameLog {
-    /// A letter for each frame and what is in it, each part with its length: words would take longer
-    /// to write than the body to cut.
+    /// A letter for each frame and its parts with their lengths: words would take longer to write than the body to cut.
     frames: Vec<u8>,
     text: Vec<u8>,
     broken_text: bool,
@@ -226,7 +225,7 @@ fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Fram
     }
 }
 
-/// What the events of a body say.
+/// The state and texts after the events of a body.
 struct BodyFacts {
     state: StreamState,
     texts: Vec<TextKinds>,
@@ -300,7 +299,7 @@ impl fmt::Debug for BodyFacts {
     }
 }
 
-/// Runs `work`, and holds it to steps in proportion to what came in.
+/// Runs `work`, and checks that its steps are in proportion to the input.
 fn with_step_limit<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
     let (result, steps) = work_counter::steps_of(work);
     let most = 64 * bytes as u64 + 256 * chunks as u64 + 1024;
@@ -348,8 +347,8 @@ mod tests {
         inputs.map(|file| then(&fs::read(file).unwrap())).count()
     }
 
-    /// Every recorded stream behind each of the heads, every seed, and what fuzzing has found to reach
-    /// code that nothing else reaches.
+    /// Every recorded stream after each of the heads, every seed, and every input that fuzzing has found to reach new
+    /// code.
     fn each_input(target: &str, heads: &[&str], mut then: impl FnMut(&[u8])) {
         let recorded = each_file("../tests/fixtures/streams", |body| {
             heads.iter().for_each(|head| then(&[head.as_bytes(), body].concat()));

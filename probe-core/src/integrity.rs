@@ -1,19 +1,18 @@
-//! Was it whole, and did it flow: what only shows across several events or reads.
+//! Finds the defects that show only across several events or reads: gaps in numbers, spliced messages, stalls.
 
 use beacon::{Defect, Defects};
 
 use crate::absent::ABSENT;
 
-/// Follows the numbers of numbered events.
+/// Follows the sequence numbers of events.
 ///
-/// Judged only where the first two events both carry a number: some gateways number one event in a
-/// dozen.
+/// Numbers count only if the first two events both carry one: some gateways number one event in a dozen.
 #[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     events: u32,
-    /// [`ABSENT`] where numbers are not judged.
+    /// [`ABSENT`] where numbers do not count.
     highest: f64,
-    /// Which of the 64 numbers below the highest came, the nearest lowest.
+    /// Which of the 64 numbers below the highest came; the lowest bit is the nearest.
     recent: u64,
 }
 
@@ -21,7 +20,7 @@ impl Sequence {
     /// Before the first event.
     pub(crate) const NEW: Self = Self { events: 0, highest: ABSENT, recent: 0 };
 
-    /// Takes in the number of the next event, [`ABSENT`] if it has none.
+    /// Adds the number of the next event, [`ABSENT`] if it has none.
     pub(crate) fn observe(&mut self, number: f64, defects: &mut Defects) {
         self.events = self.events.saturating_add(1);
         if self.events == 1 || (self.events == 2 && number.is_nan()) {
@@ -43,7 +42,7 @@ impl Sequence {
         }
     }
 
-    /// A new answer begins in the same stream, and its numbers start again.
+    /// A new answer begins in the same stream, and its numbers start anew.
     pub(crate) fn restart(&mut self) {
         *self = Self::NEW;
     }
@@ -63,11 +62,11 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Of a stream that has named none.
+    /// For a stream that has named none.
     pub(crate) const NONE: Self = Self { id: Vec::new(), events: 0 };
 
-    /// Takes in the id that an event names. True when that is another than the open one, which had
-    /// named at least `settled` events: some servers make up an id per event.
+    /// Adds the id that an event names. True if it differs from the open answer's id, which at least `settled` events
+    /// had named: some servers make up an id per event.
     pub(crate) fn observe(&mut self, id: &[u8], settled: u32) -> bool {
         let id = &id[..id.len().min(MAX_ID_BYTES)];
         if self.id == id {
@@ -81,26 +80,26 @@ impl Message {
         spliced
     }
 
-    /// Whether one more event of the same answer would make no difference.
+    /// Whether one more event of the same answer changes nothing.
     pub(crate) fn is_settled(&self) -> bool {
         self.events >= 2 || self.id.is_empty()
     }
 
-    /// Whether `id` is that of the open answer, or of the last one.
+    /// Whether `id` is the open answer's, or the last one's.
     pub(crate) fn is(&self, id: &[u8]) -> bool {
         !id.is_empty() && self.id == id[..id.len().min(MAX_ID_BYTES)]
     }
 
-    /// The answer has ended; another id is that of the next one.
+    /// The answer has ended: another id belongs to the next one.
     pub(crate) fn close(&mut self) {
         self.events = 0;
     }
 }
 
-/// Watches how reads bring generated text, for a proxy that holds it back.
+/// Watches how reads bring generated text, to detect a proxy that buffers it.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// Reads of exactly a usual buffer's size that were full of generated events.
+    /// Reads of exactly the size of a usual buffer that were full of events with generated text.
     full_buffers: u32,
 }
 
@@ -108,7 +107,7 @@ impl Flow {
     /// Before the first read.
     pub(crate) const NEW: Self = Self { full_buffers: 0 };
 
-    /// Takes in one read of `bytes` bytes with `deltas` events with generated text.
+    /// Adds one read of `bytes` bytes with `deltas` events with generated text.
     pub(crate) fn observe(&mut self, bytes: usize, deltas: f64) {
         // A single event of this size proves nothing: TLS records and HTTP/2 frames are cut there.
         if BUFFER_SIZES.contains(&bytes) && deltas >= BURST {
@@ -116,8 +115,8 @@ impl Flow {
         }
     }
 
-    /// Whether `deltas` events were held back: spread over `generation_ms` of an answer that took
-    /// `e2e_ms`. Not where the server itself says that it was about as fast: `server_ms`.
+    /// Whether a proxy buffered the `deltas` events that came within `generation_ms` of an answer that took `e2e_ms`.
+    /// Not if the server's own `server_ms` is about as short.
     pub(crate) fn is_buffered(&self, deltas: f64, generation_ms: f64, e2e_ms: f64, server_ms: f64) -> bool {
         let as_fast = server_ms <= generation_ms * 2.0;
         let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE && !as_fast;
@@ -125,7 +124,7 @@ impl Flow {
     }
 }
 
-/// Gaps that may be stalls: whether they are shows only beside the median of all gaps.
+/// Gaps that may be stalls, which only the median of all gaps shows.
 #[derive(Debug, Clone)]
 pub(crate) struct LongGaps(Vec<f64>);
 
@@ -133,21 +132,21 @@ impl LongGaps {
     pub(crate) const NONE: Self = Self(Vec::new());
 
     pub(crate) fn observe(&mut self, gap_ms: f64) {
-        // A stream with more than that has been silent for over eight minutes in all.
+        // A stream with more long gaps has been silent for over eight minutes in all.
         if gap_ms > STALL_MS && self.0.len() < MAX_LONG_GAPS {
             self.0.push(gap_ms);
         }
     }
 
-    /// How many were stalls.
+    /// The number of stalls among them.
     pub(crate) fn stalls(&self, median_ms: f64) -> usize {
         let limit = STALL_MS.max(median_ms * STALL_MEDIANS);
         self.0.iter().filter(|&&gap| gap > limit).count()
     }
 }
 
-/// Whether the provider bundled its `tokens` into few `deltas`, which nothing on the way does to the
-/// tokens of an event. At `gaps` that were never much longer than the median.
+/// Whether the provider bundled its `tokens` into few `deltas`: no proxy joins the tokens of several events into one.
+/// The gaps must never be much longer than the median.
 pub(crate) fn is_coarse(tokens: f64, deltas: f64, gaps: u64, longest_gap_ms: f64, median_ms: f64) -> bool {
     let bundled = tokens >= deltas * BUNDLED_TOKENS;
     let regular = median_ms > 0.0 && longest_gap_ms <= median_ms * REGULAR_MEDIANS;
@@ -167,7 +166,7 @@ const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
 const BURST: f64 = 8.0;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;
-/// The most that a single event holds where tokens come one by one, or as words, is about three.
+/// Where tokens come one by one, or as words, a single event holds about three at most.
 const BUNDLED_TOKENS: f64 = 4.0;
 const FEWEST_GAPS: u64 = 4;
 const REGULAR_MEDIANS: f64 = 4.0;

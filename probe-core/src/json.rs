@@ -1,10 +1,9 @@
-//! A pull scanner over one JSON text: it walks every value, and gives numbers, short identifiers
-//! and whether a string is empty. Text is stepped over and never copied.
+//! A pull scanner over one JSON text. It walks every value, and returns numbers, short identifiers and whether a string
+//! is empty. Text is stepped over and never copied.
 //!
-//! Objects are read with [`Json::enter`] and [`Json::key`], arrays with [`Json::enter`] and
-//! [`Json::element`]; a value that is not taken is skipped. After the first fault everything
-//! answers "nothing", and [`Json::finish`] is false. A key with escapes in it is taken for an
-//! unknown one.
+//! Objects are read with [`Json::enter`] and [`Json::key`], arrays with [`Json::enter`] and [`Json::element`]. A value
+//! that is not taken is skipped. After the first fault every method returns nothing, and [`Json::finish`] is false. A
+//! key with escapes counts as unknown.
 
 mod number;
 mod text;
@@ -19,7 +18,7 @@ use text::special_bytes;
 pub(crate) use text::{plain_len, same, unescaped, written_bytes};
 pub(crate) use word::Word;
 
-/// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
+/// The deepest nesting, as in `serde_json`. Deeper text counts as malformed.
 const MAX_DEPTH: u32 = 128;
 
 /// A position in one JSON text.
@@ -31,7 +30,7 @@ pub(crate) struct Json<'a> {
     depth: u32,
     /// A container was just opened: its first member needs no comma.
     fresh: bool,
-    /// A value comes next and nobody has taken it yet.
+    /// A value comes next that is not taken yet.
     owed: bool,
     failed: bool,
 }
@@ -50,8 +49,7 @@ impl<'a> Json<'a> {
         self.peek().is_none() && !self.failed
     }
 
-    /// Enters an object or array, by its opening bracket. Any other value is skipped, and the answer
-    /// is false.
+    /// Enters an object or array, by its opening bracket. Any other value is skipped, and the result is false.
     pub(crate) fn enter(&mut self, open: u8) -> bool {
         if self.peek() != Some(open) {
             self.skip();
@@ -72,7 +70,7 @@ impl<'a> Json<'a> {
         self.peek() == Some(b'"')
     }
 
-    /// Takes a value, and tells whether it says anything: not `null`, `false` or an empty string.
+    /// Takes a value, and returns whether it is anything but `null`, `false` or an empty string.
     pub(crate) fn is_something(&mut self) -> bool {
         match self.peek() {
             Some(b'n' | b'f') | None => {
@@ -87,7 +85,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Takes a string as it stands between its quotes, escapes and all: for tags and ids.
+    /// Takes a string as it is between its quotes, with escapes: for tags and ids.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         if self.peek() == Some(b'"') {
             self.owed = false;
@@ -97,13 +95,12 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a string as a name, as [`unescaped`] gives it; nothing of what is none. Only for names of
-    /// models.
+    /// Takes a string as a name, as [`unescaped`] returns it. Any other value is empty. Only for names of models.
     pub(crate) fn name(&mut self) -> String {
         unescaped(self.string().unwrap_or_default())
     }
 
-    /// Takes a number of zero or more, which all counts and durations are. [`ABSENT`] where there is none.
+    /// Takes a number of zero or more, as all counts and durations are. [`ABSENT`] for any other value.
     pub(crate) fn number(&mut self) -> f64 {
         self.peek();
         let start = self.at;
@@ -114,29 +111,29 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Takes a whole number of zero or more that a double holds exactly. [`ABSENT`] where there is none.
+    /// Takes a whole number of zero or more that a double holds exactly. [`ABSENT`] for any other value.
     pub(crate) fn count(&mut self) -> f64 {
         whole(self.number())
     }
 
-    /// Where the next value begins.
+    /// The beginning of the next value.
     pub(crate) fn start(&mut self) -> usize {
         self.peek();
         self.at
     }
 
-    /// Where the last value ended.
+    /// The end of the last value.
     pub(crate) fn end(&self) -> usize {
         self.at
     }
 
-    /// Steps over bytes that must come next exactly so; else stays.
+    /// Steps over these bytes if exactly they come next.
     pub(crate) fn pass(&mut self, literal: &[u8]) -> Option<()> {
         let end = self.at + literal.len();
         same(self.bytes.get(self.at..end)?, literal).then(|| (self.at, self.owed) = (end, false))
     }
 
-    /// Takes the next value, whatever it is.
+    /// Takes the next value of any kind.
     pub(crate) fn skip(&mut self) {
         let base = self.depth;
         self.begin();
@@ -241,8 +238,7 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a key in one pass, eight bytes at a time. `None` if it has escapes, or lies too near the
-    /// end of the text for that.
+    /// Takes a key in one pass, eight bytes at a time. `None` if it has escapes or is too near the end of the text.
     fn plain_key(&mut self) -> Option<Word> {
         if self.peek() != Some(b'"') {
             return None;
@@ -266,7 +262,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// What stands between the quotes of a string.
+    /// The bytes between the quotes of a string.
     fn quoted(&mut self) -> Option<&'a [u8]> {
         if self.peek() != Some(b'"') {
             self.fail();

@@ -1,13 +1,12 @@
-//! What arrived, when, and was it whole: bytes and times of one streamed LLM answer come in, a
-//! [`beacon::StreamReport`] goes out. No browser, no clock, no I/O.
+//! Measures one streamed LLM response: makes a [`beacon::StreamReport`] of its bytes and their times. No browser, no
+//! clock, no I/O.
 //!
 //! ```text
 //! bytes + time ─▶ framing ─▶ dialect (over json) ─▶ meter + integrity ─▶ StreamReport
 //! ```
 //!
-//! [`framing`] lends the caller's own bytes back as events. Behind it nothing holds or returns a
-//! prompt or an answer: the JSON scanner steps over text and tells only whether there was any.
-//! Memory per stream is bounded whatever comes in.
+//! [`framing`] lends the caller's own bytes back as events. No layer above it keeps or returns a prompt or a response:
+//! the JSON scanner steps over text and reports only whether there was any. Memory per stream is bounded for any input.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

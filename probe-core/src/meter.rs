@@ -1,5 +1,4 @@
-//! One stream's moments, counts and end: bytes and times come in, a [`StreamReport`] goes out.
-//! Definitions: `docs/metrics.md`.
+//! Measures one stream: its times, counts and end. The definitions are in `docs/metrics.md`.
 
 use std::mem;
 
@@ -14,37 +13,37 @@ use crate::report_builder::{NumberField, ReportBuilder, TextField};
 use crate::text_kinds::TextKinds;
 use crate::time::{Timestamp, whole_micros};
 
-/// Watches one stream.
+/// Measures one stream.
 ///
-/// Call it in the order in which things happen. A time earlier than the one before counts as equal
-/// to it, so that no duration is negative. What comes after the end is ignored.
+/// Call it in the order in which things happen. A time earlier than the one before counts as equal to it, so that no
+/// duration is negative. Calls after the end are ignored.
 #[derive(Clone)]
 pub struct Meter {
     id: String,
     request: Timestamp,
-    /// The latest of all times. Like all of them, in milliseconds since the request.
+    /// The latest of all times, in milliseconds since the request, as all of them.
     now_ms: f64,
     last_byte_ms: f64,
-    /// What is being read came with bytes that are counted: there is no gap within a read.
+    /// These bytes are more of a read that is counted already: within a read there is no gap.
     goes_on: bool,
     end_marker_ms: f64,
     end: Option<End>,
     content_type: ContentType,
-    /// `None` until the first bytes have decided it.
+    /// `None` until the first bytes show it.
     framing: Option<Framing>,
-    /// Those bytes, while they are too few.
+    /// The first bytes, while they are too few to show the framing.
     start: Vec<u8>,
-    /// The array that held all events was not closed when the stream ended.
+    /// The array around all events was not closed when the stream ended.
     unclosed: bool,
-    /// The latest event was too long to be read: it may have been the end.
+    /// The latest event was too long to be read: it may have been the end marker.
     unread: bool,
-    /// Holds the report, where all other moments and counts are kept.
+    /// What the content shows, and the report with all other times and counts.
     state: StreamState,
     long_gaps: LongGaps,
     flow: Flow,
 }
 
-/// What a chunk brought for the first time, or what all of them together have brought.
+/// What a chunk brought for the first time, or what all chunks so far have brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Generated text of any kind.
@@ -53,7 +52,7 @@ pub struct Progress {
     pub first_visible: bool,
     /// The end marker of its dialect.
     pub ended: bool,
-    /// What only a probe with every dialect and framing reads. Nothing more is read of it here.
+    /// A format that only the full Wasm reads. This build reads no more of the stream.
     pub needs_full_wasm: bool,
 }
 
@@ -62,7 +61,7 @@ pub struct Progress {
 pub enum End {
     /// The body ended.
     Closed,
-    /// The request or the read failed, and nobody had aborted it.
+    /// The request or the read failed without an abort.
     Failed,
     /// The app cancelled or aborted.
     Cancelled,
@@ -70,18 +69,18 @@ pub enum End {
     TimedOut,
     /// The page went away.
     PageGone,
-    /// Nobody watches any longer: what was not seen by now cannot be judged.
+    /// The stream is watched no longer: its end is unknown.
     Unseen,
 }
 
 impl Meter {
-    /// Starts with the request. `id` becomes the report's.
+    /// Starts with the request. `id` becomes the id of the report.
     #[must_use]
     pub fn new(id: impl Into<String>, request: Timestamp) -> Self {
         Self { id: id.into(), request, ..Self::NEW }
     }
 
-    /// As a constant it is copied whole: code that sets field by field is 200 bytes more for a page to load.
+    /// A constant is copied as a whole: code that sets field by field adds 200 bytes to the download.
     const NEW: Self = Self {
         id: String::new(),
         request: Timestamp::from_ms(0.0),
@@ -100,18 +99,17 @@ impl Meter {
         flow: Flow::NEW,
     };
 
-    /// The user's gesture that led to the request, and came before it.
+    /// The user's gesture that led to the request.
     pub fn on_submit(&mut self, at: Timestamp) {
         self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
-    /// The smallest step of the clock that all times are read from.
+    /// The smallest step of the clock behind all times.
     pub fn on_clock(&mut self, resolution_ms: f64) {
         self.state.report.set(NumberField::ClockResolution, resolution_ms);
     }
 
-    /// The response headers. Without them the status is unknown, and so is whether `Failed` came
-    /// before any response.
+    /// The response headers. Without them the status is unknown, and so is whether a failure came before any response.
     pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<ContentType>) {
         if self.end.is_some() {
             return;
@@ -122,8 +120,8 @@ impl Meter {
         self.content_type = content_type.into();
     }
 
-    /// One read of the body; with a time earlier than the one before, which no clock of a page gives, more of
-    /// the same read. Nothing in it is an error: what is wrong with it becomes a defect.
+    /// One read of the body. With a time earlier than the one before, which no clock of a page gives, it is more of the
+    /// same read. Nothing in it is an error: faults become defects.
     pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Progress {
         if self.end.is_some() || bytes.is_empty() {
             return Progress::default();
@@ -158,7 +156,7 @@ impl Meter {
         let now_ms = self.advance(now);
         self.read_pending(end);
         if self.end_marker_ms.is_nan() {
-            // Of what nobody watched it is not known whether bytes came.
+            // Without a watcher it is unknown whether bytes came.
             if end != End::Unseen {
                 self.end_silence();
             }
@@ -169,7 +167,7 @@ impl Meter {
         self.end = Some(end);
     }
 
-    /// What is known so far: open before [`Meter::on_end`], final after it.
+    /// The report so far: open before [`Meter::on_end`], final after it.
     #[must_use]
     pub fn report(&self) -> StreamReport {
         let mut meter = self.clone();
@@ -178,10 +176,10 @@ impl Meter {
         StreamReport { id: meter.id, open: meter.end.is_none(), ..report }
     }
 
-    /// The same as rows of what is there, but for the id and whether it is open.
+    /// The same report as rows, but for the id and whether it is open.
     pub fn update_report(&mut self) -> &ReportBuilder {
         let (outcome, dialect) = (self.outcome(), self.dialect());
-        self.settle_defects();
+        self.update_defects();
         let StreamState { report, usage, server, .. } = &mut self.state;
         report.set_text(TextField::Outcome, outcome.as_str());
         report.set_text(TextField::Dialect, dialect.unwrap_or_default());
@@ -193,7 +191,7 @@ impl Meter {
         report
     }
 
-    /// Reads what has come as soon as its framing is known.
+    /// Reads all bytes so far as soon as their framing is known.
     fn read(&mut self, bytes: &[u8]) {
         if self.needs_full_wasm() {
             return;
@@ -208,7 +206,7 @@ impl Meter {
         }
     }
 
-    /// Reads what came before the framing was known: where that is text, its first read was text as well.
+    /// Reads the bytes from before the framing was known. If they are plain text, the first read was text as well.
     fn read_start(&mut self) {
         let first_ms = self.state.report.get(NumberField::FirstByte);
         if ALL_DIALECTS && matches!(self.framing, Some(Framing::PlainText(_))) && first_ms < self.last_byte_ms
@@ -250,7 +248,7 @@ impl Meter {
                     self.unread = true;
                     state.report.defects.add(Defect::Oversize);
                 }
-                // One page has many such lines.
+                // One web page has many such lines.
                 Frame::Html => state.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
@@ -264,7 +262,7 @@ impl Meter {
         self.count(self.last_byte_ms, events, deltas, text);
     }
 
-    /// Counts what one read brought, with one time for all of it.
+    /// Counts the content of one read, with one time for all of it.
     fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: TextKinds) {
         let report = &mut self.state.report;
         report.add(NumberField::Events, events);
@@ -288,9 +286,9 @@ impl Meter {
         }
     }
 
-    /// Reads what the stream ended in. A last line of NDJSON needs no line end and is an event like
-    /// any other; of an unfinished SSE event only the state are taken, as by the standard it was
-    /// never dispatched. A failed or cancelled read ends anywhere, and what is pending is no defect.
+    /// Reads the unfinished event at the end of the stream. A last line of NDJSON needs no line end and is an event
+    /// like any other. An unfinished SSE event is read but not counted, as by the standard it was never dispatched. A
+    /// failed or cancelled read ends anywhere, so an unfinished event is no defect then.
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
@@ -342,7 +340,7 @@ impl Meter {
         }
     }
 
-    /// The format, once anything has come by which it could be told.
+    /// The format, once any event or text has come.
     fn dialect(&self) -> Option<&'static str> {
         match (self.state.dialect, &self.framing) {
             _ if self.needs_full_wasm() => None,
@@ -353,8 +351,8 @@ impl Meter {
     }
 
     /// Sets the defects that only the whole stream shows.
-    fn settle_defects(&mut self) {
-        self.settle_flow();
+    fn update_defects(&mut self) {
+        self.update_pace();
         let state = &mut self.state;
         let report = &mut state.report;
         let contradicts = state.usage.contradicts_itself(state.server.output_tokens());
@@ -367,8 +365,8 @@ impl Meter {
         }
     }
 
-    /// Judges how the text came: with silences, at once, in bundles.
-    fn settle_flow(&mut self) {
+    /// Sets the defects of pace: silences, buffering, bundles.
+    fn update_pace(&mut self) {
         let state = &mut self.state;
         let report = &mut state.report;
         let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
@@ -376,20 +374,20 @@ impl Meter {
         let hidden = thought > 0.0 && !state.text_kinds.has(TextKinds::REASONING);
         report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
-        // Where thinking is not shown, a silence may be it.
+        // Where reasoning is not shown, a silence may be reasoning.
         let stalls = if hidden { 0 } else { silences };
         report.defects.set(Defect::Stall, stalls as u32);
         report.set(NumberField::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
         let (first_ms, last_ms) = (report.get(NumberField::FirstToken), report.get(NumberField::LastToken));
         let deltas = report.get(NumberField::Deltas);
-        // By then it had thought, and by no clock is it known for how long.
+        // The model had reasoned before that, and no clock shows for how long.
         let server_ms = if hidden { 0.0 } else { state.server.generation_ms() };
         let buffered = self.flow.is_buffered(deltas, last_ms - first_ms, last_ms, server_ms);
         report.defects.set(Defect::Buffered, buffered.into());
         let shown = or(state.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
         let (gaps, longest_ms) = (report.gaps.count(), report.get(NumberField::LongestGap));
-        // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
-        // first of them or after.
+        // Without a gap no time between tokens was seen. Reasoning in a silence may have been before the first token
+        // or after it.
         let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.several_answers;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
         report.set(NumberField::TimePerToken, tpot_ms);
@@ -397,7 +395,7 @@ impl Meter {
         report.defects.set(Defect::Coarse, coarse.into());
     }
 
-    /// What has been seen so far.
+    /// What the stream has brought so far.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let report = &self.state.report;
@@ -422,7 +420,8 @@ impl Meter {
         self.now_ms
     }
 
-    /// Judges the silence that ends now. It begins with the headers: before them there is no stream.
+    /// Counts the silence that ends now if it was too long. It begins with the headers, before which there is no
+    /// stream.
     fn end_silence(&mut self) {
         let since_ms = or(self.last_byte_ms, self.state.report.get(NumberField::Headers));
         if self.now_ms - since_ms > DEAD_AIR_MS {

@@ -1,6 +1,5 @@
-//! What a stream has come to so far: a row of numbers and a row of names, which are a report's fields in
-//! the making. Code that goes over rows is there once; every field of a struct would have a page load code
-//! of its own.
+//! The report in the making, as a row of numbers and a row of texts. One loop over a row serves all its fields; with a
+//! struct, each field would add code to the download.
 
 use std::borrow::Cow;
 
@@ -10,7 +9,7 @@ use crate::absent::{ABSENT, or, some, some_count};
 use crate::field_values::FieldValues;
 use crate::server_timing::ServerClaim;
 
-/// Places in a row, and the field of a report that each is of.
+/// An enum of the places in a row, with the report's field for each.
 macro_rules! row {
     ($(#[$doc:meta])* $row:ident { $($name:ident = $field:ident,)* }) => {
         $(#[$doc])*
@@ -19,7 +18,7 @@ macro_rules! row {
 
         impl $row {
             const COUNT: usize = [$(Self::$name),*].len();
-            /// In the same order: as one text they are less to load than as many.
+            /// The names of the fields in the same order. One text is smaller than many.
             const FIELDS: &str = concat!($(stringify!($field), " ",)*);
         }
     };
@@ -53,7 +52,7 @@ row! {
 }
 
 row! {
-    /// Names in a report. An empty one is absent.
+    /// Texts of a report. An empty one is absent.
     TextField {
         Outcome = outcome,
         Dialect = dialect,
@@ -71,14 +70,14 @@ pub struct ReportBuilder {
     texts: [Cow<'static, str>; TextField::COUNT],
     /// Times between successive reads with generated text.
     pub gaps: Histogram,
-    /// What was wrong.
+    /// How often each defect was seen.
     pub defects: Defects,
-    /// What the server said of its own timing. `None` where it said nothing.
+    /// The server's own timing. `None` if it sent none.
     pub server: Option<ServerClaim>,
 }
 
 impl ReportBuilder {
-    /// Of a stream that has brought nothing.
+    /// For a stream that has brought nothing.
     pub(crate) const EMPTY: Self = Self {
         numbers: {
             let mut numbers = [ABSENT; NumberField::COUNT];
@@ -94,13 +93,13 @@ impl ReportBuilder {
         server: None,
     };
 
-    /// Every number of the report that lies in no object of its own.
+    /// Every number of the report that is not in a nested object.
     #[must_use]
     pub fn numbers(&self) -> FieldValues<'_, f64> {
         FieldValues { fields: NumberField::FIELDS, values: &self.numbers }
     }
 
-    /// Every such text.
+    /// Every such text of the report.
     #[must_use]
     pub fn texts(&self) -> FieldValues<'_, Cow<'static, str>> {
         FieldValues { fields: TextField::FIELDS, values: &self.texts }
@@ -118,7 +117,7 @@ impl ReportBuilder {
         self.numbers[field as usize] = number;
     }
 
-    /// Unless it is there already.
+    /// Sets a number that is absent so far.
     pub(crate) fn set_first(&mut self, field: NumberField, number: f64) {
         self.set(field, or(self.get(field), number));
     }
@@ -135,7 +134,7 @@ impl ReportBuilder {
         self.texts[field as usize] = text.into();
     }
 
-    /// The same as a report, of a stream without an id that has had this outcome.
+    /// The report, with this outcome and without an id.
     pub(crate) fn build(&self, outcome: Outcome) -> StreamReport {
         let ms = |field| some(self.get(field));
         let count = |field| some_count(self.get(field));

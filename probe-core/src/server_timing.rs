@@ -1,5 +1,4 @@
-//! What servers say of their own timing, in band: JSON of several shapes comes in, one
-//! [`ServerTiming`] goes out.
+//! Merges the timings that servers send in band into one [`ServerTiming`].
 
 use std::borrow::Cow;
 
@@ -10,22 +9,22 @@ use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
 use crate::field_values::FieldValues;
 use crate::time::whole_micros;
 
-/// How an engine tells its own timing. `Schema` is where the numbers stand.
+/// How an engine writes its own timing. `Schema` says where the numbers stand.
 #[derive(Clone, Copy)]
 pub(crate) struct TimingFormat<Schema> {
     /// The word in reports.
     pub(crate) name: &'static str,
-    /// It is a provider's name, and nobody else tells the time like this.
+    /// The name is a provider's, and only that provider writes its timing like this.
     pub(crate) is_provider: bool,
-    /// From when its time to first token counts, where it does not tell the wait before that.
+    /// The start of its time to first token, where it does not send the wait before that.
     pub(crate) starts_from: ServerStart,
     pub(crate) unit: Unit,
-    /// Without this number, or when it is zero, the others mean nothing yet.
+    /// If this number is absent or zero, the others mean nothing yet.
     pub(crate) needs: Number,
     pub(crate) schema: Schema,
 }
 
-/// What a server counts its time in.
+/// The unit of a server's times.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Nanosecond,
@@ -43,27 +42,27 @@ impl Unit {
     }
 }
 
-/// Every claim that one stream carried.
+/// All timings that one stream carried.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerClaims {
     comment: Option<ServerClaim>,
     in_band: Option<ServerClaim>,
-    /// The first time that the server stamped an event with.
+    /// The server's timestamp of the first event that has one.
     first_stamp_ms: Option<f64>,
 }
 
-/// What a server says of its own timing.
+/// A server's timing of its own work.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerClaim {
-    /// Where it was read, as [`ServerTiming::source`] has it.
+    /// Where it was read; see [`ServerTiming::source`].
     pub source: &'static str,
-    /// The moment from which its time to first token counts.
+    /// The start of its time to first token.
     pub starts_from: ServerStart,
     /// By [`ClaimField`].
     numbers: [f64; CLAIM_NUMBERS],
 }
 
-/// Places in the row of a claim. Those of the [`Number`]s that it is made of are in the same order.
+/// Places in the row of a claim, in the order of the [`Number`]s that it is made of.
 enum ClaimField {
     Queue,
     FirstToken,
@@ -74,13 +73,13 @@ enum ClaimField {
 impl ServerClaims {
     pub(crate) const NONE: Self = Self { comment: None, in_band: None, first_stamp_ms: None };
 
-    /// Our own comment. It may come several times; later ones fill in and replace.
+    /// Adds our own comment. It may come several times; later ones fill in and replace.
     pub(crate) fn add_comment(&mut self, comment: &mut EventNumbers) {
         let claim = self.comment.get_or_insert(ServerClaim::new("comment", ServerStart::Arrival));
         claim.numbers = filled_from(comment.take_claim(), claim.numbers);
     }
 
-    /// An engine's own timing. False if it does not say enough for a claim.
+    /// Adds an engine's own timing. False if it is not enough for a claim.
     pub(crate) fn add_engine_timing<S>(
         &mut self,
         timing: &TimingFormat<S>,
@@ -94,7 +93,7 @@ impl ServerClaims {
             [queue_ms, prompt_ms, generation_ms].map(|time| time * unit_ms);
         let waited_ms = or(queue_ms, 0.0) + or(load_ms, 0.0);
         if claims {
-            // With the wait before it, any time counts from the request's arrival.
+            // With the wait before it, every time starts at the request's arrival.
             let starts_from = if queue_ms.is_nan() { timing.starts_from } else { ServerStart::Arrival };
             let times = [queue_ms, waited_ms + or(prompt_ms, 0.0), generation_ms].map(whole_micros);
             let numbers = [times[0], times[1], times[2], tokens];
@@ -103,7 +102,7 @@ impl ServerClaims {
         claims
     }
 
-    /// The time that the server stamped an event with, which has generated text or not.
+    /// Adds the server's timestamp of an event; `text`: the event has generated text.
     pub(crate) fn add_timestamp<S>(
         &mut self,
         timing: &TimingFormat<S>,
@@ -124,22 +123,21 @@ impl ServerClaims {
         }
     }
 
-    /// Tokens that the engine says it generated, beside what the usage says.
+    /// The engine's own count of generated tokens, apart from the usage.
     pub(crate) fn output_tokens(&self) -> f64 {
         self.in_band.map_or(ABSENT, |claim| claim.get(ClaimField::Tokens))
     }
 
-    /// How long generation took by the server's own clock.
+    /// The time of generation by the server's own clock.
     pub(crate) fn generation_ms(&self) -> f64 {
         let duration =
             |claim: Option<ServerClaim>| claim.map_or(ABSENT, |claim| claim.get(ClaimField::Generation));
         or(duration(self.in_band), duration(self.comment))
     }
 
-    /// What all claims say together. Only one measured from the request's arrival is the whole
-    /// time to first token: it goes before one that leaves queueing out. The rest is filled from
-    /// whichever has it.
-    /// What an engine does not say of its tokens beside its time, its usage does: `counted`.
+    /// All claims as one. Only a claim that starts at the request's arrival has the whole time to first token, so it
+    /// goes before one without the queue. The other numbers come from the claim that has them. If an engine's timing
+    /// has no tokens, the `output_tokens` of its usage take their place.
     pub(crate) fn merged(&self, output_tokens: f64) -> Option<ServerClaim> {
         let mut in_band = self.in_band;
         if let Some(ServerClaim { numbers: [.., tokens], .. }) = &mut in_band {
@@ -163,7 +161,7 @@ impl ServerClaim {
         Self { source, starts_from, numbers: [ABSENT; _] }
     }
 
-    /// Its numbers, under the names of [`ServerTiming`]'s fields.
+    /// The numbers, with the names of [`ServerTiming`]'s fields.
     #[must_use]
     pub fn numbers(&self) -> FieldValues<'_, f64> {
         FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.numbers }
@@ -173,7 +171,7 @@ impl ServerClaim {
         self.numbers[field as usize]
     }
 
-    /// The same as a report has it.
+    /// The claim as a report has it.
     pub(crate) fn timing(&self) -> ServerTiming {
         ServerTiming {
             source: Cow::Borrowed(self.source),
@@ -186,7 +184,7 @@ impl ServerClaim {
     }
 }
 
-/// The first row, filled in from the second.
+/// The first row; numbers that are absent there come from the second.
 fn filled_from(mut first: [f64; CLAIM_NUMBERS], second: [f64; CLAIM_NUMBERS]) -> [f64; CLAIM_NUMBERS] {
     for (number, other) in first.iter_mut().zip(second) {
         *number = or(*number, other);

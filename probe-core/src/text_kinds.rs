@@ -1,6 +1,6 @@
-//! The kinds of generated text.
+//! The kinds of generated text: answer, reasoning, refusal, tool call.
 
-/// The kinds of generated text that an event brought.
+/// The kinds of text that an event brought, a bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TextKinds(u8);
 
@@ -10,7 +10,7 @@ impl TextKinds {
     pub(crate) const REASONING: Self = Self(2);
     pub(crate) const REFUSAL: Self = Self(4);
     pub(crate) const TOOL: Self = Self(8);
-    /// In a table only: of the kind that the event's type tells.
+    /// In a table only: the type of the event names the kind.
     pub(crate) const BY_TYPE: Self = Self(16);
 
     pub(crate) fn any(self) -> bool {
@@ -21,7 +21,7 @@ impl TextKinds {
         self.0 & kind.0 != 0
     }
 
-    /// What the user reads: an answer, or the refusal that stands in its place.
+    /// Whether the user reads it: an answer, or a refusal in its place.
     pub(crate) fn is_visible(self) -> bool {
         self.0 & (Self::ANSWER.0 | Self::REFUSAL.0) != 0
     }

@@ -1,13 +1,13 @@
-//! A moment on the page's clock comes in, a duration in whole microseconds goes out.
+//! Times on the page's clock, and durations in whole microseconds.
 
 use crate::build_variant::IN_PAGE;
 
-/// A moment on the page's monotonic clock, in milliseconds.
+/// A time on the page's monotonic clock, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Timestamp(f64);
 
 impl Timestamp {
-    /// The moment `ms` milliseconds after the clock's own zero.
+    /// The time `ms` milliseconds after the clock's own zero.
     #[must_use]
     pub const fn from_ms(ms: f64) -> Self {
         Self(ms)
@@ -19,10 +19,10 @@ impl Timestamp {
         self.0
     }
 
-    /// Milliseconds since `earlier`, rounded to a microsecond. Never negative and never NaN: a
-    /// clock that steps back, or a time that is no number, counts as no time passed.
+    /// Milliseconds since `earlier`, rounded to a microsecond. Never negative and never NaN: after a clock step, or
+    /// where a time is NaN, no time has passed.
     #[must_use]
-    // Inlined into every duration of a report it makes the probe 1.4 kB larger.
+    // Inlined into every duration of a report, it makes the probe 1.4 kB larger.
     #[inline(never)]
     pub fn since(self, earlier: Self) -> f64 {
         let ms = self.0 - earlier.0;
@@ -37,8 +37,8 @@ pub(crate) fn whole_micros(ms: f64) -> f64 {
     if micros.is_finite() { micros / 1000.0 } else { ms }
 }
 
-/// The nearest whole number, of two the even one: an instruction in WebAssembly, a call on many CPUs. Beside
-/// the large number there is no room for a fraction.
+/// The nearest whole number, of two the even one. Rounding is an instruction in WebAssembly, but a call on many CPUs:
+/// there, the sum with a large number has no room for a fraction.
 fn nearest(value: f64) -> f64 {
     const NO_FRACTIONS: f64 = 1.5 * (1u64 << 52) as f64;
     if IN_PAGE || value.abs() >= (1u64 << 51) as f64 {

@@ -1,26 +1,26 @@
-//! Bytes come in, characters go out. The library's own check is made for speed, and 300 bytes of what
-//! a page loads; most of what streams bring is ASCII, which is stepped over eight bytes at a time.
+//! Decodes UTF-8. The check of the standard library is made for speed and takes 300 bytes of the download. Most text is
+//! ASCII, which is stepped over eight bytes at a time.
 
 use crate::build_variant::IN_PAGE;
 
-/// What bytes begin with.
+/// The first character of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
     Char(char),
-    /// No character, whatever may follow.
+    /// Not a character, whatever may follow.
     Broken,
-    /// A character of which more bytes must follow.
+    /// The beginning of a character: more bytes must follow.
     Cut,
 }
 
-/// Whether all of it is characters.
+/// Whether all bytes are whole characters.
 pub(crate) fn is_utf8(bytes: &[u8]) -> bool {
     if !IN_PAGE && bytes.is_ascii() {
         return true;
     }
     let mut rest = bytes;
     loop {
-        // Between two characters of an alphabet beyond ASCII much of an event is ASCII.
+        // Between two characters beyond ASCII much of an event is ASCII.
         while let Some((eight, more)) = rest.split_first_chunk()
             && u64::from_le_bytes(*eight) & HIGHS == 0
         {
@@ -35,7 +35,7 @@ pub(crate) fn is_utf8(bytes: &[u8]) -> bool {
     }
 }
 
-/// Takes a character off the front; of what is none, a byte. `None` when nothing is left.
+/// Takes a character off the front, or a byte where there is no character. `None` when nothing is left.
 pub(crate) fn take(rest: &mut &[u8]) -> Option<First> {
     let first = first(rest)?;
     let bytes = if let First::Char(char) = first { char.len_utf8() } else { 1 };
@@ -43,7 +43,7 @@ pub(crate) fn take(rest: &mut &[u8]) -> Option<First> {
     Some(first)
 }
 
-/// `None` of nothing.
+/// The first character. `None` for no bytes.
 pub(crate) fn first(bytes: &[u8]) -> Option<First> {
     let (&lead, rest) = bytes.split_first()?;
     let more = match lead.leading_ones() as usize {
@@ -60,7 +60,7 @@ pub(crate) fn first(bytes: &[u8]) -> Option<First> {
             None => missing += 6,
         }
     }
-    // Whatever is missing, the character will lie in this range.
+    // With any of the missing bytes, the character lies in this range.
     let (low, high) = (code << missing, ((code + 1) << missing) - 1);
     let broken = high < FEWEST[more] || low > char::MAX as u32 || (low >= 0xD800 && high < 0xE000);
     Some(match char::from_u32(code) {
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// What the library says of the same bytes.
+    /// The same by the standard library.
     fn theirs(bytes: &[u8]) -> Option<First> {
         let text = match str::from_utf8(bytes) {
             Ok(text) => text,

@@ -1,5 +1,5 @@
-//! Counts what the parsers look at, in words or bytes, so that tests can hold their work to the length
-//! of what came in. Nothing is counted outside tests and fuzzing.
+//! Counts the words or bytes that the parsers look at, so that tests can bound their work by the length of the input.
+//! Outside tests and fuzzing nothing is counted.
 
 #[cfg(any(test, fuzzing))]
 use std::cell::Cell;

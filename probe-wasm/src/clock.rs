@@ -1,4 +1,4 @@
-//! The page's monotonic clock, read nowhere else in Rust: milliseconds since the page began.
+//! The page's monotonic clock, in milliseconds since the page began. No other Rust code reads it.
 
 use probe_core::Timestamp;
 use web_sys::Performance;
@@ -6,13 +6,13 @@ use web_sys::Performance;
 pub(crate) struct Clock(pub(crate) Performance);
 
 impl Clock {
-    /// The smallest step seen while watching the clock for [`LOOK_MS`], to a microsecond. NaN where it did not
-    /// move: tests of pages stop it.
+    /// The smallest step of the clock within [`SAMPLE_MS`], to a microsecond. NaN if the clock stood still, as in tests
+    /// of pages.
     pub(crate) fn resolution(&self) -> f64 {
         let start = self.0.now();
         let mut last = start;
         let mut smallest = f64::NAN;
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_READS {
             let time = self.0.now();
             let step = Timestamp::from_ms(time).since(Timestamp::from_ms(last));
             if step > 0.0 {
@@ -21,7 +21,7 @@ impl Clock {
                     smallest = step;
                 }
             }
-            if time - start >= LOOK_MS {
+            if time - start >= SAMPLE_MS {
                 break;
             }
         }
@@ -29,7 +29,7 @@ impl Clock {
     }
 }
 
-/// Two steps of the coarsest usual clock (1 ms in Firefox); main-thread time, so no longer.
-const LOOK_MS: f64 = 2.0;
-/// More than any browser comes to in that time.
-const MAX_LOOKS: u32 = 1_000_000;
+/// Two steps of the coarsest usual clock (1 ms in Firefox), and no more, as it blocks the main thread.
+const SAMPLE_MS: f64 = 2.0;
+/// More reads than any browser makes in that time.
+const MAX_READS: u32 = 1_000_000;

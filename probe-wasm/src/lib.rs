@@ -1,7 +1,7 @@
-//! The probe in the page, as the facade sees it: the tap's moments come in, reports go out.
+//! The compiled watcher of the probe, as JavaScript calls it (`js/watcher/watcher.d.ts`).
 //!
-//! JavaScript always calls Rust; the one call the other way, of a timer that ran out, is made while
-//! nothing here is borrowed. A panic ends in a trap, which the facade catches, and with it the probe.
+//! JavaScript calls Rust. The only call in the other direction is the timer's, while nothing here is borrowed. A panic
+//! ends in a trap, which JavaScript catches, and turns the probe off.
 
 mod clock;
 #[cfg(target_arch = "wasm32")]
@@ -27,43 +27,43 @@ use crate::session::Session;
 static MEMORY: memory::Blocks = memory::Blocks::new();
 
 thread_local! {
-    /// A page has one: functions over it are a third of the glue that a class would need.
+    /// A page has one session. Functions need a third of the glue code of a class.
     static SESSION: RefCell<Session> = const { RefCell::new(Session::NONE) };
 }
 
-/// Begins the page's session, with its clock.
+/// Begins the session with the page's clock.
 #[wasm_bindgen]
 pub fn begin(performance: Performance) {
     let clock = Clock(performance);
     SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock.resolution());
 }
 
-/// A request was made at `request`; `submit` is the gesture that led to it, NaN without one.
+/// A request was made at `request`. `submit` is the time of the gesture that led to it, NaN without one.
 #[wasm_bindgen]
 pub fn open(key: u32, request: f64, submit: f64) {
     SESSION.with_borrow_mut(|session| session.open(key, request, submit));
 }
 
-/// The response came, with a body of that kind by its content type, as `js/tap/content-types.js` numbers them.
+/// The response came. `js/tap/content-types.js` numbers the content types.
 #[wasm_bindgen]
 pub fn headers(key: u32, time: f64, status: u16, content_type: u8) {
     SESSION.with_borrow_mut(|session| session.headers(key, time, status, content_type));
 }
 
-/// The app got bytes. What has been seen with them, in the bits of `js/session/progress-flags.js`.
+/// The app got bytes. Returns the progress so far, in the bits of `js/session/progress-flags.js`.
 #[wasm_bindgen]
 #[must_use]
 pub fn chunk(key: u32, time: f64, bytes: &[u8]) -> u8 {
     SESSION.with_borrow_mut(|session| session.chunk(key, time, bytes))
 }
 
-/// The stream ended, in the way that `js/session/end-reasons.js` numbers. Its report stays until it is forgotten.
+/// The stream ended. `js/session/end-reasons.js` numbers the reasons. The report stays until the stream is forgotten.
 #[wasm_bindgen]
-pub fn end(key: u32, time: f64, how: u8) {
-    SESSION.with_borrow_mut(|session| session.end(key, time, how));
+pub fn end(key: u32, time: f64, reason: u8) {
+    SESSION.with_borrow_mut(|session| session.end(key, time, reason));
 }
 
-/// The list that `js/watcher/wasm-watcher.js` makes the stream's report of, as far as it is for Rust to tell.
+/// The stream's part of a report, as a list that `js/watcher/wasm-watcher.js` makes an object of.
 #[wasm_bindgen]
 #[must_use]
 pub fn report(key: u32) -> Array {
@@ -71,17 +71,17 @@ pub fn report(key: u32) -> Array {
     list.unwrap_throw().unchecked_into()
 }
 
-/// Nothing more will be told or asked of the stream.
+/// The stream is not used any more.
 #[wasm_bindgen]
 pub fn forget(key: u32) {
     SESSION.with_borrow_mut(|session| session.forget(key));
 }
 
-/// Lets the facade be called in `ms` milliseconds, in place of any earlier time.
+/// Calls `wake` in `ms` milliseconds, in place of any earlier time.
 #[wasm_bindgen]
 pub fn wake_in(ms: u32) {
     send::wake_in(ms);
 }
 
-/// Numbers and texts as they are.
+/// Numbers and texts as plain JavaScript values.
 const PLAIN: &Serializer = &Serializer::new();

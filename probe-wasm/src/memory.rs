@@ -1,23 +1,22 @@
-//! Memory for what the probe holds: sizes come in, blocks go out.
+//! The allocator of the compiled probe: blocks of powers of two, with a list of free blocks for each size.
 //!
-//! A block is as long as a power of two. One that is given back is for the next of its size, and what was never
-//! given out begins where the memory's other contents end. The standard allocator is 7 kB of what every page
-//! downloads.
+//! Memory that was never used begins after the module's constants. The standard allocator would add 7 kB to every
+//! page's download.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::wasm32::{memory_grow, memory_size};
 use core::cell::Cell;
 use core::ptr;
 
-/// Blocks that were given back, by their sizes, and what was never given out.
+/// Free blocks by their sizes, and memory that was never used.
 pub(crate) struct Blocks {
-    /// Each begins with the address of the next of its size.
+    /// Each free block begins with the address of the next of its size.
     free: [Cell<*mut u8>; usize::BITS as usize],
     rest: Cell<*mut u8>,
 }
 
 impl Blocks {
-    /// All that lies behind the module's stack and constants.
+    /// All memory after the module's stack and constants.
     pub(crate) const fn new() -> Self {
         Self {
             free: [const { Cell::new(ptr::null_mut()) }; _],
@@ -31,17 +30,17 @@ impl Blocks {
     }
 }
 
-// SAFETY: the module has no shared memory, so only the page's own thread ever runs in it.
+// SAFETY: the module has no shared memory, so only the page's own thread runs in it.
 unsafe impl Sync for Blocks {}
 
 // SAFETY: a block is in one list or in use, never both. Every block begins at a multiple of `SMALLEST`, as the rest
-// does from the beginning on, and nothing here is aligned to more.
+// does from the beginning on, and no type here needs a larger alignment.
 unsafe impl GlobalAlloc for Blocks {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (free, size) = self.of(layout);
         let block = free.get();
         if !block.is_null() {
-            // SAFETY: the first bytes of a block that is free are an address, and aligned.
+            // SAFETY: a free block begins with an address, and is aligned.
             free.set(unsafe { block.cast::<*mut u8>().read() });
             return block;
         }
@@ -56,14 +55,14 @@ unsafe impl GlobalAlloc for Blocks {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let (free, _) = self.of(layout);
-        // SAFETY: nobody uses it any longer, and it is long enough.
+        // SAFETY: the block is not in use any longer, and it is long enough.
         unsafe { block.cast::<*mut u8>().write(free.get()) };
         free.set(block);
     }
 }
 
 unsafe extern "C" {
-    /// Where the linker lets free memory begin, at a multiple of 16.
+    /// The beginning of free memory by the linker, at a multiple of 16.
     static __heap_base: u8;
 }
 

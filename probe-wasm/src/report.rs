@@ -1,18 +1,17 @@
-//! A stream as the meter has it comes in, its report as a list goes out: what serde makes of it, an array in
-//! a page, JSON elsewhere.
+//! Serializes a report as a flat list: an array in a page, JSON elsewhere.
 //!
-//! The list has rows: a text that names fields, then what each holds. A word with a colon begins an object
-//! in the report, and the fields behind it are that object's. NaN and an empty text hold nothing. A row of
-//! histogram counts is the last, and has one field for all that is left. `js/watcher/wasm-watcher.js` makes an object of it:
-//! to name a field takes a page less to load there.
+//! The list has rows. A row is a text with the names of fields, followed by their values. A name with a colon begins a
+//! nested object, and the names after it are that object's. NaN and an empty text are absent values. The row of
+//! histogram counts is the last, and its one field takes all that is left. `js/watcher/wasm-watcher.js` makes an object
+//! of the list, because names of fields take less code there.
 //!
-//! What the page says of itself and of the request is not in it: that is the facade's.
+//! JavaScript adds the fields of the page and of the request.
 
 use beacon::{Defects, SCALE};
 use probe_core::{FieldValues, ReportBuilder, Timestamp};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-/// A report as a list.
+/// A report that is serialized as a list.
 pub(crate) struct Report<'a>(pub(crate) &'a ReportBuilder);
 
 impl Serialize for Report<'_> {

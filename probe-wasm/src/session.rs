@@ -1,15 +1,13 @@
-//! All streams of a page: what the tap tells of each comes in, reports go out.
-//!
-//! Streams go by the small number that the facade gave them. Nothing here knows the browser.
+//! The meters of all streams of a page. JavaScript identifies streams by small numbers. Nothing here knows the browser.
 
 use probe_core::framing::ContentType;
 use probe_core::{End, Meter, Progress, Timestamp};
 
 use crate::report::Report;
 
-/// The streams that the facade has not forgotten; it bounds how many there are.
+/// The streams that JavaScript has not forgotten. It also bounds their number.
 pub(crate) struct Session {
-    /// The smallest step that the page's clock shows. NaN where nobody has looked.
+    /// The smallest step of the page's clock. NaN if it was not measured.
     pub(crate) clock_resolution_ms: f64,
     streams: Vec<Stream>,
 }
@@ -23,7 +21,7 @@ impl Session {
     /// No clock, no streams.
     pub(crate) const NONE: Self = Self { clock_resolution_ms: f64::NAN, streams: Vec::new() };
 
-    /// A request was made. `submit`, the gesture that led to it, is NaN without one.
+    /// A request was made. `submit`, the time of the gesture that led to it, is NaN without one.
     pub(crate) fn open(&mut self, key: u32, request: f64, submit: f64) {
         let mut meter = Meter::new("", Timestamp::from_ms(request));
         if !submit.is_nan() {
@@ -39,7 +37,7 @@ impl Session {
         }
     }
 
-    /// What has been seen with these bytes, in the bits of `js/session/progress-flags.js`.
+    /// Returns the progress with these bytes, in the bits of `js/session/progress-flags.js`.
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
         let Some(meter) = self.meter(key) else { return 0 };
         meter.on_chunk(Timestamp::from_ms(time), bytes);
@@ -50,14 +48,14 @@ impl Session {
             | u8::from(needs_full_wasm) << 3
     }
 
-    /// The stream ended, in the way that [`end_of`] reads.
-    pub(crate) fn end(&mut self, key: u32, time: f64, how: u8) {
+    /// The stream ended, for a reason that [`end_of`] reads.
+    pub(crate) fn end(&mut self, key: u32, time: f64, reason: u8) {
         if let Some(meter) = self.meter(key) {
-            meter.on_end(Timestamp::from_ms(time), end_of(how));
+            meter.on_end(Timestamp::from_ms(time), end_of(reason));
         }
     }
 
-    /// The stream as it is now. `None` for an unknown one.
+    /// The report of the stream as it is now. `None` for an unknown stream.
     pub(crate) fn report(&mut self, key: u32) -> Option<Report<'_>> {
         self.meter(key).map(|meter| Report(meter.update_report()))
     }
@@ -90,7 +88,7 @@ fn end_of(number: u8) -> End {
         3 => End::TimedOut,
         4 => End::PageGone,
         5 => End::Unseen,
-        // By a reader or by the app's signal, which are told apart elsewhere.
+        // A reader or the app's signal cancelled it. JavaScript distinguishes the two.
         _ => End::Cancelled,
     }
 }

@@ -1,5 +1,4 @@
-//! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
-//! content only an error is understood. The same first look recognises the dialects.
+//! Recognises the dialect of a stream by the outline of an event.
 
 use super::encoded_table::EncodedDialect;
 use super::event_values::EventValues;
@@ -7,13 +6,13 @@ use super::schema::{Act, BARE};
 use crate::framing::Event;
 use crate::json::{Json, Word};
 
-/// The word in reports.
+/// The name in reports of JSON that no dialect knows: of its content only an error is understood.
 pub(crate) const NAME: &str = "generic";
 
-/// The word in reports for a body that is text without events: all of it is answer.
+/// The name in reports of a body that is text without events: all of it is answer.
 pub(crate) const PLAIN_TEXT: &str = "plain_text";
 
-/// What tells formats apart: name, type and top level of one event.
+/// What distinguishes formats: name, type and top-level keys of one event.
 pub(super) struct EventOutline<'a> {
     /// The name that SSE gives the event.
     pub(super) name: &'a [u8],
@@ -25,7 +24,7 @@ pub(super) struct EventOutline<'a> {
 }
 
 impl<'a> EventOutline<'a> {
-    /// Looks at one event. `None` if it is not JSON.
+    /// Reads the outline of an event. `None` if it is not JSON.
     pub(super) fn of(event: &Event<'a>) -> Option<Self> {
         let EventValues { event_type: name, .. } = EventValues::of(event.name);
         let mut outline = Self { name, event_type: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
@@ -52,14 +51,14 @@ impl<'a> EventOutline<'a> {
         json.finish().then_some(outline)
     }
 
-    /// Whether both keys are there.
+    /// Whether the event has both keys.
     pub(super) fn has(&self, one: Word, other: Word) -> bool {
         self.keys.contains(&one) && self.keys.contains(&other)
     }
 }
 
 impl EncodedDialect {
-    /// Whether an event that looks like this is of this format.
+    /// Whether an event with this outline is of this format.
     pub(super) fn matches(&self, outline: &EventOutline) -> bool {
         let kind = if self.typed_by_name { outline.name } else { outline.event_type };
         let signed = || self.key_pairs.iter().any(|&(one, other)| outline.has(one, other));
@@ -72,8 +71,8 @@ impl EncodedDialect {
 
 /// Keys that name the type of an event.
 const KINDS: [Word; 4] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), EVENT];
-/// It may be something else, where there is a type beside it.
+/// Not the type if there is another of these keys.
 const EVENT: Word = Word::of(b"event");
 const ERROR: Word = Word::of(b"error");
-/// Formats are told apart by their first keys; no event has many.
+/// The first keys distinguish formats, and no event has many.
 const MAX_KEYS: usize = 16;

@@ -1,7 +1,7 @@
-//! The form in which a page loads the tables of all dialects: one row of bytes.
+//! The encoded form of the dialects' tables, as a page loads them: one row of bytes.
 //!
-//! As the compiler lays tables out, each row is 16 bytes and most of them are pointers. Here it is five, and equal
-//! tables are there once.
+//! In the compiler's layout each row of a table takes 16 bytes, and most of them are pointers. Here it takes five, and
+//! equal tables are stored once.
 
 use crate::build_variant::ALL_DIALECTS;
 use crate::event_numbers::Number;
@@ -17,7 +17,7 @@ pub(crate) struct EncodedDialect {
     pub(super) key_pairs: &'static [(Word, Word)],
     pub(super) schema: EncodedTable,
     pub(super) numbered_events: Option<&'static [u8]>,
-    /// Place in [`TIMINGS`](super::table_reader::TIMINGS).
+    /// Index in [`TIMINGS`](super::table_reader::TIMINGS).
     pub(super) timing: Option<u8>,
     pub(super) typed_by_name: bool,
     pub(crate) marks_end: bool,
@@ -26,7 +26,7 @@ pub(crate) struct EncodedDialect {
 }
 
 impl EncodedDialect {
-    /// Whether it is only recognised, and read elsewhere.
+    /// Whether this build only recognises it.
     pub(super) fn needs_full_wasm(&self) -> bool {
         !ALL_DIALECTS && self.name.is_empty()
     }
@@ -35,15 +35,15 @@ impl EncodedDialect {
 /// An engine's own timing, as its [`EngineTiming`](super::schema::EngineTiming) describes it.
 pub(crate) type EncodedTiming = TimingFormat<EncodedTable>;
 
-/// A table: where it stands among the bytes, behind the number of its rows. Each row is a word and what
-/// it means there, lowest bytes first.
+/// A table, by its offset among the bytes. The number of rows comes first. Each row is a word and its meaning, lowest
+/// bytes first.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodedTable(pub(super) u16);
 
-/// A word, and what it means.
+/// A word and its meaning.
 pub(super) const ROW_BYTES: usize = 5;
 
-/// What a word means in a table of what to take: one of these, above its argument. Zero is none of them.
+/// The meaning of a word in a table of what to take: one of these above its argument. Zero is none of them.
 pub(super) mod op {
     pub(crate) const TEXT: u16 = 1;
     pub(crate) const ANSWER_OR_IN: u16 = 2;
@@ -63,23 +63,23 @@ pub(super) mod op {
     pub(crate) const PROVES_PROVIDER: u16 = 16;
     pub(crate) const IF_STRING: u16 = 17;
 
-    /// How many bits of the meaning are its argument.
+    /// The number of bits of the argument.
     pub(crate) const ARGUMENT_BITS: u32 = 11;
 }
 
-/// What there is in any table that is read.
+/// What the tables of this build use. Code for anything else is compiled out.
 pub(super) struct UsedFeatures {
     /// A bit for each of the ops.
     pub(super) ops: u32,
-    /// All of them together.
+    /// All acts together.
     pub(super) acts: u16,
     /// A bit for each of the numbers.
     pub(super) numbers: u16,
-    /// Some dialect's types are the names that SSE gives.
+    /// A dialect has its event types in the names of SSE events.
     pub(super) typed_by_name: bool,
-    /// Some dialect numbers its events by their ids.
+    /// A dialect numbers its events by their ids.
     pub(super) numbered_events: bool,
-    /// Some dialect's answers end by closing.
+    /// A dialect marks the end by nothing but the end of the body.
     pub(super) ends_by_closing: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::report_builder::TextField;
 use crate::text_kinds::TextKinds;
 
 impl StreamState {
-    /// Takes in one event.
+    /// Reads one event.
     pub(crate) fn read(&mut self, event: &Event<'_>) -> TextKinds {
         if let Some(RepeatedDelta { text, sequence }) = self.template.match_event(event.name, event.data) {
             self.sequence.observe(sequence, &mut self.report.defects);
@@ -38,19 +38,19 @@ impl StreamState {
         text
     }
 
-    /// Reads the next event as if it were like no other.
+    /// Makes the next event be parsed even if it matches the last one.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn forget_template(&mut self) {
         self.template.clear();
     }
 
-    /// What is known of the end, usage and server besides the report.
+    /// The state of end, usage and server, which the report does not have.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn debug_state(&self) -> impl std::fmt::Debug + '_ {
         (self.finished, self.ended, self.failed, &self.usage, &self.server, self.cumulative_bytes)
     }
 
-    /// Takes in an event that is not like the one before.
+    /// Parses an event that does not match the one before.
     fn read_anew(&mut self, event: &Event<'_>) -> TextKinds {
         self.failed |= event.name == b"error";
         let data = event.data.trim_ascii();
@@ -82,10 +82,10 @@ impl StreamState {
         self.apply_event(dialect, &mut values)
     }
 
-    /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
+    /// Reads an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
     pub(crate) fn read_comment(&mut self, comment: &[u8]) {
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
-            // What is free in it would be taken for places in the last event.
+            // The walk would add wildcards to the template of the last event.
             self.template.clear();
             let (mut values, mut json) = (EventValues::default(), Json::new(fields));
             walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
@@ -95,8 +95,8 @@ impl StreamState {
         }
     }
 
-    /// Takes in an event that the stream ended in, if it is whole: most SDKs read it, though the
-    /// standard drops it. `None` where it is not whole.
+    /// Reads an unfinished event at the end of the stream, if its data is whole: most SDKs read it, though the standard
+    /// drops it. `None` if it is not whole.
     pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<TextKinds> {
         let data = event.data.trim_ascii();
         let whole = is_sentinel(data) || Json::new(data).finish();
@@ -105,7 +105,7 @@ impl StreamState {
 
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static EncodedDialect> {
         let Some(outline) = EventOutline::of(event) else {
-            // Where text comes bare, a bracket is a word of it.
+            // After bare text, a bracket may be text as well.
             if self.non_json_events == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
             } else {
@@ -114,7 +114,7 @@ impl StreamState {
             return None;
         };
         self.failed |= outline.failed;
-        // Nothing ends with that, in whatever format.
+        // In no format does a stream end with this event.
         self.end_expected = outline.event_type == b"start";
         let dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.matches(&outline))?;
         if dialect.needs_full_wasm() {

@@ -11,7 +11,7 @@ use crate::text_kinds::TextKinds;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GeneratedText {
     kinds: TextKinds,
-    /// As it is written, escapes and all.
+    /// Its length as JSON writes it, with escapes.
     pub(super) bytes: usize,
 }
 
@@ -20,7 +20,7 @@ impl GeneratedText {
         Self { kinds: self.kinds.and(other.kinds), bytes: self.bytes + other.bytes }
     }
 
-    /// What is left of it in an object that means `act`.
+    /// The part of it that counts in an object that means `act`.
     pub(super) fn within(self, act: Act) -> Self {
         let muted = act.has(Act::MUTE) || !self.kinds.any();
         match act.has(Act::THOUGHT) {
@@ -30,8 +30,8 @@ impl GeneratedText {
         }
     }
 
-    /// The kinds, when the event's type means `act`. `cumulative_bytes` is what was there before of text
-    /// that comes whole each time: shorter or longer, it was generated anew.
+    /// The kinds, if the event's type means `act`. Where the text comes whole each time, `cumulative_bytes` is its
+    /// length before: with another length, text was generated.
     pub(super) fn kinds(self, act: Act, cumulative_bytes: &mut usize) -> TextKinds {
         let Self { kinds, bytes } = self.within(act);
         if act.has(Act::CUMULATIVE) && bytes > 0 && mem::replace(cumulative_bytes, bytes) == bytes {
@@ -42,16 +42,16 @@ impl GeneratedText {
     }
 }
 
-/// What one event has said so far that means nothing by itself.
+/// The values of one event so far that mean something only together.
 pub(crate) struct EventValues<'a> {
     pub(super) text: GeneratedText,
     pub(super) act: Act,
     pub(super) event_type: &'a [u8],
     pub(super) id: &'a [u8],
     pub(super) reason: &'a [u8],
-    /// Counts and text come whole each time, with what came before.
+    /// Counts and text come whole each time, including those of earlier events.
     pub(super) cumulative: bool,
-    /// What the event is, if it is a string and no object.
+    /// The event itself, if it is a string and not an object.
     pub(super) bare_string: &'a [u8],
     pub(crate) numbers: EventNumbers,
 }
@@ -72,20 +72,20 @@ impl Default for EventValues<'_> {
 }
 
 impl<'a> EventValues<'a> {
-    /// Nothing but the name that SSE gives the event. Behind a bar in it stands which part of the
-    /// server's graph sent it.
+    /// Begins with the name of the SSE event as its type. After a bar in the name, LangGraph writes the part of its
+    /// graph that sent the event.
     pub(super) fn of(name: &'a [u8]) -> Self {
         let event_type = name.split(|&byte| byte == b'|').next().unwrap_or_default();
         Self { event_type, ..Self::default() }
     }
 
-    /// The word that says why the answer ended: the event itself, or the last of its type.
+    /// The reason why the answer ended: the event itself, or the last word of its type.
     pub(super) fn last_word(&self) -> &'a [u8] {
         let words = if self.bare_string.is_empty() { self.event_type } else { self.bare_string };
         words.rsplit(|&byte| byte == b'.').next().unwrap_or_default()
     }
 
-    /// Takes a number from where it stands by itself.
+    /// Adds a number that is outside of the JSON.
     pub(super) fn number(&mut self, number: Number, text: &[u8]) {
         self.numbers.set(number as usize, Json::new(text).number());
     }

@@ -1,4 +1,4 @@
-//! The list of all dialects. Each is a table in a file of its own.
+//! The list of all dialects, each a table in a file of its own.
 
 use super::schema::Dialect;
 
@@ -9,9 +9,9 @@ macro_rules! dialects {
         $(mod $usual;)*
         $(mod $rare;)*
 
-        /// Tried in this order on each event until one knows it.
+        /// In the order in which they are tried on each event until one matches.
         pub(super) const DIALECTS: &[&Dialect] = &[$(&$usual::DIALECT,)* $(&$rare::DIALECT,)*];
-        /// How many of them, from the first on, every probe reads.
+        /// The number of dialects, from the first on, that every build reads.
         pub(super) const USUAL: usize = [$(stringify!($usual)),*].len();
     };
 }

@@ -1,4 +1,4 @@
-//! The events of one stream come in, one after the other, and what it has said of itself so far goes out.
+//! What the events of one stream have shown so far: its dialect, its end, its counts and defects.
 
 use std::mem;
 
@@ -17,26 +17,25 @@ use crate::report_builder::{ReportBuilder, TextField};
 use crate::server_timing::ServerClaims;
 use crate::text_kinds::TextKinds;
 
-/// What a stream has said of itself so far.
+/// What the events of a stream have shown so far.
 #[derive(Clone)]
 pub(crate) struct StreamState {
-    /// Filled in as the facts come: names and defects here, times by the meter. A provider is named
-    /// only where the content proves it.
+    /// Texts and defects are set here, times by the meter. The provider is set only if the content proves it.
     pub(crate) report: ReportBuilder,
     pub(crate) dialect: Option<&'static EncodedDialect>,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
     /// The end marker came.
     pub(crate) ended: bool,
-    /// The provider reported an error. Nothing that follows takes it back.
+    /// The provider reported an error. No later event revokes it.
     pub(crate) failed: bool,
-    /// Only a probe with every dialect can read it.
+    /// Only the full Wasm can read it.
     pub(crate) needs_full_wasm: bool,
-    /// An end marker is to come, though not every answer of this format has one.
+    /// An end marker will come, though not every answer of this format has one.
     pub(super) end_expected: bool,
     /// The kinds of text that came so far.
     pub(crate) text_kinds: TextKinds,
-    /// One answer came after another, and the latest counts are of the last.
+    /// Several answers came one after the other, and the latest counts are the last one's.
     pub(crate) several_answers: bool,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
@@ -44,13 +43,13 @@ pub(crate) struct StreamState {
     pub(super) message: Message,
     pub(super) template: DeltaTemplate,
     choices: Choices,
-    /// Length of the text so far, where it comes whole each time.
+    /// The length of the text so far, if it comes whole each time.
     pub(super) cumulative_bytes: usize,
     /// Events that were not JSON, before the dialect was known.
     pub(super) non_json_events: u32,
 }
 
-/// Which of several answers were seen, and which of them have finished; one bit each.
+/// The choices that were seen, and those that have finished; one bit each.
 #[derive(Clone)]
 struct Choices {
     seen: u64,
@@ -58,7 +57,7 @@ struct Choices {
 }
 
 impl StreamState {
-    /// Of a stream that has said nothing.
+    /// For a stream without events.
     pub(crate) const NONE: Self = Self {
         report: ReportBuilder::EMPTY,
         dialect: None,
@@ -79,7 +78,7 @@ impl StreamState {
         non_json_events: 0,
     };
 
-    /// What the event means, now that it is read.
+    /// Applies an event that was walked.
     pub(super) fn apply_event(&mut self, dialect: &EncodedDialect, event: &mut EventValues) -> TextKinds {
         let kind = if USED.typed_by_name && dialect.typed_by_name {
             None
@@ -97,7 +96,7 @@ impl StreamState {
         if act.has(Act::NAMES_REASON) && reason.is_empty() {
             reason = event.last_word();
         }
-        // Some writers say a second time that it has ended, by another word.
+        // Some servers send a second end with another reason.
         let again = USED.typed_by_name && dialect.typed_by_name && self.ended;
         if !act.has(Act::MUTE) && !again {
             self.finish(reason);
@@ -122,15 +121,15 @@ impl StreamState {
         text
     }
 
-    /// One of several answers was read, with `text` or without.
+    /// Applies a choice that was walked. `text`: it has generated text.
     pub(super) fn apply_choice(&mut self, choice: &mut EventValues, text: bool) {
-        // The first, where it has no number.
+        // Without a number it is the first.
         let bit = 1u64.checked_shl(choice.numbers.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
         if self.finish(mem::take(&mut choice.reason)) {
             self.choices.finished |= bit;
         } else if text && self.choices.finished & bit != 0 {
-            // It goes on: a server that calls tools by itself answers again in the same stream, under another id.
+            // It goes on: a server that calls tools itself answers again in the same stream, with another id.
             self.choices.finished &= !bit;
             self.reopen();
             self.message.close();
@@ -140,7 +139,7 @@ impl StreamState {
         }
     }
 
-    /// A server's own timing was read.
+    /// Applies a server's own timing that was walked.
     pub(super) fn apply_timing(&mut self, timing: &EncodedTiming, values: &mut EventValues) {
         // The user waited for the first answer.
         if !self.several_answers
@@ -151,8 +150,8 @@ impl StreamState {
         }
     }
 
-    /// An answer begins with an event of its own. A second one while the first is open is spliced
-    /// in; after its end it is one more, and the stream is open again.
+    /// An answer begins with an event of its own. A second begin while the first answer is open is a spliced message.
+    /// After the end it is one more answer, and the stream is open again.
     fn begin_answer(&mut self, id: &[u8]) {
         self.template.reject();
         self.sequence.restart();
@@ -163,15 +162,15 @@ impl StreamState {
         self.observe_id(id, 1);
     }
 
-    /// Takes back that the answer has ended, and why.
+    /// Revokes the end of the answer and its reason.
     fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
         self.several_answers = self.text_kinds.any();
         self.report.set_text(TextField::Reason, "");
     }
 
-    /// An id that every event repeats. Another one while the answer is open belongs to another
-    /// answer, unless the server makes one up per event.
+    /// An id that every event repeats. Another id while the answer is open belongs to another answer, unless the server
+    /// makes up an id per event.
     fn repeat_id(&mut self, id: &[u8]) {
         self.observe_id(id, if self.finished { u32::MAX } else { 2 });
     }
@@ -188,7 +187,7 @@ impl StreamState {
         }
     }
 
-    /// What every dialect does with a finish reason. False if there is none.
+    /// Applies a finish reason, the same way in every dialect. False if there is none.
     fn finish(&mut self, reason: &[u8]) -> bool {
         let name = unescaped(reason);
         if name.is_empty() {
@@ -200,7 +199,7 @@ impl StreamState {
         true
     }
 
-    /// Whether nothing marks the end but the end of the body.
+    /// Whether only the end of the body marks the end.
     pub(crate) fn ends_by_closing(&self) -> bool {
         let ends = self.dialect.is_none_or(|dialect| USED.ends_by_closing && dialect.ends_by_closing);
         ends && !self.end_expected

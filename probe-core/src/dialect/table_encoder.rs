@@ -1,5 +1,5 @@
-//! Makes the bytes of [`table_reader`](super::table_reader) of what the dialects' files say. Only the compiler runs
-//! it: nothing of it is in the probe.
+//! Encodes the dialects' tables into the bytes of [`table_reader`](super::table_reader). Only the compiler runs this
+//! code: none of it is in the probe.
 
 use beacon::ServerStart;
 
@@ -13,10 +13,10 @@ use crate::server_timing::Unit;
 
 pub(super) const ENCODED: EncodedTables = EncodedTables::encoded();
 
-/// Everything that is packed.
+/// All encoded tables.
 pub(super) struct EncodedTables {
     dialects: [EncodedDialect; DIALECTS.len()],
-    /// How many of those there are.
+    /// The number of dialects that are set.
     pub(super) count: usize,
     pub(super) failures: EncodedTable,
     pub(super) comment: EncodedTable,
@@ -47,10 +47,10 @@ impl EncodedTables {
     }
 }
 
-/// Writes tables behind each other.
+/// Writes tables one after the other.
 pub(super) struct TableEncoder {
     pub(super) bytes: Bytes<{ 1 << op::ARGUMENT_BITS }>,
-    /// Where each of them begins.
+    /// The beginning of each table.
     begun: [usize; 256],
     written: usize,
     timing: [EncodedTiming; 16],
@@ -100,7 +100,7 @@ impl TableEncoder {
         }
     }
 
-    /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
+    /// A dialect that is only recognised, joined with all later ones that are recognised in the same way.
     const fn recognition(&mut self, first: usize) -> EncodedDialect {
         let (mut event_types, mut at) = (Bytes::counted(0), first);
         while at < DIALECTS.len() {
@@ -145,7 +145,7 @@ impl TableEncoder {
         EncodedTable(self.write(&table))
     }
 
-    /// Place of the timing in [`TIMINGS`](super::table_reader::TIMINGS).
+    /// The index of the timing in [`TIMINGS`](super::table_reader::TIMINGS).
     const fn timing(&mut self, timing: &EngineTiming) -> u8 {
         let &EngineTiming { name, is_provider, starts_from, unit, needs, .. } = timing;
         let schema = self.schema(timing.schema);
@@ -193,7 +193,7 @@ impl TableEncoder {
         op << op::ARGUMENT_BITS | argument
     }
 
-    /// Writes it, unless the same is there. Where it stands.
+    /// Writes a table unless an equal one is there. Returns its offset.
     const fn write(&mut self, it: &Bytes<MOST_BYTES>) -> u16 {
         let mut at = 0;
         while at < self.written {
@@ -214,7 +214,7 @@ impl TableEncoder {
     }
 }
 
-/// Whether no dialect before it that is only recognised is [alike](are_alike).
+/// Whether no earlier dialect that is only recognised is [alike](are_alike).
 const fn is_first_of_its_like(dialect: usize) -> bool {
     let mut at = USUAL;
     while at < dialect && !are_alike(DIALECTS[at], DIALECTS[dialect]) {
@@ -223,7 +223,7 @@ const fn is_first_of_its_like(dialect: usize) -> bool {
     at == dialect
 }
 
-/// Whether both are recognised by nothing but types, which stand in the same place.
+/// Whether both are recognised by types alone, which are in the same place.
 const fn are_alike(one: &Dialect, other: &Dialect) -> bool {
     one.key_pairs.is_empty() && other.key_pairs.is_empty() && one.typed_by_name == other.typed_by_name
 }
@@ -236,13 +236,13 @@ const fn same(left: &[u8], right: &[u8]) -> bool {
     at == left.len() && at == right.len()
 }
 
-/// Bytes that grow while there is room; beyond that nothing compiles.
+/// Bytes that grow up to a limit. With more of them the crate does not compile.
 pub(super) struct Bytes<const N: usize> {
     bytes: [u8; N],
     pub(super) len: usize,
 }
 
-/// Of one table.
+/// The most bytes of one table.
 const MOST_BYTES: usize = 256;
 
 impl<const N: usize> Bytes<N> {
@@ -250,7 +250,7 @@ impl<const N: usize> Bytes<N> {
         Self { bytes: [0; N], len: 0 }
     }
 
-    /// With the count that stands first.
+    /// Begins with the number of rows.
     const fn counted(count: usize) -> Self {
         let mut bytes = Self::new();
         bytes.extend(&[count as u8], 1);
@@ -274,8 +274,8 @@ impl<const N: usize> Bytes<N> {
         }
     }
 
-    /// By their words: tables with some of the same rows have them in the same order then, which makes the
-    /// compressed probe 70 bytes smaller.
+    /// Sorts the rows by their words. Tables with some of the same rows then have them in the same order, which makes
+    /// the compressed probe 70 bytes smaller.
     const fn sort_rows(&mut self) {
         let mut sorted = 1 + ROW_BYTES;
         while sorted < self.len {
@@ -287,7 +287,7 @@ impl<const N: usize> Bytes<N> {
         }
     }
 
-    /// Swaps the row at that place with the one before, if it has the lower bytes.
+    /// Swaps the row at that offset with the one before, if it has the lower bytes.
     const fn swap_rows(&mut self, at: usize) -> bool {
         let mut differs = 0;
         while differs < ROW_BYTES && self.bytes[at + differs] == self.bytes[at - ROW_BYTES + differs] {

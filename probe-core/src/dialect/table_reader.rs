@@ -1,19 +1,19 @@
-//! The encoded tables of all dialects, which [`table_encoder`](super::table_encoder) makes while the crate is
-//! compiled, and what a word means in them.
+//! The encoded tables of all dialects, as [`table_encoder`](super::table_encoder) makes them at compile time, and the
+//! lookup of words in them.
 
 use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, ROW_BYTES, UsedFeatures};
 use super::schema::Act;
 use super::table_encoder::ENCODED;
 use crate::json::Word;
 
-/// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
+/// Every dialect, in the order in which they are tried. Dialects that are only recognised may share an entry.
 pub(crate) static ENCODED_DIALECTS: [EncodedDialect; ENCODED.count] = ENCODED.each_dialect();
 pub(super) static TIMINGS: [EncodedTiming; ENCODED.encoder.timings] = ENCODED.encoder.each_timing();
-/// Finish reasons that say that the answer broke off.
+/// Finish reasons of an answer that broke off.
 pub(super) const FAILURES: EncodedTable = ENCODED.failures;
-/// What our own comment says.
+/// The fields of our own comment.
 pub(super) const COMMENT: EncodedTable = ENCODED.comment;
-/// What any of them says: code for the rest would be loaded in vain.
+/// What any of the tables uses.
 pub(crate) const USED: UsedFeatures = ENCODED.encoder.used;
 static BYTES: [u8; ENCODED.encoder.bytes.len] = ENCODED.encoder.bytes.each();
 
@@ -22,7 +22,7 @@ impl EncodedTable {
         behind(self.0).0 == 0
     }
 
-    /// What `word` means by this table.
+    /// The meaning of `word` in this table.
     pub(super) fn find(self, word: Word) -> Option<u16> {
         let (len, rest) = behind(self.0);
         let rows: &[[u8; ROW_BYTES]] = rest.as_chunks().0;
@@ -31,7 +31,7 @@ impl EncodedTable {
     }
 }
 
-/// The count that stands at `at`, and what stands behind it.
+/// The number of rows at the offset `at`, and the bytes after it.
 fn behind(at: u16) -> (usize, &'static [u8]) {
     match BYTES.get(usize::from(at)..) {
         Some([count, rest @ ..]) => (usize::from(*count), rest),
@@ -40,12 +40,12 @@ fn behind(at: u16) -> (usize, &'static [u8]) {
 }
 
 impl Act {
-    /// Whether it has any of the meanings of `other` that are in some table.
+    /// Whether it has any of the meanings of `other` that a table uses.
     pub(super) fn has(self, other: Self) -> bool {
         self.bits() & other.bits() & USED.acts != 0
     }
 
-    /// What `word` means by this table.
+    /// The meaning of `word` in this table.
     pub(super) fn of(word: &[u8], acts: EncodedTable) -> Option<Self> {
         acts.find(Word::of(word)).map(Self::from_bits)
     }

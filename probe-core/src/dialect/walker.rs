@@ -30,7 +30,7 @@ pub(super) fn root<'a>(
     }
 }
 
-/// Reads the next value, as a table means it.
+/// Takes the next value as its meaning in a table says.
 pub(super) fn walk<'a>(
     state: &mut StreamState,
     values: &mut EventValues<'a>,
@@ -118,7 +118,7 @@ fn each<'a>(
     }
 }
 
-/// Whether there was text in it.
+/// Walks an object. Returns whether there was text in it.
 fn object<'a>(
     state: &mut StreamState,
     values: &mut EventValues<'a>,
@@ -132,12 +132,12 @@ fn object<'a>(
     while let Some(key) = json.key() {
         walk(state, values, json, schema.find(key).unwrap_or_default());
     }
-    let (said, act) = (values.text.within(values.act), values.act.beyond_its_object());
-    (values.text, values.act) = (outside.0.and(said), outside.1.and(act));
-    said.bytes > 0
+    let (text, act) = (values.text.within(values.act), values.act.beyond_its_object());
+    (values.text, values.act) = (outside.0.and(text), outside.1.and(act));
+    text.bytes > 0
 }
 
-/// Takes a string that may be another in an event that means the same.
+/// Takes a string that may differ in an event with the same meaning.
 fn wildcard_string<'a>(state: &mut StreamState, json: &mut Json<'a>, wildcard: Wildcard) -> Option<&'a [u8]> {
     let text = json.string()?;
     let end = json.end();

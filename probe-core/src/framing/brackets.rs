@@ -1,8 +1,8 @@
-//! Where JSON values begin and end by their brackets: in one array over the whole body, one after another,
-//! or printed over many lines.
+//! Finds JSON values by their brackets: in one array around the whole body, one after another, or printed over many
+//! lines.
 //!
-//! Where a value is broken, the next is found again: no string reaches over a line end, and a brace
-//! at the very beginning of a line opens a value of its own, as everything inside one is indented.
+//! After a broken value the next one is found: no string goes over a line end, and a brace at the very beginning of a
+//! line opens a new value, as everything inside a value is indented.
 
 use std::mem;
 
@@ -13,29 +13,29 @@ use crate::work_counter;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Brackets {
     within: Within,
-    /// Brackets open in the value.
+    /// The number of open brackets in the value.
     depth: u32,
     /// The byte before was a line feed.
     line_start: bool,
     body: Body,
 }
 
-/// Where the next byte stands.
+/// The place of the next byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Within {
     #[default]
     Nothing,
-    /// In an object, an array, or something that is neither and goes on to the next comma.
+    /// In an object, an array, or a scalar that goes on to the next comma.
     Value,
     String,
-    /// Behind a backslash in a string.
+    /// After a backslash in a string.
     Escape,
 }
 
-/// What the body is as a whole.
+/// The form of the whole body.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Body {
-    /// Nothing but blanks has come.
+    /// Only blanks have come.
     #[default]
     Unknown,
     Sequence,
@@ -43,12 +43,12 @@ enum Body {
 }
 
 impl Brackets {
-    /// Whether the array that holds all values was not closed.
+    /// Whether the array around all values was not closed.
     pub(super) fn is_array_open(&self) -> bool {
         self.body == Body::OpenArray
     }
 
-    /// Drops what stands between values, and the brackets of an array that holds them all.
+    /// Skips separators between values, and the brackets of an array around all of them.
     pub(super) fn skip_separators(&mut self, input: &mut &[u8]) {
         while let Some((&byte, rest)) = input.split_first() {
             match byte {
@@ -66,7 +66,7 @@ impl Brackets {
         }
     }
 
-    /// Follows a value. Where it ends, if that is in `chunk`.
+    /// Follows a value. Returns its end if that is in `chunk`.
     pub(super) fn value_end(&mut self, chunk: &[u8]) -> Option<usize> {
         let end = self.follow(chunk);
         if end.is_some() {
@@ -108,5 +108,5 @@ impl Brackets {
     }
 }
 
-/// What stands before each text of a JSON text sequence (RFC 7464).
+/// The byte before each text of a JSON text sequence (RFC 7464).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1E;

@@ -1,14 +1,14 @@
-//! The content type of a body comes in, what it says of the framing goes out. A page tells that by itself,
-//! in `probe-wasm/js/tap/content-types.js`: to compare texts there takes a third of the code.
+//! What the content type of a body says about its framing. A page decides this in `probe-wasm/js/tap/content-types.js`:
+//! comparing texts there takes a third of the code.
 
-/// What the content type names.
+/// The kind of a content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentType {
-    /// Server-sent events, or there is no type.
+    /// Server-sent events, or no type at all.
     Events,
     /// JSON, a value per line.
     Lines,
-    /// Something else.
+    /// Any other type.
     Other,
 }
 
@@ -26,7 +26,7 @@ impl From<&str> for ContentType {
     }
 }
 
-/// Types of bodies with one JSON value per line.
+/// Types of bodies with a JSON value per line.
 const LINES: [&str; 5] = [
     "application/x-ndjson",
     "application/ndjson",

@@ -1,10 +1,9 @@
-//! Where the next line ends: the one place that differs between a page and a server. `memchr` has
-//! vector instructions on a server, which make framing three times as fast; in a page it would be a
-//! hundred bytes more to load, and no faster than eight bytes at a time.
+//! Finds the end of the next line. On a server `memchr` has vector instructions, which make framing three times as
+//! fast. In a page it would add a hundred bytes to the download, and be no faster than eight bytes at a time.
 
 use crate::work_counter;
 
-/// Where the first of two bytes stands.
+/// The position of the first of two bytes.
 pub(super) fn find(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
     #[cfg(not(target_arch = "wasm32"))]
     let at = memchr::memchr2(wanted[0], wanted[1], bytes);
@@ -31,8 +30,8 @@ fn by_words(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
     Some(words.len() * 8 + at)
 }
 
-/// The high bit of each of eight bytes that is zero. Only the lowest is to be trusted: the
-/// subtraction may borrow from bytes above a true one.
+/// The high bit of each of eight bytes that is zero. Only the lowest hit is certain: the subtraction may borrow from
+/// bytes above it.
 #[cfg(any(test, target_arch = "wasm32"))]
 const fn zero_bytes(eight: u64) -> u64 {
     eight.wrapping_sub(ONES) & !eight & ONES << 7
@@ -49,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_page_finds_what_a_server_finds(bytes in "[a-z\n\r\u{80}é]{0,40}", twice: bool) {
+        fn both_searches_find_the_same_position(bytes in "[a-z\n\r\u{80}é]{0,40}", twice: bool) {
             let wanted = if twice { *b"\n\n" } else { *b"\n\r" };
             prop_assert_eq!(by_words(bytes.as_bytes(), wanted), find(bytes.as_bytes(), wanted));
         }

@@ -1,13 +1,13 @@
-//! What framing hands out: events, comments and the other things that a stream says.
+//! The results of framing: events, comments, plain text and faults.
 
 use crate::utf8::is_utf8;
 
-/// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
-/// skipped, so that a stream without line ends cannot grow the page's memory. Ends are among the longest: that of
-/// OpenAI's responses says the whole answer again, with all instructions and tools.
+/// The longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and skipped, so that a
+/// stream without line ends cannot grow the page's memory. End markers are among the longest events: the one of
+/// OpenAI's responses repeats the whole answer, with all instructions and tools.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
-/// One thing that a stream said.
+/// One result of framing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// An event that the standard dispatches.
@@ -16,13 +16,13 @@ pub enum Frame<'a> {
     Comment(&'a [u8]),
     /// An event over [`MAX_EVENT_BYTES`] began; parsing goes on at the next.
     Oversize,
-    /// A line that is neither field nor comment but markup: someone put a web page here.
+    /// A line of markup, neither field nor comment: a web page in place of a stream.
     Html,
     /// A stretch of a body that is plain text, as long as the chunk.
     Text {
         /// The text. It may begin and end inside a character.
         bytes: &'a [u8],
-        /// No character that ended in it was broken.
+        /// Every character that ends in it is valid.
         is_utf8: bool,
     },
 }
@@ -30,33 +30,33 @@ pub enum Frame<'a> {
 /// One event: an SSE event, one line of NDJSON, or one JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Event<'a> {
-    /// Value of `event`; empty where none was given, which the standard reads as `message`. Of a line
-    /// with a code before its JSON, as in `0:"Hi"`, the code.
+    /// Value of `event`; empty if there was none, which the standard reads as `message`. For a line with a code before
+    /// its JSON, as in `0:"Hi"`, the code.
     pub name: &'a [u8],
     /// The `data` lines, joined by line feeds.
     pub data: &'a [u8],
-    /// Last event id in force: it stays until another is sent.
+    /// The last event id: it stays in force until another is sent.
     pub id: &'a [u8],
-    /// Reconnection time in force, in milliseconds. `None` too in a page, where nobody asks for it.
+    /// Reconnection time in force, in milliseconds. Always `None` in a page, where it has no use.
     pub retry: Option<u64>,
 }
 
 impl Event<'_> {
-    /// Whether the data is UTF-8; a browser shows U+FFFD where it is not.
+    /// Whether the data is UTF-8. A browser shows U+FFFD in place of other bytes.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
         is_utf8(self.data)
     }
 }
 
-/// What was left when the stream ended.
+/// The unfinished event at the end of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pending<'a> {
-    /// Bytes of the event that was never dispatched; of plain text, of its last character.
+    /// Its bytes; for plain text, the bytes of the last character.
     pub bytes: usize,
-    /// What it would have been, had the blank line come. `None` when it held no data.
+    /// The event that a blank line would have dispatched. `None` without data.
     pub event: Option<Event<'a>>,
-    /// The array that holds all events was not closed.
+    /// The array around all events was not closed.
     pub unclosed: bool,
 }
 

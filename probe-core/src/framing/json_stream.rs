@@ -1,7 +1,6 @@
-//! JSON texts one after another: one in each line, or told apart by their brackets.
+//! JSON texts one after another: one in each line, or separated by their brackets.
 //!
-//! Blank lines say nothing. Some writers put a code before a line's value, as in `0:"Hi"`, or a record
-//! separator.
+//! Blank lines are skipped. Some writers put a code before a line's value, as in `0:"Hi"`, or a record separator.
 
 use std::mem;
 
@@ -13,37 +12,37 @@ use crate::build_variant::ALL_DIALECTS;
 /// A push parser for JSON texts. Feed it chunks in order with [`JsonStream::next`].
 #[derive(Debug, Clone, Default)]
 pub struct JsonStream {
-    /// What tells them apart. `None` where it is the ends of lines.
+    /// Separates the texts by brackets. `None` if line ends separate them.
     brackets: Option<Brackets>,
-    /// The text so far, when it did not end in the chunk that it began in.
+    /// The text so far, if it did not end in the chunk that it began in.
     buffer: Vec<u8>,
-    /// The held text was lent out and goes with the next call.
+    /// The buffer was lent to the caller, and is cleared with the next call.
     lent: bool,
-    /// The rest of the text is over the cap and is dropped.
+    /// The rest of the text is over the limit and is skipped.
     skipping: bool,
 }
 
 impl JsonStream {
-    /// One in each line.
+    /// One text in each line.
     #[must_use]
     pub fn by_lines() -> Self {
         Self::default()
     }
 
-    /// Told apart by their brackets: one array over the whole body, values one after another, or one that is
-    /// printed over many lines.
+    /// Texts separated by their brackets: one array around the whole body, values one after another, or a value printed
+    /// over many lines.
     #[must_use]
     pub fn by_brackets() -> Self {
         Self { brackets: Some(Brackets::default()), ..Self::default() }
     }
 
-    /// Whether each line is one.
+    /// Whether each line is a text.
     #[must_use]
     pub fn are_lines(&self) -> bool {
         !ALL_DIALECTS || self.brackets.is_none()
     }
 
-    /// Takes the next text off the front of `input`. `None` when it is used up.
+    /// Takes the next text off the front of `input`. `None` when the input is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         self.release_lent();
         loop {
@@ -74,7 +73,7 @@ impl JsonStream {
         }
     }
 
-    /// What is left when no more bytes come. A last line without a line end is common and whole.
+    /// The rest when no more bytes come. A last line without a line end is common and whole.
     pub fn finish(&mut self) -> Pending<'_> {
         self.release_lent();
         let text = trim(&self.buffer, self.are_lines()).trim_ascii();
@@ -85,7 +84,7 @@ impl JsonStream {
         }
     }
 
-    /// Takes what `input` has of the text that begins here or goes on, and whether it ends there.
+    /// Takes the part of `input` that belongs to the current text. True if the text ends there.
     fn part<'b>(&mut self, input: &mut &'b [u8], begins: bool) -> Option<(&'b [u8], bool)> {
         let mut brackets = self.brackets.as_mut().filter(|_| ALL_DIALECTS);
         if let Some(brackets) = &mut brackets
@@ -104,7 +103,7 @@ impl JsonStream {
         Some((part, end.is_some()))
     }
 
-    /// Takes back what the last call lent.
+    /// Clears the buffer that the last call lent.
     fn release_lent(&mut self) {
         if mem::take(&mut self.lent) {
             self.buffer.clear();
@@ -120,7 +119,7 @@ fn frame(text: &[u8], lines: bool) -> Option<Frame<'_>> {
     }
 }
 
-/// No JSON has a colon in the second place.
+/// No JSON has a colon as its second byte.
 fn event(text: &[u8], lines: bool) -> Event<'_> {
     match text {
         [_, b':', data @ ..] if lines => Event { name: &text[..1], data, ..Event::default() },
@@ -128,7 +127,7 @@ fn event(text: &[u8], lines: bool) -> Event<'_> {
     }
 }
 
-/// A line without the blanks around it, and without the mark or separator that some writers put first.
+/// A line without the blanks around it, and without the byte order mark or separator that some writers put first.
 fn trim(text: &[u8], line: bool) -> &[u8] {
     if !line {
         return text;

@@ -1,4 +1,4 @@
-//! Numbers as JSON writes them come in, doubles go out.
+//! Parses the numbers of JSON into doubles.
 
 use crate::absent::ABSENT;
 use crate::work_counter;
@@ -8,12 +8,12 @@ pub(super) struct Decimal {
     mantissa: u64,
     exponent: i32,
     pub(super) negative: bool,
-    /// Bytes that it took.
+    /// The number of bytes that it took.
     pub(super) len: usize,
 }
 
 impl Decimal {
-    /// Reads the number that `bytes` begins with. Digits beyond the nineteenth only scale it.
+    /// Reads the number at the beginning of `bytes`. Digits after the nineteenth only scale it.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let negative = bytes.first() == Some(&b'-');
         let start = usize::from(negative);
@@ -65,8 +65,8 @@ impl Decimal {
         (self.len > start).then_some(())
     }
 
-    /// Exact for up to 15 digits and 22 decimals, which is all that servers write; else within a
-    /// few units of the last place.
+    /// Exact for up to 15 digits and 22 decimals, which is all that servers write. Other numbers are within a few units
+    /// of the last place.
     pub(super) fn value(&self) -> f64 {
         let mut value = self.mantissa as f64;
         let mut left = self.exponent.unsigned_abs().min(MAX_EXPONENT);
@@ -80,7 +80,7 @@ impl Decimal {
     }
 }
 
-/// The number as a count. [`ABSENT`] where it is not whole, or too large for a double to be exact.
+/// The number as a count. [`ABSENT`] if it is not whole, or too large for a double to be exact.
 pub(crate) fn whole(number: f64) -> f64 {
     if number as u64 as f64 == number && number <= MAX_COUNT { number } else { ABSENT }
 }
@@ -88,9 +88,9 @@ pub(crate) fn whole(number: f64) -> f64 {
 const MAX_COUNT: f64 = (1u64 << 53) as f64;
 /// Room for one more digit in 64 bits.
 const MAX_MANTISSA: u64 = 1_000_000_000_000_000_000;
-/// More than digits before or behind the point can take back, of which an event has room for fewer.
+/// More than the digits before or after the point can compensate: an event has room for fewer.
 const MAX_WRITTEN: i32 = 1_000_000;
-/// Beyond every double, with all the digits that an event has room for.
+/// Larger than any double's, with all the digits that an event has room for.
 const MAX_EXPONENT: u32 = 700;
 /// Powers of ten up to this one are doubles.
 const EXACT_DECIMALS: u32 = 22;

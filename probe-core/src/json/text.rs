@@ -1,5 +1,4 @@
-//! Bytes inside a JSON text: how far a string is plain, whether two stretches are the same, and what a short
-//! string says.
+//! Bytes inside a JSON text: the plain part of a string, comparison, and short strings.
 
 use crate::build_variant::IN_PAGE;
 use crate::utf8::{self, First};
@@ -8,10 +7,9 @@ use crate::work_counter;
 /// Longest identifier that is kept, in bytes.
 const MAX_NAME_BYTES: usize = 128;
 
-/// Bytes before the first that ends or breaks a string.
+/// The number of bytes before the first that ends or breaks a string.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
-    // Strings are mostly too short for calls of SIMD searches to pay off, and this is as fast in
-    // WebAssembly.
+    // Most strings are too short for SIMD searches to pay off, and this is as fast in WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         work_counter::add(1);
@@ -25,8 +23,8 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// Whether both are the same bytes. The library's comparison goes byte by byte in WebAssembly, and
-/// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
+/// Whether both are the same bytes. The standard comparison goes byte by byte in WebAssembly. On a CPU with masked
+/// loads it takes 130 ns for two empty slices, as one of them points nowhere.
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     if !IN_PAGE {
         work_counter::add(1 + left.len() / 8);
@@ -39,8 +37,8 @@ pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
         && rest.iter().zip(right_rest).all(|(left, right)| left == right)
 }
 
-/// Length of generated text as JSON writes it, without NULs at its end: some servers pad short texts
-/// to hide their length.
+/// The length of generated text as JSON writes it, without NULs at its end: some servers pad short texts to hide their
+/// length.
 pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
     while let Some(shorter) = text.strip_suffix(br"\u0000") {
         text = shorter;
@@ -48,8 +46,8 @@ pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
     text.len()
 }
 
-/// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the
-/// lowest is to be trusted: the subtraction may borrow from bytes above a true hit.
+/// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the lowest hit is
+/// certain: the subtraction may borrow from bytes above it.
 pub(super) fn special_bytes(eight: u64) -> u64 {
     let quote = eight ^ (ONES * b'"' as u64);
     let escape = eight ^ (ONES * b'\\' as u64);
@@ -59,9 +57,9 @@ pub(super) fn special_bytes(eight: u64) -> u64 {
     hits & HIGHS
 }
 
-/// The text of a checked string, up to the cap and without control characters. What is cut off in
-/// the middle of a character, or is no UTF-8, ends it. In a page escapes stay as they are, for JavaScript to read
-/// (`probe-wasm/js/watcher/wasm-watcher.js`); none is cut.
+/// The text of a checked string, up to the limit and without control characters. It ends before a character that is cut
+/// off or is not UTF-8. In a page escapes stay as they are, for JavaScript to read
+/// (`probe-wasm/js/watcher/wasm-watcher.js`), and none is cut.
 pub(crate) fn unescaped(raw: &[u8]) -> String {
     let (mut name, mut rest) = (String::new(), raw);
     while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
@@ -81,8 +79,8 @@ pub(crate) fn unescaped(raw: &[u8]) -> String {
     name
 }
 
-/// Takes what stands behind a backslash; a control character where that is one, or half of a
-/// surrogate pair: nothing in a name needs either.
+/// Takes the escape after a backslash. Control characters and halves of surrogate pairs become a control character: no
+/// name needs either.
 fn escaped(rest: &mut &[u8]) -> char {
     let Some((&kind, mut more)) = rest.split_first() else {
         return '\0';

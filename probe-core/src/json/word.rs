@@ -1,10 +1,7 @@
-//! Keys and tags come in, numbers made of their bytes go out.
-//!
-//! They are compared by these: code that compares bytes with each of the words that the dialects know takes
-//! the page kilobytes to load.
+//! Keys and tags as hashes. To compare bytes with each word that the dialects know would take kilobytes of code.
 
-/// A key or tag, as a number made of its bytes. Two that differ are equal once in 2^24; then a
-/// field that no dialect knows is read as one that it does.
+/// A key or tag, as a hash of its bytes. Two that differ have the same hash once in 2^24. Then an unknown field is read
+/// as a known one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Word(u32);
 
@@ -33,7 +30,7 @@ impl Word {
         [a, b, c]
     }
 
-    /// Takes in the last bytes, of which there are at most seven.
+    /// Adds the last bytes, at most seven.
     pub(super) const fn end(hash: u64, last: u64, len: usize) -> Self {
         Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)
     }

@@ -1,5 +1,5 @@
-//! AG-UI, the protocol of agents and their pages: runs with a first and a last event, text and tool
-//! calls in events of their own, and the server's clock in each of them, if it wants.
+//! AG-UI, the protocol of agents and their pages. A run has a first and a last event, text and tool calls have events
+//! of their own, and an event may have the server's timestamp.
 
 use beacon::ServerStart;
 
@@ -15,7 +15,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "TEXT_MESSAGE_CHUNK" => Act::text(TextKinds::ANSWER),
         "REASONING_MESSAGE_CONTENT" => Act::text(TextKinds::REASONING),
         "REASONING_MESSAGE_CHUNK" => Act::text(TextKinds::REASONING),
-        // The older name of the same.
+        // The older name of the same event.
         "THINKING_TEXT_MESSAGE_CONTENT" => Act::text(TextKinds::REASONING),
         "TOOL_CALL_ARGS" => Act::text(TextKinds::TOOL),
         "TOOL_CALL_CHUNK" => Act::text(TextKinds::TOOL),
@@ -33,14 +33,14 @@ pub(super) const DIALECT: Dialect = Dialect {
     timing: Some(&EngineTiming {
         name: "ag_ui",
         is_provider: false,
-        // A run begins when the agent is handed the request.
+        // A run begins when the agent gets the request.
         starts_from: ServerStart::Arrival,
         ..EngineTiming::PLAIN
     }),
     ..Dialect::PLAIN
 };
 
-/// One for each model that the run asked.
+/// One usage for each model that the run called.
 const USAGE: &Schema = table! {
     "model" => Take::Model,
     "inputTokens" => Take::MoreTokens(Tokens::Input),

@@ -1,5 +1,5 @@
-//! Vercel AI SDK, data stream (version 4 and before): lines of a code and JSON, the whole answer's
-//! reason and usage in the last, `d`.
+//! Vercel AI SDK, data stream (version 4 and before): lines of a code and JSON. The last line, `d`, has the finish
+//! reason and usage of the whole answer.
 
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
@@ -7,15 +7,15 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",
     event_types: table! {
-        // Helpers that write such lines without steps write no end either.
+        // Helpers that write such lines without steps do not write an end either.
         "f" => Act::OWES_END,
         "0" => Act::text(TextKinds::ANSWER),
         "g" => Act::text(TextKinds::REASONING),
         "c" => Act::text(TextKinds::TOOL),
-        // Repeats the deltas, or stands in for them.
+        // Repeats the deltas, or replaces them.
         "9" => Act::text(TextKinds::TOOL),
         "3" => Act::FAIL,
-        // The end of a step has a reason too, and another step may follow.
+        // The end of a step has a finish reason as well, and another step may follow.
         "e" => Act::MUTE,
         "d" => Act::END,
     },

@@ -1,5 +1,5 @@
-//! Vercel AI SDK, UI message stream (version 5 and later): typed parts, `finish`, then `[DONE]`. It
-//! counts no tokens, but for what an app puts into metadata of its own.
+//! Vercel AI SDK, UI message stream (version 5 and later): typed parts, `finish`, then `[DONE]`. It has no token counts
+//! but those that an app puts into its metadata.
 
 use crate::dialect::schema::{Act, Dialect, Take, table};
 use crate::json::Word;
@@ -15,12 +15,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         "reasoning-delta" => Act::text(TextKinds::REASONING),
         "tool-input-start" => Act::NOTHING,
         "tool-input-delta" => Act::text(TextKinds::TOOL),
-        // As Mastra says it.
+        // The same in Mastra.
         "tool-call-delta" => Act::text(TextKinds::TOOL),
-        // Repeats the deltas, or stands in for them.
+        // Repeats the deltas, or replaces them.
         "tool-input-available" => Act::text(TextKinds::TOOL),
         "finish" => Act::FINISH.and(Act::COMMON),
-        // The server gave the answer up: `[DONE]` follows all the same.
+        // The server aborted the answer: `[DONE]` follows anyway.
         "abort" => Act::FAIL.and(Act::COMMON),
     },
     key_pairs: &[(MESSAGE_ID, MESSAGE_ID)],
@@ -29,7 +29,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "messageId" => Take::Id,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "inputTextDelta" => Take::Text(TextKinds::BY_TYPE),
-        // As the SDK's server side has it, assistant-ui, and Mastra.
+        // In the SDK's server side, assistant-ui and Mastra.
         "text" => Take::Text(TextKinds::BY_TYPE),
         "textDelta" => Take::Text(TextKinds::BY_TYPE),
         "payload" => Take::In(table! {

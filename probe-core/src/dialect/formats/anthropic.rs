@@ -1,5 +1,5 @@
-//! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
-//! end in `message_stop`. With programmatic tool calls one stream holds several messages.
+//! Anthropic Messages: a message in blocks, its finish reason and cumulative usage in `message_delta`, its end in
+//! `message_stop`. With programmatic tool calls one stream has several messages.
 
 use super::shared_tables::DETAILS;
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
@@ -37,7 +37,7 @@ const PART: &Schema = table! {
 const MESSAGE: &Schema = table! {
     "id" => Take::Id,
     "model" => Take::Model,
-    // What a message starts with has a placeholder for the output.
+    // The start of a message has a placeholder for the output count.
     "usage" => Take::In(table! {
         "input_tokens" => Take::Tokens(Tokens::Input),
         "cache_read_input_tokens" => Take::Tokens(Tokens::Cached),

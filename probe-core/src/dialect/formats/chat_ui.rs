@@ -1,5 +1,5 @@
-//! Hugging Face chat-ui: lines of JSON for the answer to a request, the same objects as numbered SSE
-//! events for whoever takes an answer up again. Tokens are padded with NULs to hide their length.
+//! Hugging Face chat-ui: lines of JSON for a request, and the same objects as numbered SSE events for a client that
+//! resumes the answer. Tokens are padded with NULs to hide their length.
 
 use crate::dialect::schema::{Act, Dialect, Take, table};
 use crate::json::Word;

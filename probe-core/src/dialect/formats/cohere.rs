@@ -1,4 +1,4 @@
-//! Cohere chat, version 2: a message in contents and tool calls, its reason and usage at its end.
+//! Cohere chat, version 2: a message in contents and tool calls, with finish reason and usage at its end.
 
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
@@ -39,7 +39,7 @@ const MESSAGE: &Schema = table! {
     }),
 };
 
-/// What is billed is counted otherwise, and stands beside it.
+/// Billed tokens are counted in another way, and are beside this.
 const USAGE: &Schema = table! {
     "tokens" => Take::In(table! {
         "input_tokens" => Take::Tokens(Tokens::Input),

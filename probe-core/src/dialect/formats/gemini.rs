@@ -1,5 +1,5 @@
-//! Gemini generateContent, as server-sent events or as one JSON array: candidates in parts, usage
-//! that grows with every chunk, a finish reason in the last and no other sign of the end.
+//! Gemini generateContent, as server-sent events or as one JSON array: candidates in parts, usage that grows with every
+//! chunk, and a finish reason in the last chunk as the only sign of the end.
 
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::event_numbers::Number;
@@ -37,7 +37,7 @@ const PART: &Schema = table! {
     "executableCode" => Take::Content(TextKinds::TOOL),
 };
 
-/// Thoughts are not among the candidates' tokens.
+/// Thoughts are not part of the candidates' tokens.
 const USAGE: &Schema = table! {
     "promptTokenCount" => Take::Tokens(Tokens::Input),
     "candidatesTokenCount" => Take::Tokens(Tokens::Output),

@@ -1,4 +1,4 @@
-//! Gemini Interactions: an interaction in steps, each in deltas, its status and usage at its end.
+//! Gemini Interactions: an interaction in steps, each in deltas, with status and usage at its end.
 
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
@@ -7,13 +7,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini_interactions",
     provider: Some("gcp.gemini"),
     event_types: table! {
-        // It has a status too, which is no reason yet.
+        // Its status is not a finish reason yet.
         "interaction.created" => Act::BEGIN.and(Act::MUTE),
         "step.start" => Act::NOTHING,
         "step.delta" => Act::NOTHING,
         "interaction.completed" => Act::END,
         "interaction.failed" => Act::FAIL,
-        // The older names of the same.
+        // The older names of the same events.
         "interaction.start" => Act::BEGIN.and(Act::MUTE),
         "content.delta" => Act::NOTHING,
         "interaction.complete" => Act::END,
@@ -42,7 +42,7 @@ const INTERACTION: &Schema = table! {
     "usage" => Take::In(USAGE),
 };
 
-/// Thoughts are not among the output.
+/// Thoughts are not part of the output.
 const USAGE: &Schema = table! {
     "total_input_tokens" => Take::Tokens(Tokens::Input),
     "total_output_tokens" => Take::Tokens(Tokens::Output),

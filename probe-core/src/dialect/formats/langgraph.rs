@@ -1,6 +1,6 @@
-//! LangGraph's server: events named by the mode that was asked for, messages as tuples of a chunk and
-//! its circumstances, or as lists that come whole each time. Nothing but the end of the body tells
-//! that a run is over, as every call of a model in it has a finish reason of its own.
+//! LangGraph's server: the event name is the requested mode, messages are tuples of a chunk and its metadata, or lists
+//! that come whole each time. Only the end of the body marks the end of a run, as every model call in it has a finish
+//! reason.
 
 use crate::dialect::schema::{Act, Dialect, Schema, Table, Take, Tokens, table};
 use crate::text_kinds::TextKinds;
@@ -48,7 +48,7 @@ const RESPONSE: &Schema = table! {
     "stop_reason" => Take::Reason,
 };
 
-/// Of one call of a model, in the last of its chunks.
+/// The usage of one model call, in its last chunk.
 const USAGE: &Schema = table! {
     "input_tokens" => Take::MoreTokens(Tokens::Input),
     "output_tokens" => Take::MoreTokens(Tokens::Output),

@@ -1,5 +1,5 @@
-//! LobeChat: SSE events named by what they carry, which is mostly a bare string. Their id is that of
-//! the message, the same for all, and numbers nothing.
+//! LobeChat: the event name is the kind of content, which is mostly a bare string. The SSE id is that of the message,
+//! the same for all events, so it is not a sequence number.
 
 use beacon::ServerStart;
 
@@ -33,7 +33,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     timing: Some(&EngineTiming {
         name: "lobe_chat",
         is_provider: false,
-        // From when its own server asked the provider.
+        // Its times start when its own server called the provider.
         starts_from: ServerStart::Arrival,
         ..EngineTiming::PLAIN
     }),

@@ -1,5 +1,5 @@
-//! Mistral conversations: typed events for a message, for calls of functions and of tools that run on
-//! the server, and for the agents that hand over to each other.
+//! Mistral conversations: typed events for a message, for calls of functions and of server-side tools, and for the
+//! hand-over between agents.
 
 use super::openai_chat::PARTS;
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
@@ -27,7 +27,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::PLAIN
 };
 
-/// Its total counts what tools brought in too.
+/// The total includes the tokens of tool results.
 const USAGE: &Schema = table! {
     "prompt_tokens" => Take::Tokens(Tokens::Input),
     "completion_tokens" => Take::Tokens(Tokens::Output),

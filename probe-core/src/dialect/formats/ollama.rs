@@ -1,5 +1,4 @@
-//! Ollama's own API, chat and generate: one JSON object per line, the last with `done` and all
-//! counts and durations.
+//! Ollama's own API, chat and generate: one JSON object per line. The last has `done` and all counts and durations.
 
 use beacon::ServerStart;
 
@@ -9,7 +8,7 @@ use crate::json::Word;
 use crate::server_timing::Unit;
 use crate::text_kinds::TextKinds;
 
-/// `done` ends it, with a reason only since 2024.
+/// `done` ends an answer, with a finish reason only since 2024.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ollama",
     provider: Some("ollama"),
@@ -33,7 +32,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         // Loading includes the wait for a free runner, and is followed by the prompt.
         starts_from: ServerStart::Arrival,
         unit: Unit::Nanosecond,
-        // It leaves out what is zero, which loading never is.
+        // Fields that are zero are left out; the load time is never zero.
         needs: Number::Load,
         ..EngineTiming::PLAIN
     }),

@@ -1,5 +1,5 @@
-//! OpenAI chat completions, and the many servers that speak it: role-only frames first, deltas, a
-//! finish reason per choice, often a usage frame, then `[DONE]`.
+//! OpenAI chat completions, and the many servers that speak it: frames with a role only, deltas, a finish reason per
+//! choice, often a usage frame, then `[DONE]`.
 
 use beacon::ServerStart;
 
@@ -20,10 +20,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::PLAIN
 };
 
-/// Completions look the same, but for the text in the choice itself.
+/// Completions have the same frames, but for the text in the choice itself.
 pub(super) const EVENT: &Schema = table! {
     "choices" => Take::Choice(CHOICE),
-    // Engines end an answer that broke off with an object of that kind.
+    // Engines end an answer that broke off with an error object.
     "object" => Take::EventType,
     "id" => Take::Id,
     "model" => Take::Model,
@@ -33,7 +33,7 @@ pub(super) const EVENT: &Schema = table! {
     "metrics" => Take::Timing(&VLLM),
     "x_groq" => Take::In(table! {
         "id" => Take::ProvesProvider(&GROQ),
-        // Older answers count tokens only here.
+        // Older responses have their token counts only here.
         "usage" => Take::In(USAGE),
         "error" => Take::If(Act::FAIL),
     }),
@@ -47,7 +47,7 @@ const CHOICE: &Schema = table! {
     "delta" => Take::In(DELTA),
     "text" => Take::Text(TextKinds::ANSWER),
     "finish_reason" => Take::Reason,
-    // Kimi counts here.
+    // Kimi has its counts here.
     "usage" => Take::In(USAGE),
 };
 
@@ -61,13 +61,13 @@ const DELTA: &Schema = table! {
     "function_call" => Take::In(CALL),
 };
 
-/// Mistral's answers come as a list of parts, where thinking has parts of its own.
+/// Mistral sends a list of parts, where thinking has parts of its own.
 pub(super) const PARTS: &Schema = table! {
     "text" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::In(THOUGHTS),
 };
 
-/// Those, and OpenRouter's reasoning.
+/// Mistral's thinking and OpenRouter's reasoning.
 const THOUGHTS: &Schema = table! {
     "text" => Take::Text(TextKinds::REASONING),
     "summary" => Take::Text(TextKinds::REASONING),
@@ -81,7 +81,7 @@ const USAGE: &Schema = table! {
     "total_tokens" => Take::Tokens(Tokens::Total),
     "prompt_tokens_details" => Take::In(DETAILS),
     "completion_tokens_details" => Take::In(DETAILS),
-    // Azure puts it beside the others, and DeepSeek has a name of its own for cached tokens.
+    // Azure has this count beside the others, and DeepSeek has a name of its own for cached tokens.
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
     "prompt_cache_hit_tokens" => Take::Tokens(Tokens::Cached),
     "cached_tokens" => Take::Tokens(Tokens::Cached),
@@ -90,7 +90,7 @@ const USAGE: &Schema = table! {
     "completion_time" => Take::Number(Number::Generation),
 };
 
-/// Groq's times stand among its counts, in seconds.
+/// Groq has its times among the token counts, in seconds.
 pub(super) const GROQ: EngineTiming = EngineTiming {
     name: "groq",
     starts_from: ServerStart::Scheduled,

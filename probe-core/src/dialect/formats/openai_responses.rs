@@ -1,5 +1,5 @@
-//! OpenAI Responses: typed events, numbered by OpenAI itself, and one of three last events that
-//! carries the whole answer again.
+//! OpenAI Responses: typed events, which OpenAI itself numbers, and one of three last events, which repeats the whole
+//! answer.
 
 use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
@@ -12,7 +12,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.output_text.delta" => Act::text(TextKinds::ANSWER),
         "response.reasoning_text.delta" => Act::text(TextKinds::REASONING),
         "response.reasoning_summary_text.delta" => Act::text(TextKinds::REASONING),
-        // By the open specification, and of vLLM.
+        // In the open specification, and from vLLM.
         "response.reasoning.delta" => Act::text(TextKinds::REASONING),
         "response.refusal.delta" => Act::text(TextKinds::REFUSAL),
         "response.function_call_arguments.delta" => Act::text(TextKinds::TOOL),
@@ -22,7 +22,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.shell_call_command.delta" => Act::text(TextKinds::TOOL),
         "response.apply_patch_call_operation_diff.delta" => Act::text(TextKinds::TOOL),
         "response.created" => Act::BEGIN,
-        // The status that the answer ends with is the same word.
+        // The final status of the answer is the same word.
         "response.completed" => Act::END.and(Act::NAMES_REASON),
         "response.incomplete" => Act::END.and(Act::NAMES_REASON),
         "response.failed" => Act::FAIL,

@@ -5,7 +5,7 @@ use beacon::ServerStart;
 use crate::dialect::schema::{Act, EngineTiming, Schema, Table, Take, Tokens, table};
 use crate::event_numbers::Number;
 
-/// Finish reasons that say that the answer broke off.
+/// Finish reasons of an answer that broke off.
 pub(in crate::dialect) const FAILURES: &Table<Act> = table! {
     "error" => Act::FAIL,
     "ERROR" => Act::FAIL,
@@ -16,19 +16,19 @@ pub(in crate::dialect) const FAILURES: &Table<Act> = table! {
     "insufficient_system_resource" => Act::FAIL,
 };
 
-/// The finer counts, which every OpenAI format puts into objects of their own.
+/// The detailed counts, which every OpenAI format has in objects of their own.
 pub(in crate::dialect) const DETAILS: &Schema = table! {
     "cached_tokens" => Take::Tokens(Tokens::Cached),
     "reasoning_tokens" => Take::Tokens(Tokens::Reasoning),
     "thinking_tokens" => Take::Tokens(Tokens::Reasoning),
 };
 
-/// llama.cpp's own timing, in whatever dialect it answers. Its prompt time begins when a slot takes
-/// the request up: the wait for one is not in it.
+/// llama.cpp's own timing, in every dialect that it speaks. Its prompt time begins when a slot takes the request: the
+/// wait for a slot is not in it.
 pub(in crate::dialect) const LLAMA_CPP: EngineTiming = EngineTiming {
     name: "llama_cpp",
     starts_from: ServerStart::Prefill,
-    // While it is still busy with the prompt, it has times too.
+    // There are times while it still reads the prompt, too.
     needs: Number::Generated,
     schema: table! {
         "prompt_ms" => Take::Number(Number::Prompt),
@@ -38,8 +38,8 @@ pub(in crate::dialect) const LLAMA_CPP: EngineTiming = EngineTiming {
     ..EngineTiming::PLAIN
 };
 
-/// vLLM's own timing, where it was started with `--enable-per-request-metrics`. Its first token
-/// counts from when the request was scheduled, and the wait for that stands beside it.
+/// vLLM's own timing, if it was started with `--enable-per-request-metrics`. Its time to first token starts when the
+/// request was scheduled, and the wait for that is beside it.
 pub(in crate::dialect) const VLLM: EngineTiming = EngineTiming {
     name: "vllm",
     starts_from: ServerStart::Scheduled,

@@ -1,12 +1,12 @@
-//! Text Generation Inference, `/generate_stream`: one numbered event per token, the whole text and
-//! the details with the last. Its times stand in headers only, and not when it streams.
+//! Text Generation Inference, `/generate_stream`: one numbered event per token. The last has the whole text and the
+//! details. Its times are in headers only, and not when it streams.
 
 use crate::dialect::schema::{Act, Dialect, Take, Tokens, table};
 use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::text_kinds::TextKinds;
 
-/// Without `details` asked for, it gives no reason.
+/// Without `details` in the request there is no finish reason.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "tgi",
     provider: Some("tgi"),
@@ -17,7 +17,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             "text" => Take::Text(TextKinds::ANSWER),
             "special" => Take::If(Act::MUTE),
         }),
-        // `null` before the end, and empty where nothing but marks were generated.
+        // `null` before the end, and empty if only special tokens were generated.
         "generated_text" => Take::IfString(Act::END),
         "details" => Take::In(table! {
             "finish_reason" => Take::Reason,
