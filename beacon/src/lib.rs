@@ -12,6 +12,7 @@
 mod around;
 mod defect;
 mod histogram;
+mod name_shape;
 mod outcome;
 mod report;
 
@@ -20,6 +21,7 @@ pub use defect::{Defect, Defects};
 pub use histogram::{
     Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
 };
+pub use name_shape::NameShape;
 pub use outcome::Outcome;
 pub use report::{
     Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+use beacon::{NameShape, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -264,10 +264,10 @@ fn check_texts(report: &mut StreamReport) -> Result<(), Refused> {
     check_text("use_case", &mut report.use_case, LONGEST_NAME)?;
     check_text("dialect", &mut report.dialect, LONGEST_NAME)?;
     check_text("provider", &mut report.provider, LONGEST_NAME)?;
-    check_text("model", &mut report.model, LONGEST_NAME)?;
-    check_text("response_model", &mut report.response_model, LONGEST_NAME)?;
-    check_text("response_id", &mut report.response_id, LONGEST_PATH)?;
-    check_text("finish_reason", &mut report.finish_reason, LONGEST_NAME)?;
+    check_shape("model", &mut report.model, NameShape::MODEL)?;
+    check_shape("response_model", &mut report.response_model, NameShape::MODEL)?;
+    check_shape("response_id", &mut report.response_id, NameShape::MODEL)?;
+    check_shape("finish_reason", &mut report.finish_reason, NameShape::FINISH_REASON)?;
     let source = report.server.as_ref().map(|server| server.source.as_ref());
     if source.is_some_and(|source| source.is_empty() || source.len() > LONGEST_NAME || !is_printable(source))
     {
@@ -292,6 +292,22 @@ fn check_text(
         Some(value) if value.is_empty() => *text = None,
         Some(value) if value.len() > longest || !is_printable(value) => {
             return Err(Refused::field(field, NO_NAME));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Names that come from a request or a response could be part of a text, so they must have the shape of a name.
+fn check_shape(
+    field: &'static str,
+    text: &mut Option<Cow<'static, str>>,
+    shape: NameShape,
+) -> Result<(), Refused> {
+    match text {
+        Some(value) if value.is_empty() => *text = None,
+        Some(value) if !shape.fits(value.as_bytes()) => {
+            return Err(Refused::field(field, "does not have the shape of a name"));
         }
         _ => {}
     }

@@ -10,13 +10,15 @@ mod number;
 mod text;
 mod word;
 
+use beacon::NameShape;
+
 use crate::figures::ABSENT;
 use crate::steps;
 
 use number::Decimal;
 pub(crate) use number::whole;
 use text::special_bytes;
-pub(crate) use text::{plain_len, same, unescaped};
+pub(crate) use text::{name, plain_len, same};
 pub(crate) use word::Word;
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.
@@ -97,10 +99,9 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a string as a name, as [`unescaped`] gives it; nothing of what is none. Only for names of
-    /// models.
-    pub(crate) fn name(&mut self) -> String {
-        unescaped(self.string().unwrap_or_default())
+    /// Takes a string as the [`name`] of a model.
+    pub(crate) fn model(&mut self) -> String {
+        name(self.string().unwrap_or_default(), NameShape::MODEL)
     }
 
     /// Takes a number of zero or more, which all counts and durations are. [`ABSENT`] where there is none.

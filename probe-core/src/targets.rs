@@ -43,7 +43,7 @@ pub fn framing(input: &[u8]) {
 pub fn json(text: &[u8]) -> bool {
     let whole = within(text.len(), 1, || Json::new(text).finish());
     let mut scanner = Json::new(text);
-    let name = scanner.name();
+    let name = scanner.model();
     assert!(name.len() <= 128, "a name is short");
     let number = Json::new(text).number();
     assert!(number.is_nan() || (number.is_finite() && number >= 0.0), "a number is a number");

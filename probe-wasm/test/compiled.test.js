@@ -229,15 +229,14 @@ test("a rare stream that is too much to hold is told as far as it was seen", () 
   assert.equal(ends.length, 1);
 });
 
-test("names are read as JSON writes them, without control characters", () => {
-  const long = "x".repeat(126);
+test("only a response's name in the shape of one is reported", () => {
   for (const [written, name] of [
-    [String.raw`a\u00e9\/\"b\u0001\n`, 'aé/"b'],
-    ["gemini-é", "gemini-é"],
-    [long + "abc", long + "ab"],
-    // What is longer than a name may be ends before an escape.
-    [String.raw`${long}\u00e9`, long],
-    [String.raw`${long}a\u00e9`, `${long}a`],
+    ["gemini-3-flash", "gemini-3-flash"],
+    // As PHP writes a slash.
+    [String.raw`meta-llama\/Llama-3`, "meta-llama/Llama-3"],
+    [String.raw`a\u00e9\"b`, undefined],
+    ["my secret", undefined],
+    ["x".repeat(129), undefined],
   ])
     for (const module of [usual, all]) {
       const bytes = Buffer.from(`data: {"model":"${written}","choices":[{"delta":{"content":"x"}}]}\n\n`);

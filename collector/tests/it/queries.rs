@@ -224,7 +224,7 @@ async fn streams_can_be_listed_by_outcome() {
 /// Two models: of the first's four streams one is cut, of the second's two both are slow.
 async fn two_models() -> TestCollector {
     let collector = TestCollector::new();
-    let slow = |id| StreamReport { model: Some("=slow,\"model\"".into()), ..stream(id, 3_000.0) };
+    let slow = |id| StreamReport { model: Some("slow-model".into()), ..stream(id, 3_000.0) };
     let cut = StreamReport { outcome: Outcome::Truncated, ..stream(4, 800.0) };
     let reports = [stream(1, 800.0), stream(2, 800.0), stream(3, 800.0), cut, slow(5), slow(6)];
     collector.report(&reports).await;
@@ -291,7 +291,12 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     let columns = "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess";
     assert_eq!(lines[0], format!("{columns},{adjusted}"));
     assert!(lines[1].starts_with("\"gpt-5\",4,0.666"), "{}", lines[1]);
-    assert!(lines[2].starts_with("\"'=slow,\"\"model\"\"\",2,"), "{}", lines[2]);
+    assert!(lines[2].starts_with("\"slow-model\",2,"), "{}", lines[2]);
+    let formula = StreamReport { provider: Some("=slow,\"provider\"".into()), ..stream(7, 100.0) };
+    collector.report(&[formula]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 7).await;
+    let by_provider = collector.get("/v1/breakdown?by=provider&format=csv").await.body;
+    assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
         ("timeseries", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
         ("timeseries?metric=gap", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),

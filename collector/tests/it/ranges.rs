@@ -69,6 +69,11 @@ async fn every_field_may_be_what_the_table_says_and_nothing_beyond() {
                 door.takes(field, &json!("x".repeat(longest))).await;
                 door.refuses(field, &json!("x".repeat(longest + 1))).await;
                 door.refuses(field, &json!("two\nlines")).await;
+            } else if let Some((_, longest)) = may_be.split_once(", at most ") {
+                let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
+                door.takes(field, &json!("x".repeat(longest))).await;
+                door.refuses(field, &json!("x".repeat(longest + 1))).await;
+                door.refuses(field, &json!("two words")).await;
             } else if let Some((from, to)) = may_be.split_once(" to ") {
                 let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
                 door.takes(field, &json!(from)).await;

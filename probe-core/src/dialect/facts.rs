@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use beacon::Defect;
+use beacon::{Defect, NameShape};
 
 use super::generic::FirstLook;
 use super::packed::{self, KNOWN, Known, TIMINGS, Timing, USES, op};
@@ -11,7 +11,7 @@ use super::usage::Usage;
 use crate::figures::{Name, Tally};
 use crate::framing::Event;
 use crate::integrity::{Message, Sequence};
-use crate::json::{Json, Word, unescaped};
+use crate::json::{Json, Word, name};
 use crate::layout::{Layout, Repeated};
 use crate::server::ServerClaims;
 
@@ -282,7 +282,7 @@ impl Facts {
             return;
         }
         if self.tally.name(Name::Id).is_empty() {
-            self.tally.set_name(Name::Id, unescaped(id));
+            self.tally.set_name(Name::Id, name(id, NameShape::MODEL));
         }
         if self.message.observe(id, settled) {
             self.tally.defects.add(Defect::Spliced);
@@ -291,12 +291,11 @@ impl Facts {
 
     /// What every dialect does with a finish reason. False if there is none.
     fn finish(&mut self, reason: &[u8]) -> bool {
-        let name = unescaped(reason);
-        if name.is_empty() {
+        if reason.is_empty() {
             return false;
         }
         self.failed |= packed::FAILURES.find(Word::of(reason)).is_some();
-        self.tally.set_name(Name::Reason, name);
+        self.tally.set_name(Name::Reason, name(reason, NameShape::FINISH_REASON));
         self.finished |= !self.closes();
         true
     }

@@ -365,7 +365,7 @@ pub(super) fn walk<'a>(facts: &mut Facts, reading: &mut Reading<'a>, json: &mut 
             }
         }
         op::MODEL if facts.tally.name(Name::Model).is_empty() => {
-            facts.tally.set_name(Name::Model, json.name());
+            facts.tally.set_name(Name::Model, json.model());
         }
         op::MODEL => {}
         op::ID => reading.id = json.string().unwrap_or_default(),
