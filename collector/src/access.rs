@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use subtle::{Choice, ConstantTimeEq};
 
 use crate::config::Secret;
+use crate::config::origin::is_loopback_host;
 use crate::error::{ApiError, Reason};
 use crate::ingest::RESOURCE_POLICY;
-use crate::origin::is_loopback_host;
 use crate::state::AppState;
 
 /// Stands before every route that gives data away.

@@ -5,7 +5,7 @@ use beacon::RELATIVE_ERROR;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::slo::Targets;
+use crate::config::targets::Targets;
 use crate::tally::{Metric, Tally};
 
 /// What can be promised of a share of streams.

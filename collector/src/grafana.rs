@@ -87,7 +87,7 @@ const COLUMNS: u32 = 24;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slo::Targets;
+    use crate::config::targets::Targets;
 
     fn panels_of(config: &Config) -> Vec<Value> {
         grafana(config)["panels"].as_array().unwrap().clone()

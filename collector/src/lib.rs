@@ -37,7 +37,6 @@ mod live;
 mod native;
 mod network;
 mod normal;
-mod origin;
 mod otlp;
 mod pace;
 mod probe;
@@ -48,7 +47,6 @@ mod rules;
 mod samples;
 mod series;
 mod server;
-mod slo;
 mod snippet;
 mod state;
 mod store;
@@ -73,6 +71,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use admit::judge;
 pub use backup::{BackupError, backup};
+pub use config::origin::{Origin, OriginError};
+pub use config::targets::Targets;
 pub use config::{
     ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
     Store, Sync, Temporality,
@@ -81,13 +81,11 @@ pub use filter::Filters;
 pub use grafana::grafana;
 pub use journal::reread;
 pub use network::{Proxy, ProxyError};
-pub use origin::{Origin, OriginError};
 pub use otlp::dropped_points;
 pub use pace::Rate;
 pub use replay::{ReplayError, Replayed, replay};
 pub use rules::{NoRule, rules};
 pub use server::serve;
-pub use slo::Targets;
 pub use state::{AppState, Collector};
 pub use store::{ClickHouseError, StoreError, Unreadable};
 

@@ -42,8 +42,8 @@ pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
 
+use crate::config::targets::Targets;
 use crate::error::{ApiError, Reason};
-use crate::slo::Targets;
 use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
 use crate::tally::{Metric, Tally};

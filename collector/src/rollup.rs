@@ -7,12 +7,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use beacon::StreamReport;
 
 use crate::config::Config;
+use crate::config::targets::Targets;
 use crate::counts::{Counts, Handled};
 use crate::held::Held;
 use crate::journal::{At, KeptReport};
 use crate::samples::{Kept, Samples};
 use crate::series::{Book, SeriesId};
-use crate::slo::Targets;
 use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
 use crate::streams::{Counted, Memory, Place, Stream, Streams};
 use crate::totals::Total;

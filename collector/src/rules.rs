@@ -9,8 +9,8 @@ use std::fmt::Write;
 
 use crate::budget::{Alarm, FEWEST, Promise};
 use crate::config::Config;
+use crate::config::targets::{self, Targets};
 use crate::exposition::names;
-use crate::slo::{self, Targets};
 use crate::tally::Metric;
 use crate::totals::Classic;
 
@@ -67,7 +67,7 @@ pub(crate) struct Shares {
 /// Use cases with targets, those of single sites apart.
 pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
     let own = config.sites.iter().flat_map(|site| site.targets.keys());
-    let use_cases: BTreeSet<_> = slo::PROFILES
+    let use_cases: BTreeSet<_> = targets::PROFILES
         .iter()
         .map(|(name, _)| *name)
         .chain(config.targets.keys().chain(own).map(String::as_str))

@@ -294,7 +294,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::slo::Targets;
+    use crate::config::targets::Targets;
 
     fn report(model: &str, provider: &str) -> StreamReport {
         StreamReport {

@@ -11,8 +11,8 @@ use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::assets::{Asset, HOUR, secured};
+use crate::config::origin::{Origin, is_loopback_host};
 use crate::error::{ApiError, Reason};
-use crate::origin::{Origin, is_loopback_host};
 use crate::probe::{ProbeFile, WITHOUT_PROBE};
 use crate::state::AppState;
 

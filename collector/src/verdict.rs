@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::slo::Targets;
+use crate::config::targets::Targets;
 use crate::survival::Waits;
 use crate::tally::{InVain, Metric, Tally};
 

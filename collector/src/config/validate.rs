@@ -6,10 +6,10 @@ use axum::http::header::FORWARDED;
 use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
+use crate::config::targets::{OutOfOrder, Targets};
 use crate::country::Countries;
 use crate::normal;
 use crate::pace::Rate;
-use crate::slo::{OutOfOrder, Targets};
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.

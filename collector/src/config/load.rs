@@ -4,10 +4,10 @@
 //! serde stops at the first mistake. So what it stopped at is noted and taken out, and the rest is read
 //! again, until nothing is left to say.
 
-mod spot;
+mod messages;
 #[cfg(test)]
 mod tests;
-mod words;
+mod toml_path;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::{Config, ConfigError, Mistake, Place};
-use spot::{Spot, fill_in, is_part, take_out};
-use words::{explain, in_a_line, is_secret, meant};
+use messages::{explain, in_a_line, is_secret, meant};
+use toml_path::{Spot, fill_in, is_part, take_out};
 
 /// A configuration that may have mistakes. Arguments of the command line can still change it.
 pub struct Draft {
