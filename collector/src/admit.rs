@@ -15,7 +15,7 @@ use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 use crate::agent;
 use crate::config::Config;
 use crate::counts::LeftOut;
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::ignored::counting;
 use crate::journal;
 use crate::state::OpenSite;

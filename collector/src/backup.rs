@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::http::probe_files::FOLDER as PROBE;
 use crate::journal::base_of;
-use crate::probe::FOLDER as PROBE;
 use crate::store::{JOURNAL, STORE};
 
 /// Why there is no backup.

@@ -16,9 +16,9 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::config::Ingest;
-use crate::connection::Timer;
-use crate::error::{ApiError, Reason};
-use crate::network::Network;
+use crate::http::client_ip::Network;
+use crate::http::connection::Timer;
+use crate::http::error::{ApiError, Reason};
 
 /// A body on its way in, from a connection or from a test.
 pub(crate) trait Incoming: HttpBody<Data = Bytes> + Unpin {}

@@ -24,8 +24,8 @@ use origin::Origin;
 use targets::Targets;
 
 use crate::filter::Filters;
-use crate::network::Proxy;
-use crate::pace::Rate;
+use crate::http::client_ip::Proxy;
+use crate::http::rate_limit::Rate;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]

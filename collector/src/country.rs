@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName};
 pub(crate) use file::{CountryError, NetworkFile, watch};
 
 use crate::config::{CountryFrom, Ingest};
-use crate::network::Peer;
+use crate::http::client_ip::Peer;
 
 /// A country by its code in ISO 3166-1, in capitals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use crate::counts::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
     TIMED_CHUNKS,
 };
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::rollup::minute_of;
 use crate::series::{Overflow, Series};
 use crate::state::AppState;

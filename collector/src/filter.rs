@@ -7,7 +7,7 @@ use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, HeaderName};
 use serde::Deserialize;
 
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 
 /// What a site does not want to be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -16,13 +16,13 @@ use crate::admit::{Admitted, admit};
 use crate::body::{self, Incoming, Packing};
 use crate::clock;
 use crate::config::Site;
-use crate::connection::Timer;
 use crate::country::Country;
 use crate::counts::Ticket;
-use crate::error::{ApiError, Reason};
+use crate::http::client_ip::{Network, Peer};
+use crate::http::connection::Timer;
+use crate::http::error::{ApiError, Reason};
+use crate::http::rate_limit::Wait;
 use crate::journal::Batch;
-use crate::network::{Network, Peer};
-use crate::pace::Wait;
 use crate::state::{AppState, OpenSite};
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.

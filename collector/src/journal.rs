@@ -32,7 +32,7 @@ use crate::admit::Accepted;
 use crate::config::{Config, Sync};
 use crate::country::Country;
 use crate::counts::{Door, LeftOut};
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::streams::StreamId;
 use frame::{Frame, Span};
 use queue::{Entered, Group, Queue};

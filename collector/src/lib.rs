@@ -7,39 +7,32 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod access;
 mod admit;
 mod agent;
-mod assets;
 mod background;
 mod backup;
 mod body;
 mod budget;
 mod clock;
 mod codec;
-mod coding;
 mod config;
-mod connection;
 mod counter;
 mod country;
 mod counts;
-mod error;
 mod exposition;
 mod filter;
 mod grafana;
 mod health;
 mod held;
+mod http;
 mod ignored;
 mod in_vain;
 mod ingest;
 mod journal;
 mod live;
 mod native;
-mod network;
 mod normal;
 mod otlp;
-mod pace;
-mod probe;
 mod query;
 mod replay;
 mod rollup;
@@ -47,7 +40,6 @@ mod rules;
 mod samples;
 mod series;
 mod server;
-mod snippet;
 mod state;
 mod store;
 mod streams;
@@ -79,18 +71,19 @@ pub use config::{
 };
 pub use filter::Filters;
 pub use grafana::grafana;
+pub use http::client_ip::{Proxy, ProxyError};
+pub use http::rate_limit::Rate;
 pub use journal::reread;
-pub use network::{Proxy, ProxyError};
 pub use otlp::dropped_points;
-pub use pace::Rate;
 pub use replay::{ReplayError, Replayed, replay};
 pub use rules::{NoRule, rules};
 pub use server::serve;
 pub use state::{AppState, Collector};
 pub use store::{ClickHouseError, StoreError, Unreadable};
 
-use connection::Timer;
-use error::{ApiError, Reason};
+use http::connection::Timer;
+use http::error::{ApiError, Reason};
+use http::{auth, probe_files, snippet, static_files};
 
 /// Every route there is.
 pub fn app(state: AppState) -> Router {
@@ -110,27 +103,27 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/live", get(query::live))
         .route("/metrics", get(exposition::metrics))
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(state.clone(), access::guard));
+        .layer(from_fn_with_state(state.clone(), auth::guard));
     let open = Router::new()
         .route(ingest::PATH, any(beacons))
         .route("/openapi.json", get(query::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/llm-rum.js", get(probe::latest))
-        .route("/llm-rum-more.js", get(probe::latest))
-        .route("/llm-rum.mjs", get(probe::latest))
-        .route("/llm-rum-more.mjs", get(probe::latest))
-        .route("/llm-rum-worker.mjs", get(probe::latest))
-        .route("/llm-rum.wasm", get(probe::latest))
-        .route("/llm-rum-all.wasm", get(probe::latest))
-        .route("/llm-rum.d.ts", get(probe::latest))
-        .route("/llm-rum.tgz", get(probe::latest))
-        .route("/stub.js", get(probe::latest))
-        .route("/probe/{version}/{name}", get(probe::versioned))
+        .route("/llm-rum.js", get(probe_files::latest))
+        .route("/llm-rum-more.js", get(probe_files::latest))
+        .route("/llm-rum.mjs", get(probe_files::latest))
+        .route("/llm-rum-more.mjs", get(probe_files::latest))
+        .route("/llm-rum-worker.mjs", get(probe_files::latest))
+        .route("/llm-rum.wasm", get(probe_files::latest))
+        .route("/llm-rum-all.wasm", get(probe_files::latest))
+        .route("/llm-rum.d.ts", get(probe_files::latest))
+        .route("/llm-rum.tgz", get(probe_files::latest))
+        .route("/stub.js", get(probe_files::latest))
+        .route("/probe/{version}/{name}", get(probe_files::versioned))
         .route("/snippet", get(snippet::page))
         .route("/snippet.json", get(snippet::json))
         .route("/snippet.css", get(snippet::style))
-        .fallback(assets::dashboard)
+        .fallback(static_files::dashboard)
         .method_not_allowed_fallback(wrong_method);
     open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
 }

@@ -43,7 +43,7 @@ pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
 
 use crate::config::targets::Targets;
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
 use crate::tally::{Metric, Tally};

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::admit::{Accepted, Admitted, admit};
 use crate::config::Config;
 use crate::counts::{Kind, LeftOut};
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::journal::{At, KeptReport, read_report, write_report};
 use crate::normal::Aliases;
 use crate::query::{Figures, Ratio};

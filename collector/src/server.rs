@@ -25,9 +25,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use crate::connection::{Patient, Shares, Timer};
+use crate::http::client_ip::Peer;
+use crate::http::connection::{Patient, Shares, Timer};
 use crate::ingest;
-use crate::network::Peer;
 use crate::state::AppState;
 use crate::workers::Workers;
 use crate::{after_panic, app};

@@ -13,12 +13,12 @@ use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
 use crate::country::{self, Countries};
 use crate::counts::Door;
+use crate::http::probe_files::Probes;
+use crate::http::rate_limit::{NetworkPaces, SitePace};
 use crate::journal::{Health, Journal};
 use crate::live::Live;
 use crate::normal::Aliases;
 use crate::otlp;
-use crate::pace::{NetworkPaces, SitePace};
-use crate::probe::Probes;
 use crate::rollup::MINUTE_MS;
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 

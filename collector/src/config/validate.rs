@@ -8,8 +8,8 @@ use axum::http::{HeaderName, HeaderValue, Uri};
 use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
 use crate::config::targets::{OutOfOrder, Targets};
 use crate::country::Countries;
+use crate::http::rate_limit::Rate;
 use crate::normal;
-use crate::pace::Rate;
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.

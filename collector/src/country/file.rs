@@ -14,7 +14,7 @@ use maxminddb::{MaxMindDbError, PathElement, Reader};
 use super::{Countries, Country};
 use crate::background::Background;
 use crate::counts::Door;
-use crate::network::Network;
+use crate::http::client_ip::Network;
 
 /// A file that has been read, in memory.
 pub(crate) struct NetworkFile {

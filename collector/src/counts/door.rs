@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::{LeftOut, PREFLIGHT, SAMPLED_OUT};
-use crate::error::Reason;
+use crate::http::error::Reason;
 
 /// What became of a request to the front door, where it did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

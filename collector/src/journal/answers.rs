@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::{self, ThreadId};
 
-use crate::error::Reason;
+use crate::http::error::Reason;
 
 /// What became of a group.
 pub(super) type Outcome = Result<(), Reason>;

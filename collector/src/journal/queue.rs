@@ -13,7 +13,7 @@ use super::Written;
 use super::answers::{Answer, Waiters};
 use super::frame::Frame;
 use crate::config::Ingest;
-use crate::error::Reason;
+use crate::http::error::Reason;
 
 /// Between the workers, the thread that writes and the thread that counts.
 pub(crate) struct Queue {

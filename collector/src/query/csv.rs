@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::params::{Params, bad};
 use super::quantiles::{Adjusted, Percentiles};
-use crate::error::ApiError;
+use crate::http::error::ApiError;
 
 /// An answer whose heart is a table.
 pub(super) trait Table: Serialize {

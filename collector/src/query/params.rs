@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::parameter::{COMMON, LATEST_MS, Parameter};
 use crate::clock;
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};

@@ -13,7 +13,7 @@ use hyper::rt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use crate::network::{Network, Peer};
+use crate::http::client_ip::{Network, Peer};
 
 /// How many connections each client network has open. As many entries as there are connections.
 #[derive(Debug)]

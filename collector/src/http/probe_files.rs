@@ -15,9 +15,9 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::assets::{Asset, HOUR, IMMUTABLE};
-use crate::coding::Coding;
-use crate::error::{ApiError, Reason};
+use crate::http::content_encoding::Coding;
+use crate::http::error::{ApiError, Reason};
+use crate::http::static_files::{Asset, HOUR, IMMUTABLE};
 use crate::ingest::RESOURCE_POLICY;
 use crate::state::AppState;
 

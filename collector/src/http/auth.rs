@@ -11,7 +11,7 @@ use subtle::{Choice, ConstantTimeEq};
 
 use crate::config::Secret;
 use crate::config::origin::is_loopback_host;
-use crate::error::{ApiError, Reason};
+use crate::http::error::{ApiError, Reason};
 use crate::ingest::RESOURCE_POLICY;
 use crate::state::AppState;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::admit::MOST_REPORTS;
-use crate::network::Network;
+use crate::http::client_ip::Network;
 
 /// A configured rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

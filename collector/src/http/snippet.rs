@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::assets::{Asset, HOUR, secured};
 use crate::config::origin::{Origin, is_loopback_host};
-use crate::error::{ApiError, Reason};
-use crate::probe::{ProbeFile, WITHOUT_PROBE};
+use crate::http::error::{ApiError, Reason};
+use crate::http::probe_files::{ProbeFile, WITHOUT_PROBE};
+use crate::http::static_files::{Asset, HOUR, secured};
 use crate::state::AppState;
 
 /// What is asked for. Without a site the page asks back.
@@ -260,7 +260,7 @@ const TEMPLATE: &str = include_str!("snippet/page.html");
 const BODY: &str = include_str!("snippet/body.html");
 /// The dashboard's colours, and the page's own looks.
 const STYLE: &str =
-    concat!(include_str!("../../www/src/style/colours.css"), include_str!("snippet/page.css"));
+    concat!(include_str!("../../../www/src/style/colours.css"), include_str!("snippet/page.css"));
 
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::coding::Coding;
-use crate::error::{ApiError, Reason};
+use crate::http::content_encoding::Coding;
+use crate::http::error::{ApiError, Reason};
 
 #[derive(RustEmbed)]
 #[folder = "../www/dist"]
