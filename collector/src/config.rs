@@ -23,9 +23,9 @@ pub use load::Draft;
 use origin::Origin;
 use targets::Targets;
 
-use crate::filter::Filters;
 use crate::http::client_ip::Proxy;
 use crate::http::rate_limit::Rate;
+use crate::ingest::bot_filter::Filters;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]

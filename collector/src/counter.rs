@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::config::Config;
-use crate::counts::Door;
+use crate::http::counters::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
 use crate::rollup::Rollup;
 use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};

@@ -1,17 +1,13 @@
 //! Counts beside the windows: what became of beacons and reports, which bounds sites ran into, what
 //! probes had to drop. Kept in the store, so that they rise over restarts.
 
-mod door;
-
 use std::collections::BTreeMap;
 
 use beacon::{Cost, Dropped, StreamReport};
 
+use crate::http::counters::{Door, DoorResult};
 use crate::journal::{Damage, Kept};
 use crate::series::Overflow;
-
-use door::DoorResult;
-pub(crate) use door::{Door, Ticket};
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod client_ip;
 pub(crate) mod connection;
 pub(crate) mod content_encoding;
+pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod probe_files;
 pub(crate) mod rate_limit;

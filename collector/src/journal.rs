@@ -28,11 +28,12 @@ use beacon::StreamReport;
 use tokio::task::yield_now;
 use tracing::{error, info, warn};
 
-use crate::admit::Accepted;
 use crate::config::{Config, Sync};
-use crate::country::Country;
-use crate::counts::{Door, LeftOut};
+use crate::counts::LeftOut;
+use crate::http::counters::Door;
 use crate::http::error::{ApiError, Reason};
+use crate::ingest::geoip::Country;
+use crate::ingest::validate::Accepted;
 use crate::streams::StreamId;
 use frame::{Frame, Span};
 use queue::{Entered, Group, Queue};

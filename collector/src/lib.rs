@@ -7,31 +7,24 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod admit;
-mod agent;
 mod background;
 mod backup;
-mod body;
 mod budget;
 mod clock;
 mod codec;
 mod config;
 mod counter;
-mod country;
 mod counts;
 mod exposition;
-mod filter;
 mod grafana;
 mod health;
 mod held;
 mod http;
-mod ignored;
 mod in_vain;
 mod ingest;
 mod journal;
 mod live;
 mod native;
-mod normal;
 mod otlp;
 mod query;
 mod replay;
@@ -61,7 +54,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use admit::judge;
 pub use backup::{BackupError, backup};
 pub use config::origin::{Origin, OriginError};
 pub use config::targets::Targets;
@@ -69,10 +61,11 @@ pub use config::{
     ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
     Store, Sync, Temporality,
 };
-pub use filter::Filters;
 pub use grafana::grafana;
 pub use http::client_ip::{Proxy, ProxyError};
 pub use http::rate_limit::Rate;
+pub use ingest::bot_filter::Filters;
+pub use ingest::validate::judge;
 pub use journal::reread;
 pub use otlp::dropped_points;
 pub use replay::{ReplayError, Replayed, replay};
@@ -105,7 +98,7 @@ pub fn app(state: AppState) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::guard));
     let open = Router::new()
-        .route(ingest::PATH, any(beacons))
+        .route(ingest::handler::PATH, any(beacons))
         .route("/openapi.json", get(query::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -129,7 +122,7 @@ pub fn app(state: AppState) -> Router {
 }
 
 async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
-    ingest::beacons(&state, &Timer::default(), request).await
+    ingest::handler::beacons(&state, &Timer::default(), request).await
 }
 
 async fn wrong_method() -> ApiError {

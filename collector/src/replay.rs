@@ -12,12 +12,12 @@ use beacon::StreamReport;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::admit::{Accepted, Admitted, admit};
 use crate::config::Config;
 use crate::counts::{Kind, LeftOut};
 use crate::http::error::{ApiError, Reason};
+use crate::ingest::normalize::Aliases;
+use crate::ingest::validate::{Accepted, Admitted, admit};
 use crate::journal::{At, KeptReport, read_report, write_report};
-use crate::normal::Aliases;
 use crate::query::{Figures, Ratio};
 use crate::rollup::{Earlier, Rollup};
 use crate::samples::Kept;

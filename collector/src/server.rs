@@ -27,7 +27,7 @@ use tower::Service;
 
 use crate::http::client_ip::Peer;
 use crate::http::connection::{Patient, Shares, Timer};
-use crate::ingest;
+use crate::ingest::handler;
 use crate::state::AppState;
 use crate::workers::Workers;
 use crate::{after_panic, app};
@@ -127,8 +127,8 @@ fn service(
         }
         async move {
             let (state, app, timer) = &*shared;
-            if request.uri().path() == ingest::PATH {
-                return Ok(surviving_panics(ingest::beacons(state, timer, request)).await);
+            if request.uri().path() == handler::PATH {
+                return Ok(surviving_panics(handler::beacons(state, timer, request)).await);
             }
             app.clone().call(request.map(Body::new)).await
         }

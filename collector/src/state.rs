@@ -8,16 +8,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::background::Background;
-use crate::body::Room;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
-use crate::country::{self, Countries};
-use crate::counts::Door;
+use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::http::rate_limit::{NetworkPaces, SitePace};
+use crate::ingest::body::Room;
+use crate::ingest::geoip::{self, Countries};
+use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
 use crate::live::Live;
-use crate::normal::Aliases;
 use crate::otlp;
 use crate::rollup::MINUTE_MS;
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
@@ -80,7 +80,7 @@ impl Collector {
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
         let look_every = Duration::from_secs(config.country.look_seconds.into());
-        let watch = country::watch(&countries, look_every, &door).map_err(StoreError::Thread)?;
+        let watch = geoip::watch(&countries, look_every, &door).map_err(StoreError::Thread)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),

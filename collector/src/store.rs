@@ -22,8 +22,8 @@ use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
 use crate::codec::UnreadableBlob;
-use crate::country::CountryError;
 use crate::counts::{CountKey, Counts};
+use crate::ingest::geoip::CountryError;
 use crate::samples::SampleChanges;
 use crate::series::{Series, SeriesId};
 use crate::streams::{Place, Stream, Streams};

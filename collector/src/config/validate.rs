@@ -7,9 +7,9 @@ use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
 use crate::config::targets::{OutOfOrder, Targets};
-use crate::country::Countries;
 use crate::http::rate_limit::Rate;
-use crate::normal;
+use crate::ingest::geoip::Countries;
+use crate::ingest::normalize;
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.
@@ -56,7 +56,7 @@ impl Config {
         let mut patterns = HashMap::new();
         for (pattern, name) in &self.models {
             let field = format!("models.{pattern}");
-            let bare = normal::bare(pattern);
+            let bare = normalize::bare(pattern);
             let beginning = bare.strip_suffix('*').unwrap_or(bare);
             if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
                 let remedy = r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#;

@@ -12,7 +12,7 @@ use subtle::{Choice, ConstantTimeEq};
 use crate::config::Secret;
 use crate::config::origin::is_loopback_host;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::RESOURCE_POLICY;
+use crate::ingest::handler::RESOURCE_POLICY;
 use crate::state::AppState;
 
 /// Stands before every route that gives data away.

@@ -18,7 +18,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
 use crate::http::static_files::{Asset, HOUR, IMMUTABLE};
-use crate::ingest::RESOURCE_POLICY;
+use crate::ingest::handler::RESOURCE_POLICY;
 use crate::state::AppState;
 
 #[derive(RustEmbed)]

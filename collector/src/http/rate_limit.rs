@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::admit::MOST_REPORTS;
 use crate::http::client_ip::Network;
+use crate::ingest::validate::MOST_REPORTS;
 
 /// A configured rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

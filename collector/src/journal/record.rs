@@ -23,8 +23,8 @@ use beacon::{
     ServerStart, ServerTiming, StreamReport,
 };
 
-use crate::country::Country;
 use crate::counts::LeftOut;
+use crate::ingest::geoip::Country;
 use crate::streams::StreamId;
 
 /// What the journal holds of a report.

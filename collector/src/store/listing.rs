@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::read::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
-use crate::country::Country;
+use crate::ingest::geoip::Country;
 use crate::journal::Segments;
 use crate::series::{SeriesId, UNKNOWN};
 use crate::streams::{Place, Stream, StreamId, Streams};

@@ -12,7 +12,7 @@ use super::super::read::{WindowsAsked, windows};
 use super::super::sqlite::Writer;
 use super::*;
 use crate::config::{Config, Sync};
-use crate::country::Country;
+use crate::ingest::geoip::Country;
 use crate::journal::{At, KeptReport};
 use crate::rollup::{Earlier, MINUTE_MS, Rollup};
 use crate::samples::Kept as KeptSample;

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    const FULL: &str = include_str!("../../beacon/tests/golden/v1-full.json");
+    const FULL: &str = include_str!("../../../beacon/tests/golden/v1-full.json");
 
     fn ignored_in(json: &str) -> u64 {
         counting::<Batch, _>(&mut serde_json::Deserializer::from_str(json)).unwrap().1

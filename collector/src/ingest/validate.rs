@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-use crate::agent;
 use crate::config::Config;
 use crate::counts::LeftOut;
 use crate::http::error::{ApiError, Reason};
-use crate::ignored::counting;
+use crate::ingest::unknown_fields::counting;
+use crate::ingest::user_agent;
 use crate::journal;
 use crate::state::OpenSite;
 use crate::streams::{StreamId, spread};
@@ -52,7 +52,7 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
     if open.site.sample < 1.0 {
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
-    agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
+    user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
     let left_out = LeftOut { sampled_out: (sent - reports.len()) as u64, ignored_fields };
     Ok(Admitted { reports, left_out })
 }

@@ -13,8 +13,8 @@ use maxminddb::{MaxMindDbError, PathElement, Reader};
 
 use super::{Countries, Country};
 use crate::background::Background;
-use crate::counts::Door;
 use crate::http::client_ip::Network;
+use crate::http::counters::Door;
 
 /// A file that has been read, in memory.
 pub(crate) struct NetworkFile {
@@ -136,7 +136,7 @@ fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 #[cfg(test)]
-#[path = "../../tests/it/countries/database.rs"]
+#[path = "../../../tests/it/countries/database.rs"]
 mod database;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::{LeftOut, PREFLIGHT, SAMPLED_OUT};
+use crate::counts::{LeftOut, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::Reason;
 
 /// What became of a request to the front door, where it did not reach the journal.
@@ -28,7 +28,7 @@ impl DoorResult {
     }
 }
 
-/// Counts of the front door, collected by the thread that owns [`Counts`](super::Counts). What every request
+/// Counts of the front door, collected by the thread that owns [`Counts`](crate::counts::Counts). What every request
 /// counts in takes no lock.
 #[derive(Default)]
 pub(crate) struct Door {
@@ -39,7 +39,7 @@ pub(crate) struct Door {
     refused: Refused,
     /// Of batches that were sampled out, by site.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
-    /// As in [`COUNTRY_FILES`](super::COUNTRY_FILES).
+    /// As in [`COUNTRY_FILES`](crate::counts::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     refused_listeners: AtomicU64,
 }
@@ -79,32 +79,32 @@ impl Door {
     }
 
     /// Listeners since the last call.
-    pub(super) fn take_refused_listeners(&self) -> u64 {
+    pub(crate) fn take_refused_listeners(&self) -> u64 {
         self.refused_listeners.swap(0, Ordering::Relaxed)
     }
 
-    /// Those since the last call, as in [`COUNTRY_FILES`](super::COUNTRY_FILES).
+    /// Those since the last call, as in [`COUNTRY_FILES`](crate::counts::COUNTRY_FILES).
     pub(crate) fn take_country_files(&self) -> [u64; 2] {
         self.country_files.each_ref().map(|count| count.swap(0, Ordering::Relaxed))
     }
 
     /// Requests since the last call.
-    pub(super) fn take_received(&self) -> u64 {
+    pub(crate) fn take_received(&self) -> u64 {
         self.received.swap(0, Ordering::Relaxed)
     }
 
     /// Connections since the last call.
-    pub(super) fn take_refused_connections(&self) -> u64 {
+    pub(crate) fn take_refused_connections(&self) -> u64 {
         self.refused_connections.swap(0, Ordering::Relaxed)
     }
 
     /// Of batches that were sampled out since the last call, by site.
-    pub(super) fn take_left_out(&self) -> BTreeMap<String, LeftOut> {
+    pub(crate) fn take_left_out(&self) -> BTreeMap<String, LeftOut> {
         std::mem::take(&mut self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Those since the last call.
-    pub(super) fn take_results(&self) -> impl Iterator<Item = (DoorResult, u64)> + '_ {
+    pub(crate) fn take_results(&self) -> impl Iterator<Item = (DoorResult, u64)> + '_ {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         let refused = Reason::ALL
             .iter()
