@@ -8,13 +8,13 @@
 //!
 //! What is counted is read from the very bytes that were written, as it would be after a restart.
 
-mod answers;
+mod commit_waiters;
 mod frame;
-mod queue;
+mod group_commit;
+mod preallocation;
 mod record;
-mod recover;
+mod recovery;
 mod segments;
-mod spares;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +36,7 @@ use crate::ingest::geoip::Country;
 use crate::ingest::validate::Accepted;
 use crate::streams::StreamId;
 use frame::{Frame, Span};
-use queue::{Entered, Group, Queue};
+use group_commit::{Entered, Group, Queue};
 use record::Record;
 use segments::Log;
 
@@ -122,7 +122,7 @@ impl Journal {
         mut each: impl FnMut(Kept) -> Result<(), E>,
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
-        let found = recover::replay(segments, applied, |position, payload, end| {
+        let found = recovery::replay(segments, applied, |position, payload, end| {
             match unpack(position, payload, end) {
                 Some(kept) => each(kept),
                 None => {
@@ -285,7 +285,7 @@ fn answered<T, E: std::fmt::Display>(failed: &AtomicBool, result: &Result<T, E>,
     }
 }
 
-impl recover::Recovered {
+impl recovery::Recovered {
     fn tell(&self) {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;

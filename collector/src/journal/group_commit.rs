@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Written;
-use super::answers::{Answer, Waiters};
+use super::commit_waiters::{Answer, Waiters};
 use super::frame::Frame;
 use crate::config::Ingest;
 use crate::http::error::Reason;
