@@ -5,8 +5,9 @@ use beacon::RELATIVE_ERROR;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
-use crate::tally::{Metric, Tally};
 
 /// What can be promised of a share of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

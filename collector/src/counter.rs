@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
+use crate::aggregate::aggregator::Rollup;
 use crate::clock;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
-use crate::rollup::Rollup;
 use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};
 
 /// A collector's threads, at work.

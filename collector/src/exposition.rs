@@ -18,18 +18,18 @@ use tokio::task::spawn_blocking;
 use accept::Form;
 use exemplars::Exemplars;
 
-use crate::clock;
-use crate::counts::{
+use crate::aggregate::aggregator::minute_of;
+use crate::aggregate::cumulative_stats::{Buckets, Classic};
+use crate::aggregate::dedup::Place;
+use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
     TIMED_CHUNKS,
 };
+use crate::aggregate::series::{Overflow, Series};
+use crate::clock;
 use crate::http::error::{ApiError, Reason};
-use crate::rollup::minute_of;
-use crate::series::{Overflow, Series};
 use crate::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
-use crate::streams::Place;
-use crate::totals::{Buckets, Classic};
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {

@@ -7,40 +7,29 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod aggregate;
 mod background;
 mod backup;
 mod budget;
 mod clock;
-mod codec;
 mod config;
 mod counter;
-mod counts;
 mod exposition;
 mod grafana;
 mod health;
-mod held;
 mod http;
-mod in_vain;
 mod ingest;
 mod journal;
 mod live;
-mod native;
 mod otlp;
 mod query;
 mod replay;
-mod rollup;
 mod rules;
-mod samples;
-mod series;
 mod server;
 mod state;
 mod store;
-mod streams;
 mod survival;
-mod tally;
-mod totals;
 mod verdict;
-mod window;
 mod workers;
 
 use std::any::Any;

@@ -14,10 +14,10 @@ use prost::Message;
 use rusqlite::Connection;
 use tracing::warn;
 
+use crate::aggregate::series::Series;
 use crate::background::Background;
 use crate::clock;
 use crate::config::{self, Config, Temporality};
-use crate::series::Series;
 use crate::store::{STORE, StoreError, open_to_read, snapshot};
 use points::{Numbers, Span};
 

@@ -42,11 +42,12 @@ pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
 
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
 use crate::http::error::{ApiError, Reason};
 use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
-use crate::tally::{Metric, Tally};
 
 /// A share, with what it is a share of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -12,21 +12,21 @@ use beacon::StreamReport;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::aggregate::aggregator::{Earlier, Rollup};
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::internal_metrics::{Kind, LeftOut};
+use crate::aggregate::sampling::Kept;
+use crate::aggregate::series::SeriesId;
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::window_stats::Tally;
 use crate::config::Config;
-use crate::counts::{Kind, LeftOut};
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::validate::{Accepted, Admitted, admit};
 use crate::journal::{At, KeptReport, read_report, write_report};
 use crate::query::{Figures, Ratio};
-use crate::rollup::{Earlier, Rollup};
-use crate::samples::Kept;
-use crate::series::SeriesId;
 use crate::state::OpenSite;
 use crate::store::{Loaded, StoreError};
-use crate::tally::Tally;
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.

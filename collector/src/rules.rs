@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::aggregate::cumulative_stats::Classic;
+use crate::aggregate::metric::Metric;
 use crate::budget::{Alarm, FEWEST, Promise};
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::exposition::names;
-use crate::tally::Metric;
-use crate::totals::Classic;
 
 /// Why there are no rules.
 #[derive(Debug, thiserror::Error)]

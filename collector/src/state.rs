@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::aggregate::aggregator::MINUTE_MS;
 use crate::background::Background;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
@@ -19,7 +20,6 @@ use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
 use crate::live::Live;
 use crate::otlp;
-use crate::rollup::MINUTE_MS;
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 
 /// Shared by all handlers.

@@ -21,14 +21,14 @@ use std::path::PathBuf;
 use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
-use crate::codec::UnreadableBlob;
-use crate::counts::{CountKey, Counts};
+use crate::aggregate::blob_encoding::UnreadableBlob;
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::{Place, Stream, Streams};
+use crate::aggregate::internal_metrics::{CountKey, Counts};
+use crate::aggregate::sampling::SampleChanges;
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window::{Window, WindowKey};
 use crate::ingest::geoip::CountryError;
-use crate::samples::SampleChanges;
-use crate::series::{Series, SeriesId};
-use crate::streams::{Place, Stream, Streams};
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
 
 pub use clickhouse::ClickHouseError;
 pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};

@@ -6,9 +6,10 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
 use crate::survival::Waits;
-use crate::tally::{InVain, Metric, Tally};
 
 /// What the first screen says.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use beacon::StreamReport;
 
 use super::native::Exemplar;
-use crate::series::Series;
+use crate::aggregate::cumulative_stats::{Classic, bucket_of};
+use crate::aggregate::series::Series;
 use crate::store::StoredStream;
-use crate::totals::{Classic, bucket_of};
 
 /// The newest stream of each bucket that has a recent one.
 #[derive(Default)]

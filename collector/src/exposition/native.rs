@@ -3,7 +3,7 @@
 
 use prometheus::proto::{Bucket, Histogram};
 
-use crate::native::{Native, SCHEMA};
+use crate::aggregate::native_histogram::{Native, SCHEMA};
 
 /// A single stream that stands for a bucket.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use super::datasource;
+use crate::aggregate::cumulative_stats::Classic;
 use crate::budget::{Alarm, Promise};
 use crate::config::Config;
 use crate::exposition::names;
 use crate::rules::{JUDGED, profiles, rounded};
-use crate::totals::Classic;
 
 /// One panel, or the head of a row of them.
 pub(super) enum Panel {

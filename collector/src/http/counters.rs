@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::counts::{LeftOut, PREFLIGHT, SAMPLED_OUT};
+use crate::aggregate::internal_metrics::{LeftOut, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::Reason;
 
 /// What became of a request to the front door, where it did not reach the journal.
@@ -28,8 +28,8 @@ impl DoorResult {
     }
 }
 
-/// Counts of the front door, collected by the thread that owns [`Counts`](crate::counts::Counts). What every request
-/// counts in takes no lock.
+/// Counts of the front door, collected by the thread that owns
+/// [`Counts`](crate::aggregate::internal_metrics::Counts). What every request counts in takes no lock.
 #[derive(Default)]
 pub(crate) struct Door {
     received: AtomicU64,
@@ -39,7 +39,7 @@ pub(crate) struct Door {
     refused: Refused,
     /// Of batches that were sampled out, by site.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
-    /// As in [`COUNTRY_FILES`](crate::counts::COUNTRY_FILES).
+    /// As in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     refused_listeners: AtomicU64,
 }
@@ -83,7 +83,7 @@ impl Door {
         self.refused_listeners.swap(0, Ordering::Relaxed)
     }
 
-    /// Those since the last call, as in [`COUNTRY_FILES`](crate::counts::COUNTRY_FILES).
+    /// Those since the last call, as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     pub(crate) fn take_country_files(&self) -> [u64; 2] {
         self.country_files.each_ref().map(|count| count.swap(0, Ordering::Relaxed))
     }

@@ -12,14 +12,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
+use crate::aggregate::dedup::{StreamId, spread};
+use crate::aggregate::internal_metrics::LeftOut;
 use crate::config::Config;
-use crate::counts::LeftOut;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
 use crate::journal;
 use crate::state::OpenSite;
-use crate::streams::{StreamId, spread};
 
 /// A report that passed every limit; only this file makes one.
 #[derive(Debug)]

@@ -23,9 +23,9 @@ use beacon::{
     ServerStart, ServerTiming, StreamReport,
 };
 
-use crate::counts::LeftOut;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::LeftOut;
 use crate::ingest::geoip::Country;
-use crate::streams::StreamId;
 
 /// What the journal holds of a report.
 #[derive(Debug, PartialEq)]

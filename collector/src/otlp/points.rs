@@ -7,10 +7,10 @@ use super::wire::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
+use crate::aggregate::cumulative_stats::{self, Classic, Total};
+use crate::aggregate::native_histogram::SCHEMA;
+use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
-use crate::native::SCHEMA;
-use crate::series::Series;
-use crate::totals::{self, Classic, Total};
 
 /// What was counted of one series.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ impl Numbers {
 }
 
 impl Spread {
-    fn of(buckets: &totals::Buckets) -> Self {
+    fn of(buckets: &cumulative_stats::Buckets) -> Self {
         let native = &buckets.native;
         let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
         Self { sum: buckets.sum, zero: native.zero(), counts: numbered.collect() }

@@ -11,10 +11,11 @@ use super::parameter::{FORMAT, WAIT};
 use super::params::bad;
 use super::quantiles::relative_error;
 use super::{ApiError, Params, Range};
+use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::Source;
 use crate::survival::{Reached, Waits};
-use crate::tally::{InVain, Metric, Tally};
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Params};
-use crate::counts::{
+use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
     REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
 };

@@ -14,9 +14,10 @@ use super::parameter::{AGAINST, BY, FORMAT, GROUPS, METRIC};
 use super::params::bad;
 use super::quantiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::{Dimension, Source};
-use crate::tally::{Metric, Tally};
 
 /// Streams by the values of a dimension.
 #[derive(Serialize, JsonSchema)]

@@ -12,10 +12,11 @@ use super::csv::{self, Cell, Table};
 use super::parameter::{FORMAT, STEP};
 use super::quantiles::quantile_ms;
 use super::{ApiError, Params, Quantiles, Range};
-use crate::rollup::MINUTE_MS;
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::Source;
-use crate::tally::{Metric, Tally};
 
 /// Both sides' time to first token.
 #[derive(Serialize, JsonSchema)]

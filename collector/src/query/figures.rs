@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Quantiles, Ratio, share};
-use crate::tally::{Metric, Tally};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::verdict;
 
 /// Counts, percentiles and shares of some streams.

@@ -11,7 +11,7 @@ use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::parameter::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::rollup::MINUTE_MS;
+use crate::aggregate::aggregator::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::Source;
 

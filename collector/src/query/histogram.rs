@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::Source;
-use crate::tally::Tally;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::parameter::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
-use crate::rollup::MINUTE_MS;
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::Source;
-use crate::tally::Tally;
 
 /// How streams ended.
 #[derive(Serialize, JsonSchema)]

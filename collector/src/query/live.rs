@@ -19,12 +19,13 @@ use super::openapi;
 use super::parameter::FILTERS;
 use super::streams::object;
 use super::{ApiError, Params, Quantiles, Range, Reason};
+use crate::aggregate::dedup::Place;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::clock;
 use crate::live::Told;
 use crate::state::AppState;
 use crate::store::{Filter, RATE_MS, Source, StoreError, StreamsAsked};
-use crate::streams::Place;
-use crate::tally::{Metric, Tally};
 
 /// What happens now.
 #[derive(Serialize, JsonSchema)]

@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parameter::{COMMON, LATEST_MS, Parameter};
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::metric::Metric;
 use crate::clock;
 use crate::http::error::{ApiError, Reason};
-use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
-use crate::tally::Metric;
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);

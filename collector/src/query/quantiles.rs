@@ -6,8 +6,9 @@ use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::survival::Waits;
-use crate::tally::{Metric, Tally};
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::parameter::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::window_stats::Tally;
 use crate::budget::{Alarm, Kept, LENGTHS, Promise, Severity};
-use crate::rollup::MINUTE_MS;
 use crate::state::AppState;
 use crate::store::Source;
-use crate::tally::Tally;
 
 /// All budgets of a use case, over the newest days.
 #[derive(Serialize, JsonSchema)]

@@ -9,10 +9,10 @@ use beacon::Outcome;
 use super::parameter::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::bad;
 use super::{ApiError, Params, Reason};
-use crate::samples::Sample;
+use crate::aggregate::dedup::Place;
+use crate::aggregate::sampling::Sample;
 use crate::state::AppState;
 use crate::store::{SamplesAsked, StoredStream, StreamsAsked};
-use crate::streams::Place;
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
 /// is asked for.

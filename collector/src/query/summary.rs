@@ -12,10 +12,11 @@ use super::figures::{Errors, Figures, SHOWN};
 use super::parameter::AGAINST;
 use super::params::Against;
 use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf};
-use crate::counts::Kind;
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
-use crate::tally::{Metric, Tally};
 use crate::verdict::{self, Case, Verdict};
 
 /// Everything that the first screen says.

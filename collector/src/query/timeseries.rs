@@ -10,10 +10,11 @@ use super::csv::{self, Cell, Table};
 use super::parameter::{AGAINST, FORMAT, METRIC, STEP};
 use super::quantiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::rollup::MINUTE_MS;
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
 use crate::store::{Filter, Source, StoreError};
-use crate::tally::{Metric, Tally};
 
 /// A metric over time.
 #[derive(Serialize, JsonSchema)]

@@ -128,7 +128,8 @@ mod tests {
 
     use super::super::read::{Dimension, Filter, WindowsAsked, windows_by};
     use super::*;
-    use crate::tally::{Metric, Tally};
+    use crate::aggregate::metric::Metric;
+    use crate::aggregate::window_stats::Tally;
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {

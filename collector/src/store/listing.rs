@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::read::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
+use crate::aggregate::dedup::{Place, Stream, StreamId, Streams};
+use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::ingest::geoip::Country;
 use crate::journal::Segments;
-use crate::series::{SeriesId, UNKNOWN};
-use crate::streams::{Place, Stream, StreamId, Streams};
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]

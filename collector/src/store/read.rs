@@ -17,11 +17,12 @@ use super::pieces::pieces;
 use super::source::{Books, Source};
 use super::sqlite::{FILE, load_counts};
 use super::sums::Kept;
-use crate::counts::Counts;
-use crate::series::{Series, SeriesId, UNKNOWN};
-use crate::streams::Place;
-use crate::tally::{Metric, Tally};
-use crate::totals::Total;
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::Place;
+use crate::aggregate::internal_metrics::Counts;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
+use crate::aggregate::window_stats::Tally;
 
 /// A small pool of reading connections.
 pub(crate) struct Reader {

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use beacon::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{self, UnreadableBlob};
+use crate::aggregate::blob_encoding::{self, UnreadableBlob};
+use crate::aggregate::dedup::{Counted, Place, Stream};
+use crate::aggregate::series::SeriesId;
 use crate::journal::At;
-use crate::series::SeriesId;
-use crate::streams::{Counted, Place, Stream};
 
 /// The bytes of some revisions.
 pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
-    codec::encode(
+    blob_encoding::encode(
         LAYOUT,
         &Blob {
             outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
@@ -24,7 +24,7 @@ pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
 
 /// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result<(), UnreadableBlob> {
-    let Blob { outcomes, revisions } = codec::decode(LAYOUT, bytes)?;
+    let Blob { outcomes, revisions } = blob_encoding::decode(LAYOUT, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
     for revision in revisions {

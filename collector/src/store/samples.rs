@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 
 use super::StoreError;
 use super::read::{Filter, IN_FILTER, Page, StoredStream};
-use crate::samples::{Kept, Sample, SampleChanges, day_of};
-use crate::streams::StreamId;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::sampling::{Kept, Sample, SampleChanges, day_of};
 
 /// Which kept samples are asked for.
 pub(crate) struct SamplesAsked {
@@ -115,7 +115,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
 mod tests {
     use super::super::layout;
     use super::*;
-    use crate::samples::Row;
+    use crate::aggregate::sampling::Row;
 
     #[test]
     fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {

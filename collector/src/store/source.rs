@@ -12,9 +12,9 @@ use super::clickhouse::Tables;
 use super::listing::Listing;
 use super::read::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use super::samples::SamplesAsked;
-use crate::counts::Counts;
-use crate::streams::StreamId;
-use crate::tally::Tally;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::Counts;
+use crate::aggregate::window_stats::Tally;
 
 /// One query's view of the store.
 pub(crate) enum Source<'a> {

@@ -20,17 +20,17 @@ use super::checkpoint::Checkpointer;
 use super::patience::Patience;
 use super::sums::{self, MinutesFrom, Summer};
 use super::{Changes, Loaded, StoreError, layout, read, remembered, samples};
+use crate::aggregate::aggregator::{Earlier, MINUTE_MS};
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::{Place, Stream};
+use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
+use crate::aggregate::sampling::Kept;
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::window_stats::Tally;
 use crate::clock;
 use crate::config::{self, Sync};
-use crate::counts::{CountKey, Counts, Kind};
 use crate::journal::{At, Segments};
-use crate::rollup::{Earlier, MINUTE_MS};
-use crate::samples::Kept;
-use crate::series::{Series, SeriesId};
-use crate::streams::{Place, Stream};
-use crate::tally::Tally;
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
 
 /// Writes to the store.
 pub(crate) struct Writer {

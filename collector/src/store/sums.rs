@@ -24,8 +24,8 @@ pub(super) use self::frozen::{change_hour, end_of_frozen, freeze, of_frozen_hour
 use self::summing::{label, put, sum};
 use super::read::Filter;
 use super::{StoreError, samples};
+use crate::aggregate::series::Series;
 use crate::config;
-use crate::series::Series;
 
 /// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
 pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];

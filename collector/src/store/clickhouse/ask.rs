@@ -9,18 +9,18 @@ use super::client::{Client, quote};
 use super::publish::ALL_LABELS;
 use super::rows::{self, LABELS, tally_columns};
 use super::tables::SLOT;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
+use crate::aggregate::sampling::{Sample, day_of};
+use crate::aggregate::window_stats::Tally;
 use crate::clock;
 use crate::config::{ClickHouse, Config};
-use crate::counts::{COUNTED, CountKey, Counts, Kind};
-use crate::samples::{Sample, day_of};
 use crate::store::StoreError;
 use crate::store::pieces::{Piece, cover};
 use crate::store::read::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use crate::store::samples::SamplesAsked;
 use crate::store::source::Books;
 use crate::store::sums::{DAY, FIVE, HOUR, Kept};
-use crate::streams::StreamId;
-use crate::tally::Tally;
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct Tables {

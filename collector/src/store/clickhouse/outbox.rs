@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::series::{Series, SeriesId};
+use crate::aggregate::dedup::{Place, StreamId};
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window_stats::Tally;
 use crate::store::read::{self, books};
 use crate::store::source::Books;
 use crate::store::sums::Kept;
 use crate::store::{STORE, StoreError};
-use crate::streams::{Place, StreamId};
-use crate::tally::Tally;
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {

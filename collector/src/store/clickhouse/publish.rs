@@ -13,11 +13,11 @@ use std::time::Duration;
 use super::client::{ClickHouseError, Client};
 use super::outbox::Outbox;
 use super::{rows, tables};
+use crate::aggregate::dedup::{Place, StreamId};
 use crate::clock;
 use crate::config::{self, ClickHouse, Config};
 use crate::store::StoreError;
 use crate::store::listing::Listing;
-use crate::streams::{Place, StreamId};
 
 pub(super) use send::ALL_LABELS;
 

@@ -3,8 +3,8 @@
 
 use super::client::{ClickHouseError, Client};
 use super::rows::{LABELS, tally_columns};
+use crate::aggregate::metric::Metric;
 use crate::config;
-use crate::tally::Metric;
 
 /// Makes what is missing. Tables that are there stay as they are, whatever their engine and retention.
 pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHouseError> {

@@ -5,10 +5,10 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
+use crate::aggregate::aggregator::Rollup;
+use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
 use crate::journal::KeptReport;
-use crate::rollup::Rollup;
-use crate::samples::SampleChanges;
 
 fn kept(id: u128) -> KeptReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };

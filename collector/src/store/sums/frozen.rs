@@ -4,9 +4,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{DAY, HOUR, Kept, first_hour, first_of, label, put};
+use crate::aggregate::window::WindowKey;
+use crate::aggregate::window_stats::Tally;
 use crate::store::{StoreError, read};
-use crate::tally::Tally;
-use crate::window::WindowKey;
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
 /// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,

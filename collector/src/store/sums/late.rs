@@ -11,15 +11,16 @@ use super::super::STORE;
 use super::super::read::{WindowsAsked, windows};
 use super::super::sqlite::Writer;
 use super::*;
+use crate::aggregate::aggregator::{Earlier, MINUTE_MS, Rollup};
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::sampling::Kept as KeptSample;
+use crate::aggregate::series::{SeriesId, UNKNOWN};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::window_stats::Tally;
 use crate::config::{Config, Sync};
 use crate::ingest::geoip::Country;
 use crate::journal::{At, KeptReport};
-use crate::rollup::{Earlier, MINUTE_MS, Rollup};
-use crate::samples::Kept as KeptSample;
-use crate::series::{SeriesId, UNKNOWN};
-use crate::tally::{Metric, Tally};
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
 struct Counting {

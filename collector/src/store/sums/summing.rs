@@ -9,9 +9,9 @@ use std::ops::Range;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::{Due, FIVE, Kept, LENGTHS, ROWS_AT_A_TIME};
-use crate::series::{Series, UNKNOWN};
+use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::window_stats::Tally;
 use crate::store::{StoreError, read};
-use crate::tally::Tally;
 
 /// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;

@@ -7,9 +7,10 @@ use beacon::{Outcome, StreamReport};
 use super::super::layout;
 use super::super::read::{WindowsAsked, windows, windows_by};
 use super::*;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window::WindowKey;
+use crate::aggregate::window_stats::Tally;
 use crate::store::Dimension;
-use crate::tally::{Metric, Tally};
-use crate::window::WindowKey;
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY + 12 * HOUR;

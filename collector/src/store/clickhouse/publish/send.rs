@@ -5,11 +5,12 @@ use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
 use super::super::tables::PLACES_PER_PARTITION;
 use super::Publishing;
-use crate::counts::{COUNTED, CountKey};
-use crate::series::Series;
+use crate::aggregate::dedup::{Place, spread};
+use crate::aggregate::internal_metrics::{COUNTED, CountKey};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::series::Series;
+use crate::aggregate::window_stats::Tally;
 use crate::store::{Books, StoreError};
-use crate::streams::{Place, spread};
-use crate::tally::{Metric, Tally};
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {

@@ -4,10 +4,10 @@
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{self, UnreadableBlob};
-use crate::held::Weighed;
-use crate::in_vain::{EndedBy, in_vain};
-use crate::native::Native;
+use crate::aggregate::blob_encoding::{self, UnreadableBlob};
+use crate::aggregate::censored_wait::{EndedBy, in_vain};
+use crate::aggregate::native_histogram::Native;
+use crate::aggregate::write_back_cache::Weighed;
 
 /// A Prometheus histogram that is kept per series. The number is its place in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Total {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        codec::encode(LAYOUT, &(self.stored(), self.broken))
+        blob_encoding::encode(LAYOUT, &(self.stored(), self.broken))
     }
 
     fn stored(&self) -> Stored {
@@ -232,13 +232,17 @@ impl Total {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         let (stored, broken): (Stored, u64) = match bytes.first() {
             // How many there had been is not known: the count goes on from 0.
-            Some(&WITHOUT_BROKEN) => (codec::decode(WITHOUT_BROKEN, bytes)?, 0),
-            _ => codec::decode(LAYOUT, bytes)?,
+            Some(&WITHOUT_BROKEN) => (blob_encoding::decode(WITHOUT_BROKEN, bytes)?, 0),
+            _ => blob_encoding::decode(LAYOUT, bytes)?,
         };
         let mut total = Self { broken, output_tokens: stored.output_tokens, ..Self::default() };
-        codec::place(&stored.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut total.outcomes)?;
+        blob_encoding::place(
+            &stored.outcomes,
+            Outcome::ALL.map(Outcome::as_str).as_slice(),
+            &mut total.outcomes,
+        )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        codec::place(&stored.defects, &defects, &mut total.defects)?;
+        blob_encoding::place(&stored.defects, &defects, &mut total.defects)?;
         if stored.histograms.len() > total.histograms.len() {
             return Err(UnreadableBlob);
         }
@@ -367,7 +371,7 @@ mod tests {
         let mut total = Total::default();
         total.add(&report(700.0));
         total.fold_gaps();
-        let before = codec::encode(WITHOUT_BROKEN, &total.stored());
+        let before = blob_encoding::encode(WITHOUT_BROKEN, &total.stored());
         assert_eq!(Total::decode(&before), Ok(Total { broken: 0, ..total }));
     }
 }

@@ -1,7 +1,7 @@
 //! What is remembered of single streams, newest last: revisions come in, goes out whether a report is
 //! new, which open streams have been silent too long, and which are the latest. Bounded by count and age.
 
-mod row;
+mod ring_buffer;
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -10,9 +10,9 @@ use beacon::Outcome;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::aggregate::series::SeriesId;
 use crate::journal::At;
-use crate::series::SeriesId;
-use row::Row;
+use ring_buffer::Row;
 
 /// A stream's id, 128 random bits.
 pub(crate) type StreamId = u128;

@@ -1,8 +1,8 @@
 //! One minute of one series, and what is counted in it.
 
-use crate::held::Weighed;
-use crate::series::SeriesId;
-use crate::tally::Tally;
+use crate::aggregate::series::SeriesId;
+use crate::aggregate::window_stats::Tally;
+use crate::aggregate::write_back_cache::Weighed;
 
 /// Which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use beacon::{Cost, Dropped, StreamReport};
 
+use crate::aggregate::series::Overflow;
 use crate::http::counters::{Door, DoorResult};
 use crate::journal::{Damage, Kept};
-use crate::series::Overflow;
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::window_stats::Tally;
 use crate::config::{Dedupe, Store};
-use crate::counts::Kind;
-use crate::tally::Tally;
 
 /// Stands for the store and the journal.
 #[derive(Default)]

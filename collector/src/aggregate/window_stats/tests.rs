@@ -72,7 +72,7 @@ fn a_source_that_another_version_told_apart_is_one_of_the_others() {
         output_tokens: 0,
         histograms: Vec::new(),
     };
-    let tally = Tally::decode(&codec::encode(LAYOUT, &stored)).unwrap();
+    let tally = Tally::decode(&blob_encoding::encode(LAYOUT, &stored)).unwrap();
     assert_eq!(tally.sources().collect::<Vec<_>>(), [("comment", 2), ("other", 4)]);
 }
 

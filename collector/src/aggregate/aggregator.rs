@@ -6,17 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::StreamReport;
 
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::{Counted, Memory, Place, Stream, Streams};
+use crate::aggregate::internal_metrics::{Counts, Handled};
+use crate::aggregate::sampling::{Kept, Samples};
+use crate::aggregate::series::{Book, SeriesId};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::write_back_cache::Held;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::counts::{Counts, Handled};
-use crate::held::Held;
 use crate::journal::{At, KeptReport};
-use crate::samples::{Kept, Samples};
-use crate::series::{Book, SeriesId};
 use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
-use crate::streams::{Counted, Memory, Place, Stream, Streams};
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
 
 /// Earlier state that is no longer in memory.
 pub(crate) trait Earlier {

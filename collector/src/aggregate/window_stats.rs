@@ -1,15 +1,12 @@
 //! What a set of streams amounts to: reports are added and taken back, tallies merge exactly, and
 //! a tally goes to the store and back as bytes.
 
-mod metric;
-
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
-use crate::in_vain::{EndedBy, in_vain};
-pub(crate) use metric::{InVain, Metric};
-
+use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
+use crate::aggregate::censored_wait::{EndedBy, in_vain};
+use crate::aggregate::metric::{InVain, Metric};
 /// Sources of server timing that are told apart; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
@@ -167,7 +164,7 @@ impl Tally {
     /// Bytes for the store.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
-        codec::encode(
+        blob_encoding::encode(
             LAYOUT,
             &Stored {
                 outcomes: self
@@ -197,9 +194,9 @@ impl Tally {
     pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
         match bytes.first() {
             Some(&STEPPED) => {
-                Self::restore(codec::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
+                Self::restore(blob_encoding::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
             }
-            _ => Self::restore(codec::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?, metrics),
+            _ => Self::restore(blob_encoding::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?, metrics),
         }
     }
 
@@ -233,9 +230,13 @@ impl Tally {
             output_tokens: parts.output_tokens,
             ..Self::default()
         };
-        codec::place(&parts.outcomes, Outcome::ALL.map(Outcome::as_str).as_slice(), &mut tally.outcomes)?;
+        blob_encoding::place(
+            &parts.outcomes,
+            Outcome::ALL.map(Outcome::as_str).as_slice(),
+            &mut tally.outcomes,
+        )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        codec::place(&parts.defects, &defects, &mut tally.defects)?;
+        blob_encoding::place(&parts.defects, &defects, &mut tally.defects)?;
         // Other versions tell others apart.
         for (source, count) in &parts.sources {
             tally.sources[source_at(source)] += count;

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use beacon::{Outcome, StreamReport};
 
-use crate::rollup::MINUTE_MS;
-use crate::series::SeriesId;
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::dedup::{Stream, StreamId, spread};
+use crate::aggregate::series::SeriesId;
 use crate::store::StoreError;
-use crate::streams::{Stream, StreamId, spread};
 
 /// Why a stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
