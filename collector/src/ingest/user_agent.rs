@@ -21,7 +21,7 @@ pub(crate) fn tell<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut Strea
     }
 }
 
-/// Words of the lists in `normal.rs`.
+/// Words of the lists in `normalize.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Families {
     browser: &'static str,

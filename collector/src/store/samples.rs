@@ -1,10 +1,10 @@
-//! Rows of the kept samples: choices of `samples.rs` come in, reports go out, the slowest or the newest first.
+//! Rows of the kept samples: choices of `aggregate/sampling.rs` come in, reports go out, the slowest or the newest first.
 
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::StoreError;
-use super::read::{Filter, IN_FILTER, Page, StoredStream};
+use super::reader::{Filter, IN_FILTER, Page, StoredStream};
 use crate::aggregate::dedup::StreamId;
 use crate::aggregate::sampling::{Kept, Sample, SampleChanges, day_of};
 
@@ -113,7 +113,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout;
+    use super::super::schema;
     use super::*;
     use crate::aggregate::sampling::Row;
 
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
-        layout::migrate(&mut connection, &file).unwrap();
+        schema::migrate(&mut connection, &file).unwrap();
         connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
         let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use beacon::{Outcome, StreamReport};
 
-use super::super::layout;
-use super::super::read::{WindowsAsked, windows, windows_by};
+use super::super::reader::{WindowsAsked, windows, windows_by};
+use super::super::schema;
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
@@ -29,7 +29,7 @@ fn store() -> (tempfile::TempDir, Connection) {
     let file = folder.path().join("test.sqlite");
     let mut connection = Connection::open(&file).unwrap();
     connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
-    layout::migrate(&mut connection, &file).unwrap();
+    schema::migrate(&mut connection, &file).unwrap();
     for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
         let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
         connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();

@@ -4,10 +4,10 @@
 //! A range is answered from some hundred of them instead of from up to a million minutes. A sum stands only
 //! while nothing in it has changed since it was made; otherwise what it was made from is read.
 
-mod frozen;
+mod build;
 #[cfg(test)]
-mod late;
-mod summing;
+mod late_tests;
+mod sealed_hours;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +20,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-pub(super) use self::frozen::{change_hour, end_of_frozen, freeze, of_frozen_hour};
-use self::summing::{label, put, sum};
-use super::read::Filter;
+use self::build::{label, put, sum};
+pub(super) use self::sealed_hours::{change_hour, end_of_frozen, freeze, of_frozen_hour};
+use super::reader::Filter;
 use super::{StoreError, samples};
 use crate::aggregate::series::Series;
 use crate::config;
@@ -243,7 +243,7 @@ pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
     let oldest = oldest_kept(minute, limits.windows_hours);
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
-        if !frozen::is_frozen(connection, hour)? {
+        if !sealed_hours::is_frozen(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
             connection.prepare_cached(mend)?.execute([HOUR, hour])?;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::{Due, FIVE, Kept, LENGTHS, ROWS_AT_A_TIME};
 use crate::aggregate::series::{Series, UNKNOWN};
 use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, read};
+use crate::store::{StoreError, reader};
 
 /// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;
@@ -69,7 +69,7 @@ fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -
     };
     let mut statement = connection.prepare_cached(query)?;
     let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
-        Ok((read::series(row, 0)?, vec![row.get(5)?]))
+        Ok((reader::series(row, 0)?, vec![row.get(5)?]))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

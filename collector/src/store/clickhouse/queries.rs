@@ -6,9 +6,9 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::publish::ALL_LABELS;
+use super::publisher::ALL_LABELS;
 use super::rows::{self, LABELS, tally_columns};
-use super::tables::SLOT;
+use super::schema::SLOT;
 use crate::aggregate::dedup::StreamId;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::{Sample, day_of};
@@ -16,11 +16,11 @@ use crate::aggregate::window_stats::Tally;
 use crate::clock;
 use crate::config::{ClickHouse, Config};
 use crate::store::StoreError;
-use crate::store::pieces::{Piece, cover};
-use crate::store::read::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
+use crate::store::backend::Books;
+use crate::store::range_cover::{Piece, cover};
+use crate::store::reader::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
+use crate::store::rollups::{DAY, FIVE, HOUR, Kept};
 use crate::store::samples::SamplesAsked;
-use crate::store::source::Books;
-use crate::store::sums::{DAY, FIVE, HOUR, Kept};
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct Tables {

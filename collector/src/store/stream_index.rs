@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::read::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
+use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
 use crate::aggregate::dedup::{Place, Stream, StreamId, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};

@@ -11,12 +11,12 @@ use rusqlite::{Connection, OpenFlags, named_params, params};
 use tokio::sync::Semaphore;
 
 use super::StoreError;
+use super::backend::{Books, Source};
 use super::clickhouse::Tables;
-use super::listing::Listing;
-use super::pieces::pieces;
-use super::source::{Books, Source};
-use super::sqlite::{FILE, load_counts};
-use super::sums::Kept;
+use super::range_cover::pieces;
+use super::rollups::Kept;
+use super::stream_index::Listing;
+use super::writer::{FILE, load_counts};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::dedup::Place;
 use crate::aggregate::internal_metrics::Counts;

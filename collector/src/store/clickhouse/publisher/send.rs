@@ -3,7 +3,7 @@
 
 use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
-use super::super::tables::PLACES_PER_PARTITION;
+use super::super::schema::PLACES_PER_PARTITION;
 use super::Publishing;
 use crate::aggregate::dedup::{Place, spread};
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};

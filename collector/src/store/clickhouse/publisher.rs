@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use super::client::{ClickHouseError, Client};
 use super::outbox::Outbox;
-use super::{rows, tables};
+use super::{rows, schema};
 use crate::aggregate::dedup::{Place, StreamId};
 use crate::clock;
 use crate::config::{self, ClickHouse, Config};
 use crate::store::StoreError;
-use crate::store::listing::Listing;
+use crate::store::stream_index::Listing;
 
 pub(super) use send::ALL_LABELS;
 
@@ -177,7 +177,7 @@ impl Publishing {
     fn publish(&mut self) -> Result<(), StoreError> {
         let began_ms = clock::now_ms();
         if !self.is_ready {
-            tables::make(&self.client, &self.store)?;
+            schema::make(&self.client, &self.store)?;
             self.version = self.seen_version()?;
             self.is_ready = true;
         }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::STORE;
-use super::super::read::{WindowsAsked, windows};
-use super::super::sqlite::Writer;
+use super::super::reader::{WindowsAsked, windows};
+use super::super::writer::Writer;
 use super::*;
 use crate::aggregate::aggregator::{Earlier, MINUTE_MS, Rollup};
 use crate::aggregate::cumulative_stats::Total;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use super::StoreError;
-use super::sums::LENGTHS;
+use super::rollups::LENGTHS;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,7 +126,7 @@ mod tests {
     use beacon::StreamReport;
     use rusqlite::params;
 
-    use super::super::read::{Dimension, Filter, WindowsAsked, windows_by};
+    use super::super::reader::{Dimension, Filter, WindowsAsked, windows_by};
     use super::*;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::Tally;

@@ -9,9 +9,9 @@ use rusqlite::Connection;
 
 use super::StoreError;
 use super::clickhouse::Tables;
-use super::listing::Listing;
-use super::read::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
+use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use super::samples::SamplesAsked;
+use super::stream_index::Listing;
 use crate::aggregate::dedup::StreamId;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::Tally;
@@ -86,7 +86,7 @@ impl Source<'_> {
         each: impl FnMut(i64, &Tally),
     ) -> Result<(), StoreError> {
         match self {
-            Self::File { connection, .. } => read::windows(connection, asked, each),
+            Self::File { connection, .. } => reader::windows(connection, asked, each),
             Self::Cluster(tables) => tables.windows(asked, each),
         }
     }
@@ -99,7 +99,7 @@ impl Source<'_> {
         each: impl FnMut(&str, &Tally),
     ) -> Result<(), StoreError> {
         match self {
-            Self::File { connection, .. } => read::windows_by(connection, asked, dimension, each),
+            Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
             Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
         }
     }
@@ -121,7 +121,7 @@ impl Source<'_> {
     /// All counts since ever.
     pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
         match self {
-            Self::File { connection, .. } => read::counts(connection),
+            Self::File { connection, .. } => reader::counts(connection),
             Self::Cluster(tables) => Ok(tables.books()?.counts),
         }
     }
@@ -130,7 +130,7 @@ impl Source<'_> {
     pub(crate) fn books(&self) -> Result<Books, StoreError> {
         match self {
             // It may have been one of several.
-            Self::File { connection, .. } => Ok(read::books(connection)?.joined()),
+            Self::File { connection, .. } => Ok(reader::books(connection)?.joined()),
             Self::Cluster(tables) => tables.books(),
         }
     }

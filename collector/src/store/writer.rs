@@ -17,9 +17,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tracing::warn;
 
 use super::checkpoint::Checkpointer;
-use super::patience::Patience;
-use super::sums::{self, MinutesFrom, Summer};
-use super::{Changes, Loaded, StoreError, layout, read, remembered, samples};
+use super::clock_jump_guard::Patience;
+use super::rollups::{self, MinutesFrom, Summer};
+use super::{Changes, Loaded, StoreError, dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::{Earlier, MINUTE_MS};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::dedup::{Place, Stream};
@@ -69,7 +69,7 @@ impl Writer {
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "cache_size", -8_192)?;
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-        layout::migrate(&mut connection, &file)?;
+        schema::migrate(&mut connection, &file)?;
         let publishes = limits.clickhouse.is_some();
         match publishes {
             true => note_unpublished(&mut connection)?,
@@ -79,7 +79,7 @@ impl Writer {
         let patience = Patience::load(&connection, clock::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(sums::end_of_frozen(&connection, clock::now_ms().div_euclid(MINUTE_MS))?);
+        minutes_from.set(rollups::end_of_frozen(&connection, clock::now_ms().div_euclid(MINUTE_MS))?);
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
         Ok(Self {
@@ -146,14 +146,14 @@ impl Writer {
     pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
         let minute = now_ms.div_euclid(MINUTE_MS);
         let may_drop = self.patience.may_drop(minute, clock::steady());
-        let oldest = sums::oldest_kept(minute, self.windows_hours);
+        let oldest = rollups::oldest_kept(minute, self.windows_hours);
         let kept = self.patience.store(&self.connection).map_err(StoreError::from);
         let frozen = kept.and_then(|()| match may_drop {
-            true => sums::freeze(&self.connection, oldest),
+            true => rollups::freeze(&self.connection, oldest),
             false => Ok(()),
         });
         let frozen = frozen.and_then(|()| {
-            self.minutes_from.set(sums::end_of_frozen(&self.connection, minute)?);
+            self.minutes_from.set(rollups::end_of_frozen(&self.connection, minute)?);
             Ok(())
         });
         if let Err(error) = &frozen {
@@ -166,7 +166,7 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare("SELECT site, use_case, provider, model, country FROM series ORDER BY id")?;
-        let rows = statement.query_map([], |row| read::series(row, 0))?;
+        let rows = statement.query_map([], |row| reader::series(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -176,7 +176,7 @@ impl Writer {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let blob = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
-            remembered::decode(blob, &mut streams)?;
+            dedup_log::decode(blob, &mut streams)?;
         }
         let from: i64 =
             self.connection.query_row("SELECT remembered_from FROM journal", [], |row| row.get(0))?;
@@ -224,7 +224,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 
 impl Earlier for Writer {
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(tally) = sums::of_frozen_hour(&self.connection, at)? {
+        if let Some(tally) = rollups::of_frozen_hour(&self.connection, at)? {
             return Ok(Window::of_hour(tally));
         }
         let mut statement =
@@ -291,11 +291,11 @@ fn write_counted(
     let mut touched = None;
     for (key, Window { tally, before }) in &changes.windows {
         if let Some(before) = before {
-            sums::change_hour(transaction, *key, before, tally)?;
+            rollups::change_hour(transaction, *key, before, tally)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {
-            sums::touch(transaction, key.minute)?;
+            rollups::touch(transaction, key.minute)?;
         }
         window.execute(params![key.minute, key.series, tally.encode()])?;
         if let Some(mark) = mark {
@@ -382,7 +382,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     loop {
         some.extend(revisions.by_ref().take(REVISIONS_A_ROW));
         let Some(newest) = some.iter().map(|(place, _): &(Place, Stream)| *place).max() else { break };
-        insert.execute(params![newest.cast_signed(), remembered::encode(&some)])?;
+        insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
         // Whoever answers beacons goes first.
         thread::yield_now();

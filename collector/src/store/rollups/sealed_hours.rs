@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{DAY, HOUR, Kept, first_hour, first_of, label, put};
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, read};
+use crate::store::{StoreError, reader};
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
 /// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
@@ -58,7 +58,7 @@ pub(in crate::store) fn change_hour(
         .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
         .execute([DAY, first_of(minute, DAY)])?;
     let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
-    let labels = connection.prepare_cached(labels)?.query_row([series], |row| read::series(row, 0))?;
+    let labels = connection.prepare_cached(labels)?.query_row([series], |row| reader::series(row, 0))?;
     let and_one: &[Kept] = if countries { &Kept::COUNTRY_AND_ONE } else { &[] };
     let mut sum = connection
         .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
