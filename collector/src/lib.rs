@@ -10,7 +10,6 @@
 mod aggregate;
 mod background;
 mod backup;
-mod budget;
 mod clock;
 mod config;
 mod counter;
@@ -26,10 +25,10 @@ mod query;
 mod replay;
 mod rules;
 mod server;
+mod slo;
 mod state;
+mod stats;
 mod store;
-mod survival;
-mod verdict;
 mod workers;
 
 use std::any::Any;

@@ -1,5 +1,5 @@
 //! `llm-rum rules`: a configuration comes in, goes out a file of Prometheus alerts, two looks at each budget
-//! for each alarm of `budget.rs`.
+//! for each alarm of `slo/error_budget.rs`.
 //!
 //! They compare shares at an edge of a histogram, which are exact, not percentiles between two edges. A
 //! target that is no edge therefore has no rule.
@@ -9,10 +9,10 @@ use std::fmt::Write;
 
 use crate::aggregate::cumulative_stats::Classic;
 use crate::aggregate::metric::Metric;
-use crate::budget::{Alarm, FEWEST, Promise};
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::exposition::names;
+use crate::slo::error_budget::{Alarm, FEWEST, Promise};
 
 /// Why there are no rules.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::datasource;
 use crate::aggregate::cumulative_stats::Classic;
-use crate::budget::{Alarm, Promise};
 use crate::config::Config;
 use crate::exposition::names;
 use crate::rules::{JUDGED, profiles, rounded};
+use crate::slo::error_budget::{Alarm, Promise};
 
 /// One panel, or the head of a row of them.
 pub(super) enum Panel {

@@ -14,8 +14,8 @@ use super::{ApiError, Params, Range};
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
+use crate::stats::kaplan_meier::{Reached, Waits};
 use crate::store::Source;
-use crate::survival::{Reached, Waits};
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]

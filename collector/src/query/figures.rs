@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Quantiles, Ratio, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::verdict;
+use crate::slo::verdict;
 
 /// Counts, percentiles and shares of some streams.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::survival::Waits;
+use crate::stats::kaplan_meier::Waits;
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

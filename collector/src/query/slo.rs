@@ -12,7 +12,7 @@ use super::parameter::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;
-use crate::budget::{Alarm, Kept, LENGTHS, Promise, Severity};
+use crate::slo::error_budget::{Alarm, Kept, LENGTHS, Promise, Severity};
 use crate::state::AppState;
 use crate::store::Source;
 

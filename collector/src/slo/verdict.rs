@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
-use crate::survival::Waits;
+use crate::stats::kaplan_meier::Waits;
 
 /// What the first screen says.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
