@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod aggregate;
+mod api;
 mod background;
 mod backup;
 mod clock;
@@ -15,13 +16,10 @@ mod config;
 mod counter;
 mod exposition;
 mod grafana;
-mod health;
 mod http;
 mod ingest;
 mod journal;
-mod live;
 mod otlp;
-mod query;
 mod replay;
 mod rules;
 mod server;
@@ -69,27 +67,27 @@ use http::{auth, probe_files, snippet, static_files};
 /// Every route there is.
 pub fn app(state: AppState) -> Router {
     let data = Router::new()
-        .route("/v1/summary", get(query::summary))
-        .route("/v1/timeseries", get(query::timeseries))
-        .route("/v1/histogram", get(query::histogram))
-        .route("/v1/heatmap", get(query::heatmap))
-        .route("/v1/breakdown", get(query::breakdown))
-        .route("/v1/compare", get(query::compare))
-        .route("/v1/integrity", get(query::integrity))
-        .route("/v1/abandonment", get(query::abandonment))
-        .route("/v1/slo", get(query::slo))
-        .route("/v1/streams", get(query::streams))
-        .route("/v1/streams/{id}", get(query::stream))
-        .route("/v1/accounting", get(query::accounting))
-        .route("/v1/live", get(query::live))
+        .route("/v1/summary", get(api::summary))
+        .route("/v1/timeseries", get(api::timeseries))
+        .route("/v1/histogram", get(api::histogram))
+        .route("/v1/heatmap", get(api::heatmap))
+        .route("/v1/breakdown", get(api::breakdown))
+        .route("/v1/compare", get(api::compare))
+        .route("/v1/integrity", get(api::integrity))
+        .route("/v1/abandonment", get(api::abandonment))
+        .route("/v1/slo", get(api::slo))
+        .route("/v1/streams", get(api::streams))
+        .route("/v1/streams/{id}", get(api::stream))
+        .route("/v1/accounting", get(api::accounting))
+        .route("/v1/live", get(api::live))
         .route("/metrics", get(exposition::metrics))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::guard));
     let open = Router::new()
         .route(ingest::handler::PATH, any(beacons))
-        .route("/openapi.json", get(query::openapi))
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(api::openapi))
+        .route("/healthz", get(api::health::healthz))
+        .route("/readyz", get(api::health::readyz))
         .route("/llm-rum.js", get(probe_files::latest))
         .route("/llm-rum-more.js", get(probe_files::latest))
         .route("/llm-rum.mjs", get(probe_files::latest))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::aggregate::aggregator::MINUTE_MS;
+use crate::api::live_feed::Live;
 use crate::background::Background;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
@@ -18,7 +19,6 @@ use crate::ingest::body::Room;
 use crate::ingest::geoip::{self, Countries};
 use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
-use crate::live::Live;
 use crate::otlp;
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 

@@ -2,20 +2,22 @@
 //! out. One file per question; here what they share. The contract: `docs/api.md`.
 
 mod abandonment;
-mod accounting;
 mod breakdown;
 mod compare;
 mod csv;
-mod figures;
+pub(crate) mod health;
 mod heatmap;
 mod histogram;
+mod ingest_accounting;
 mod integrity;
 mod live;
+pub(crate) mod live_feed;
 mod openapi;
-mod parameter;
+mod param_schema;
 mod params;
-mod quantiles;
+mod percentiles;
 mod slo;
+mod stream_stats;
 mod streams;
 mod summary;
 mod timeseries;
@@ -26,18 +28,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use abandonment::abandonment;
-pub(crate) use accounting::accounting;
 pub(crate) use breakdown::breakdown;
 pub(crate) use compare::compare;
-pub(crate) use figures::Figures;
 pub(crate) use heatmap::heatmap;
 pub(crate) use histogram::histogram;
+pub(crate) use ingest_accounting::accounting;
 pub(crate) use integrity::integrity;
 pub(crate) use live::live;
 pub(crate) use openapi::openapi;
 use params::{Params, Range};
-use quantiles::Quantiles;
+use percentiles::Quantiles;
 pub(crate) use slo::slo;
+pub(crate) use stream_stats::Figures;
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;

@@ -16,14 +16,14 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::openapi;
-use super::parameter::FILTERS;
+use super::param_schema::FILTERS;
 use super::streams::object;
 use super::{ApiError, Params, Quantiles, Range, Reason};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
+use crate::api::live_feed::Told;
 use crate::clock;
-use crate::live::Told;
 use crate::state::AppState;
 use crate::store::{Filter, RATE_MS, Source, StoreError, StreamsAsked};
 

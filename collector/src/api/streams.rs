@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
-use super::parameter::{CURSOR, OUTCOME, SAMPLE, STREAMS};
+use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::bad;
 use super::{ApiError, Params, Reason};
 use crate::aggregate::dedup::Place;

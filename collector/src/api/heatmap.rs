@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
-use super::parameter::{FORMAT, METRIC, STEP};
+use super::param_schema::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::state::AppState;

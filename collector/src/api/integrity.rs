@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{FORMAT, STEP};
+use super::param_schema::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;

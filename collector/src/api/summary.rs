@@ -8,9 +8,9 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figures::{Errors, Figures, SHOWN};
-use super::parameter::AGAINST;
+use super::param_schema::AGAINST;
 use super::params::Against;
+use super::stream_stats::{Errors, Figures, SHOWN};
 use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;

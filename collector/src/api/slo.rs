@@ -8,7 +8,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parameter::FILTERS;
+use super::param_schema::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;

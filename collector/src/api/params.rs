@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parameter::{COMMON, LATEST_MS, Parameter};
+use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::clock;

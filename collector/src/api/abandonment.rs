@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{FORMAT, WAIT};
+use super::param_schema::{FORMAT, WAIT};
 use super::params::bad;
-use super::quantiles::relative_error;
+use super::percentiles::relative_error;
 use super::{ApiError, Params, Range};
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{AGAINST, FORMAT, METRIC, STEP};
-use super::quantiles::{Percentiles, relative_error};
+use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
+use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::params::{Params, bad};
-use super::quantiles::{Adjusted, Percentiles};
+use super::percentiles::{Adjusted, Percentiles};
 use crate::http::error::ApiError;
 
 /// An answer whose heart is a table.

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{AGAINST, BY, FORMAT, GROUPS, METRIC};
+use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
 use super::params::bad;
-use super::quantiles::{Percentiles, relative_error};
+use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;

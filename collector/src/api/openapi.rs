@@ -7,21 +7,21 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::abandonment::Abandonment;
-use super::accounting::Accounting;
 use super::breakdown::Breakdown;
 use super::compare::Comparison;
 use super::heatmap::Heatmap;
 use super::histogram::Spread;
+use super::ingest_accounting::Accounting;
 use super::integrity::Integrity;
 use super::live::Snapshot;
-use super::parameter::{
+use super::param_schema::{
     AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
     WAIT,
 };
 use super::slo::Slo;
 use super::summary::Summary;
 use super::timeseries::Timeseries;
-use crate::health::Ready;
+use crate::api::health::Ready;
 
 /// Answers with the description of the query routes.
 pub(crate) async fn openapi() -> Json<Value> {

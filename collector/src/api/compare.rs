@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{FORMAT, STEP};
-use super::quantiles::quantile_ms;
+use super::param_schema::{FORMAT, STEP};
+use super::percentiles::quantile_ms;
 use super::{ApiError, Params, Quantiles, Range};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;

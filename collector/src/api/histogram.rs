@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::parameter::{AGAINST, FORMAT, METRIC};
+use super::param_schema::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::window_stats::Tally;
 use crate::state::AppState;
