@@ -6,7 +6,7 @@ mod panels;
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::exposition::names;
+use crate::export::prometheus::names;
 use panels::Panel;
 
 /// The dashboard, as Grafana imports it. Which Prometheus it asks is a variable of it, `DS_PROMETHEUS`.

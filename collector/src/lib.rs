@@ -14,12 +14,11 @@ mod backup;
 mod clock;
 mod config;
 mod counter;
-mod exposition;
+mod export;
 mod grafana;
 mod http;
 mod ingest;
 mod journal;
-mod otlp;
 mod replay;
 mod rules;
 mod server;
@@ -47,13 +46,13 @@ pub use config::{
     ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
     Store, Sync, Temporality,
 };
+pub use export::otlp::dropped_points;
 pub use grafana::grafana;
 pub use http::client_ip::{Proxy, ProxyError};
 pub use http::rate_limit::Rate;
 pub use ingest::bot_filter::Filters;
 pub use ingest::validate::judge;
 pub use journal::reread;
-pub use otlp::dropped_points;
 pub use replay::{ReplayError, Replayed, replay};
 pub use rules::{NoRule, rules};
 pub use server::serve;
@@ -80,7 +79,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/streams/{id}", get(api::stream))
         .route("/v1/accounting", get(api::accounting))
         .route("/v1/live", get(api::live))
-        .route("/metrics", get(exposition::metrics))
+        .route("/metrics", get(export::prometheus::metrics))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::guard));
     let open = Router::new()

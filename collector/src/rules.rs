@@ -11,7 +11,7 @@ use crate::aggregate::cumulative_stats::Classic;
 use crate::aggregate::metric::Metric;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
-use crate::exposition::names;
+use crate::export::prometheus::names;
 use crate::slo::error_budget::{Alarm, FEWEST, Promise};
 
 /// Why there are no rules.

@@ -12,6 +12,7 @@ use crate::api::live_feed::Live;
 use crate::background::Background;
 use crate::config::{Config, Site};
 use crate::counter::{self, Started, Threads};
+use crate::export::otlp;
 use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::http::rate_limit::{NetworkPaces, SitePace};
@@ -19,7 +20,6 @@ use crate::ingest::body::Room;
 use crate::ingest::geoip::{self, Countries};
 use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
-use crate::otlp;
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 
 /// Shared by all handlers.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::datasource;
 use crate::aggregate::cumulative_stats::Classic;
 use crate::config::Config;
-use crate::exposition::names;
+use crate::export::prometheus::names;
 use crate::rules::{JUDGED, profiles, rounded};
 use crate::slo::error_budget::{Alarm, Promise};
 
