@@ -10,17 +10,14 @@
 mod aggregate;
 mod api;
 mod background;
-mod backup;
+mod cli;
 mod clock;
 mod config;
 mod counter;
 mod export;
-mod grafana;
 mod http;
 mod ingest;
 mod journal;
-mod replay;
-mod rules;
 mod server;
 mod slo;
 mod state;
@@ -39,7 +36,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use backup::{BackupError, backup};
+pub use cli::backup::{BackupError, backup};
+pub use cli::grafana::grafana;
+pub use cli::prometheus_rules::{NoRule, rules};
+pub use cli::replay::{ReplayError, Replayed, replay};
 pub use config::origin::{Origin, OriginError};
 pub use config::targets::Targets;
 pub use config::{
@@ -47,14 +47,11 @@ pub use config::{
     Store, Sync, Temporality,
 };
 pub use export::otlp::dropped_points;
-pub use grafana::grafana;
 pub use http::client_ip::{Proxy, ProxyError};
 pub use http::rate_limit::Rate;
 pub use ingest::bot_filter::Filters;
 pub use ingest::validate::judge;
 pub use journal::reread;
-pub use replay::{ReplayError, Replayed, replay};
-pub use rules::{NoRule, rules};
 pub use server::serve;
 pub use state::{AppState, Collector};
 pub use store::{ClickHouseError, StoreError, Unreadable};

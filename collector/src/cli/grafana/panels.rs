@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::datasource;
 use crate::aggregate::cumulative_stats::Classic;
+use crate::cli::prometheus_rules::{JUDGED, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
-use crate::rules::{JUDGED, profiles, rounded};
 use crate::slo::error_budget::{Alarm, Promise};
 
 /// One panel, or the head of a row of them.
