@@ -48,7 +48,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
 use crate::http::error::{ApiError, Reason};
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
 
 /// A share, with what it is a share of.

@@ -13,7 +13,7 @@ use super::percentiles::relative_error;
 use super::{ApiError, Params, Range};
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::stats::kaplan_meier::{Reached, Waits};
 use crate::store::Source;
 

@@ -16,7 +16,7 @@ use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{Dimension, Source};
 
 /// Streams by the values of a dimension.

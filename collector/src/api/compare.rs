@@ -15,7 +15,7 @@ use super::{ApiError, Params, Quantiles, Range};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::Source;
 
 /// Both sides' time to first token.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::state::AppState;
+use crate::server::state::AppState;
 
 /// Whether work should be sent here.
 #[derive(Serialize, JsonSchema)]

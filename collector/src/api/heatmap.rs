@@ -12,7 +12,7 @@ use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::aggregator::MINUTE_MS;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::Source;
 
 /// A distribution over time.

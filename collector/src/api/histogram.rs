@@ -11,7 +11,7 @@ use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::Source;
 
 /// How values are spread.

@@ -13,7 +13,7 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
     REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
 };
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{Books, Source, StoreError};
 
 /// All of it from one transaction.

@@ -14,7 +14,7 @@ use super::param_schema::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::Source;
 
 /// How streams ended.

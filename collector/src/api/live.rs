@@ -24,7 +24,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::live_feed::Told;
 use crate::clock;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{Filter, RATE_MS, Source, StoreError, StreamsAsked};
 
 /// What happens now.

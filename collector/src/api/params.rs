@@ -13,7 +13,7 @@ use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::clock;
 use crate::http::error::{ApiError, Reason};
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
 
 /// All parameters by name.

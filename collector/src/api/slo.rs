@@ -12,8 +12,8 @@ use super::param_schema::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;
+use crate::server::state::AppState;
 use crate::slo::error_budget::{Alarm, Kept, LENGTHS, Promise, Severity};
-use crate::state::AppState;
 use crate::store::Source;
 
 /// All budgets of a use case, over the newest days.

@@ -11,7 +11,7 @@ use super::params::bad;
 use super::{ApiError, Params, Reason};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::sampling::Sample;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{SamplesAsked, StoredStream, StreamsAsked};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range

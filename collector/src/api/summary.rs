@@ -15,8 +15,8 @@ use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf}
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
+use crate::server::state::AppState;
 use crate::slo::verdict::{self, Case, Verdict};
-use crate::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
 
 /// Everything that the first screen says.

@@ -13,7 +13,7 @@ use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{Filter, Source, StoreError};
 
 /// A metric over time.

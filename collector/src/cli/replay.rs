@@ -25,7 +25,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::validate::{Accepted, Admitted, admit};
 use crate::journal::{At, KeptReport, read_report, write_report};
-use crate::state::OpenSite;
+use crate::server::state::OpenSite;
 use crate::store::{Loaded, StoreError};
 use lines::{Line, Lines};
 

@@ -28,7 +28,7 @@ use crate::aggregate::internal_metrics::{
 use crate::aggregate::series::{Overflow, Series};
 use crate::clock;
 use crate::http::error::{ApiError, Reason};
-use crate::state::AppState;
+use crate::server::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
 
 /// Answers a scrape.

@@ -13,7 +13,7 @@ use crate::config::Secret;
 use crate::config::origin::is_loopback_host;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::handler::RESOURCE_POLICY;
-use crate::state::AppState;
+use crate::server::state::AppState;
 
 /// Stands before every route that gives data away.
 pub(crate) async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {

@@ -19,7 +19,7 @@ use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
 use crate::http::static_files::{Asset, HOUR, IMMUTABLE};
 use crate::ingest::handler::RESOURCE_POLICY;
-use crate::state::AppState;
+use crate::server::state::AppState;
 
 #[derive(RustEmbed)]
 #[folder = "../probe-wasm/dist"]

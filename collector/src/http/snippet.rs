@@ -14,7 +14,7 @@ use crate::config::origin::{Origin, is_loopback_host};
 use crate::http::error::{ApiError, Reason};
 use crate::http::probe_files::{ProbeFile, WITHOUT_PROBE};
 use crate::http::static_files::{Asset, HOUR, secured};
-use crate::state::AppState;
+use crate::server::state::AppState;
 
 /// What is asked for. Without a site the page asks back.
 #[derive(Default, Deserialize)]

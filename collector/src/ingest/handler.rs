@@ -23,7 +23,7 @@ use crate::ingest::body::{self, Incoming, Packing};
 use crate::ingest::geoip::Country;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::Batch;
-use crate::state::{AppState, OpenSite};
+use crate::server::state::{AppState, OpenSite};
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
 pub(crate) async fn beacons(state: &AppState, timer: &Timer, request: Request<impl Incoming>) -> Response {

@@ -19,7 +19,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
 use crate::journal;
-use crate::state::OpenSite;
+use crate::server::state::OpenSite;
 
 /// A report that passed every limit; only this file makes one.
 #[derive(Debug)]

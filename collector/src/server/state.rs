@@ -11,7 +11,6 @@ use crate::aggregate::aggregator::MINUTE_MS;
 use crate::api::live_feed::Live;
 use crate::background::Background;
 use crate::config::{Config, Site};
-use crate::counter::{self, Started, Threads};
 use crate::export::otlp;
 use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
@@ -20,6 +19,7 @@ use crate::ingest::body::Room;
 use crate::ingest::geoip::{self, Countries};
 use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
+use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
 
 /// Shared by all handlers.
@@ -75,7 +75,7 @@ impl Collector {
         let countries = Countries::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
         let Started { journal, listing, published, minutes_from, threads } =
-            counter::start(&config, door.clone(), health.clone(), stopped)?;
+            aggregation_worker::start(&config, door.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
