@@ -9,9 +9,8 @@
 
 mod aggregate;
 mod api;
-mod background;
+mod background_thread;
 mod cli;
-mod clock;
 mod config;
 mod export;
 mod http;
@@ -21,6 +20,7 @@ mod server;
 mod slo;
 mod stats;
 mod store;
+mod time;
 
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;

@@ -23,9 +23,9 @@ use crate::aggregate::dedup::Place;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::live_feed::Told;
-use crate::clock;
 use crate::server::state::AppState;
 use crate::store::{Filter, RATE_MS, Source, StoreError, StreamsAsked};
+use crate::time;
 
 /// What happens now.
 #[derive(Serialize, JsonSchema)]
@@ -120,7 +120,7 @@ async fn told(state: &AppState, filter: &Filter) -> Told {
 
 async fn snapshot(state: &AppState, filter: &Filter) -> Result<Snapshot, ApiError> {
     let range = Range::newest(state, PERCENTILE_MINUTES);
-    let (filter, now_ms) = (filter.clone(), clock::now_ms());
+    let (filter, now_ms) = (filter.clone(), time::now_ms());
     let asked = StreamsAsked {
         filter: filter.clone(),
         outcome: None,

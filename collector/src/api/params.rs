@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
-use crate::clock;
 use crate::http::error::{ApiError, Reason};
 use crate::server::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
+use crate::time;
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
@@ -131,7 +131,7 @@ impl Params {
 
     /// The asked range, by default the last hour, the running minute included.
     pub(super) fn range(&self, state: &AppState) -> Result<Range, ApiError> {
-        let now_ms = clock::now_ms();
+        let now_ms = time::now_ms();
         self.range_at(now_ms, state.minutes_from_ms(now_ms))
     }
 
@@ -166,7 +166,7 @@ impl Params {
 impl Range {
     /// The newest so many minutes, the running one included.
     pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
-        let now_ms = clock::now_ms();
+        let now_ms = time::now_ms();
         let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
         let minutes_from_ms = state.minutes_from_ms(now_ms);
         let from_ms = to_ms - minutes * MINUTE_MS;

@@ -15,10 +15,10 @@ use rusqlite::Connection;
 use tracing::warn;
 
 use crate::aggregate::series::Series;
-use crate::background::Background;
-use crate::clock;
+use crate::background_thread::Background;
 use crate::config::{self, Config, Temporality};
 use crate::store::{STORE, StoreError, open_to_read, snapshot};
+use crate::time;
 use points::{Numbers, Span};
 
 /// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
@@ -198,7 +198,7 @@ pub fn dropped_points(answer: &[u8]) -> Option<(i64, String)> {
 }
 
 fn now_ns() -> u64 {
-    clock::now_ms().unsigned_abs().saturating_mul(1_000_000)
+    time::now_ms().unsigned_abs().saturating_mul(1_000_000)
 }
 
 /// Of each push; then the next one is due anyway.

@@ -26,14 +26,14 @@ use crate::aggregate::internal_metrics::{
     TIMED_CHUNKS,
 };
 use crate::aggregate::series::{Overflow, Series};
-use crate::clock;
 use crate::http::error::{ApiError, Reason};
 use crate::server::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::time;
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
-    let (form, now_ms) = (Form::wanted(&headers), clock::now_ms());
+    let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
     let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
         let snapshot = store::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {

@@ -12,7 +12,6 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
 
-use crate::clock;
 use crate::config::Site;
 use crate::http::client_ip::{Network, Peer};
 use crate::http::connection::Timer;
@@ -24,6 +23,7 @@ use crate::ingest::geoip::Country;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::Batch;
 use crate::server::state::{AppState, OpenSite};
+use crate::time;
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
 pub(crate) async fn beacons(state: &AppState, timer: &Timer, request: Request<impl Incoming>) -> Response {
@@ -71,7 +71,7 @@ async fn post(
     };
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room().space(network), timer).await?;
-        let received_ms = clock::now_ms();
+        let received_ms = time::now_ms();
         let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;
         charge_site(open)?;
@@ -117,7 +117,7 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<Option<Netwo
     let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
     let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
     if let Some(network) = network {
-        state.networks().take(network, clock::steady()).map_err(network_limited)?;
+        state.networks().take(network, time::steady()).map_err(network_limited)?;
     }
     Ok(network)
 }
@@ -126,7 +126,7 @@ fn check_network(state: &AppState, head: &request::Parts) -> Result<Option<Netwo
 fn charge_network(state: &AppState, network: Option<Network>, reports: usize) -> Result<(), ApiError> {
     match network {
         Some(network) if reports > 1 => {
-            state.networks().take_more(network, reports - 1, clock::steady()).map_err(network_limited)
+            state.networks().take_more(network, reports - 1, time::steady()).map_err(network_limited)
         }
         _ => Ok(()),
     }
@@ -140,7 +140,7 @@ fn network_limited(Wait(wait): Wait) -> ApiError {
 /// Comes last: what is no beacon uses up nobody's share but its sender's.
 fn charge_site(open: &OpenSite) -> Result<(), ApiError> {
     let Some(pace) = &open.pace else { return Ok(()) };
-    pace.take(clock::steady()).map_err(|Wait(wait)| {
+    pace.take(time::steady()).map_err(|Wait(wait)| {
         ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
     })
 }

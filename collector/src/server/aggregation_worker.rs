@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use crate::aggregate::aggregator::Rollup;
-use crate::clock;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
 use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};
+use crate::time;
 
 /// A collector's threads, at work.
 pub(crate) struct Started {
@@ -58,7 +58,7 @@ pub(crate) fn start(
             count(&mut rollup, kept, &store)?;
             if rollup.holds_most() {
                 store.apply(rollup.changes()).map_err(|refused| StoreError::TakesNothing(refused.into()))?;
-                rollup.stored(clock::now_ms());
+                rollup.stored(time::now_ms());
             }
             Ok::<_, StoreError>(())
         })?;
@@ -206,7 +206,7 @@ impl Counter {
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
     /// memory, and the journal as it is.
     fn flush(&mut self) -> Result<(), StoreError> {
-        let (begun, now_ms) = (Instant::now(), clock::now_ms());
+        let (begun, now_ms) = (Instant::now(), time::now_ms());
         self.journal.probe();
         while !self.rollup.holds_most()
             && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::aggregate::aggregator::MINUTE_MS;
 use crate::api::live_feed::Live;
-use crate::background::Background;
+use crate::background_thread::Background;
 use crate::config::{Config, Site};
 use crate::export::otlp;
 use crate::http::counters::Door;

@@ -28,9 +28,9 @@ use crate::aggregate::sampling::Kept;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::Tally;
-use crate::clock;
 use crate::config::{self, Sync};
 use crate::journal::{At, Segments};
+use crate::time;
 
 /// Writes to the store.
 pub(crate) struct Writer {
@@ -76,10 +76,10 @@ impl Writer {
             false => note_only_gone(&mut connection)?,
         }
         let checkpointer = Checkpointer::start(&file)?;
-        let patience = Patience::load(&connection, clock::steady())?;
+        let patience = Patience::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(rollups::end_of_frozen(&connection, clock::now_ms().div_euclid(MINUTE_MS))?);
+        minutes_from.set(rollups::end_of_frozen(&connection, time::now_ms().div_euclid(MINUTE_MS))?);
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
         Ok(Self {
@@ -145,7 +145,7 @@ impl Writer {
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
     pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
         let minute = now_ms.div_euclid(MINUTE_MS);
-        let may_drop = self.patience.may_drop(minute, clock::steady());
+        let may_drop = self.patience.may_drop(minute, time::steady());
         let oldest = rollups::oldest_kept(minute, self.windows_hours);
         let kept = self.patience.store(&self.connection).map_err(StoreError::from);
         let frozen = kept.and_then(|()| match may_drop {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use maxminddb::{MaxMindDbError, PathElement, Reader};
 
 use super::{Countries, Country};
-use crate::background::Background;
+use crate::background_thread::Background;
 use crate::http::client_ip::Network;
 use crate::http::counters::Door;
 

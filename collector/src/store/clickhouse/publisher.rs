@@ -14,10 +14,10 @@ use super::client::{ClickHouseError, Client};
 use super::outbox::Outbox;
 use super::{rows, schema};
 use crate::aggregate::dedup::{Place, StreamId};
-use crate::clock;
 use crate::config::{self, ClickHouse, Config};
 use crate::store::StoreError;
 use crate::store::stream_index::Listing;
+use crate::time;
 
 pub(super) use send::ALL_LABELS;
 
@@ -61,7 +61,7 @@ impl Publisher {
     ) -> Result<Self, StoreError> {
         let every = Duration::from_secs(clickhouse.publish_seconds.into());
         let shared = Arc::new(Shared::default());
-        shared.published_ms.store(clock::now_ms(), Ordering::Relaxed);
+        shared.published_ms.store(time::now_ms(), Ordering::Relaxed);
         let outbox = Outbox::open(&config.data)?;
         let mut publishing = Publishing {
             collector: outbox.collector()?,
@@ -175,7 +175,7 @@ impl Publishing {
 
     /// One round. What was sent and not confirmed is sent again in the next, as it stands then.
     fn publish(&mut self) -> Result<(), StoreError> {
-        let began_ms = clock::now_ms();
+        let began_ms = time::now_ms();
         if !self.is_ready {
             schema::make(&self.client, &self.store)?;
             self.version = self.seen_version()?;

@@ -13,7 +13,6 @@ use crate::aggregate::dedup::StreamId;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::{Sample, day_of};
 use crate::aggregate::window_stats::Tally;
-use crate::clock;
 use crate::config::{ClickHouse, Config};
 use crate::store::StoreError;
 use crate::store::backend::Books;
@@ -21,6 +20,7 @@ use crate::store::range_cover::{Piece, cover};
 use crate::store::reader::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use crate::store::rollups::{DAY, FIVE, HOUR, Kept};
 use crate::store::samples::SamplesAsked;
+use crate::time;
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct Tables {
@@ -145,7 +145,7 @@ impl Tables {
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
-        let (table, from_ms) = (self.client.table("streams"), clock::now_ms() - self.settle_after_ms);
+        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.settle_after_ms);
         // The latest revision of a stream may have come before an earlier one.
         let query = format!(
             "SELECT count() FROM (
@@ -197,7 +197,7 @@ impl Tables {
         let outcome =
             asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
         let ended = match asked.only_ended {
-            true => self.has_ended("latest.5", "latest.4", clock::now_ms()),
+            true => self.has_ended("latest.5", "latest.4", time::now_ms()),
             false => "1".to_owned(),
         };
         // Collectors count their streams each for themselves: over all, time and chance give the order.
