@@ -12,7 +12,7 @@ mod commit_waiters;
 mod frame;
 mod group_commit;
 mod preallocation;
-mod record;
+pub(crate) mod record;
 mod recovery;
 mod segments;
 #[cfg(test)]
@@ -40,8 +40,6 @@ use group_commit::{Entered, Group, Queue};
 use record::Record;
 use segments::Log;
 
-pub use record::reread;
-pub(crate) use record::{read as read_report, write as write_report};
 pub(crate) use segments::{At, Segments, base_of};
 
 /// The way in for accepted batches, and the way on for what was kept.

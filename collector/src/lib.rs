@@ -1,26 +1,40 @@
-//! The collector of llm-rum: beacons from browsers come in; percentiles, a dashboard and Prometheus
-//! metrics go out. Each stage of the way is one file, in the order of the modules below.
+//! The collector of llm-rum: it takes beacons from browsers and serves percentiles, a dashboard and Prometheus
+//! metrics. The modules below are its layers, listed in the order in which a report passes through them.
 //!
-//! [`ingest`] takes a request, [`admit`] judges its reports, [`journal`] keeps them before they are
-//! answered, [`counter`] has [`rollup`] count them, [`store`] holds what was counted, [`query`] and [`exposition`]
-//! answer from it.
+//! [`ingest`] checks a request and validates its reports, [`journal`] writes them to disk before they are
+//! answered, [`aggregate`] counts them, [`store`] holds the counts, [`api`] and [`export`] answer from the store.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod aggregate;
-mod api;
+// Used by all layers.
 mod background_thread;
-mod cli;
-mod config;
-mod export;
-mod http;
-mod ingest;
-mod journal;
-mod server;
-mod slo;
-mod stats;
-mod store;
 mod time;
+
+mod config;
+
+mod http;
+
+mod ingest;
+
+mod journal;
+
+mod aggregate;
+
+mod store;
+
+mod stats;
+
+mod slo;
+
+mod api;
+
+mod export;
+
+mod server;
+
+mod cli;
+
+pub mod fuzzing;
 
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;
@@ -32,12 +46,9 @@ pub use config::{
     ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
     Store, Sync, Temporality,
 };
-pub use export::otlp::dropped_points;
 pub use http::client_ip::{Proxy, ProxyError};
 pub use http::rate_limit::Rate;
 pub use ingest::bot_filter::Filters;
-pub use ingest::validate::judge;
-pub use journal::reread;
 pub use server::listener::serve;
 pub use server::router::app;
 pub use server::state::{AppState, Collector};

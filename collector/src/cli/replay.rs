@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::validate::{Accepted, Admitted, admit};
-use crate::journal::{At, KeptReport, read_report, write_report};
+use crate::journal::{At, KeptReport, record};
 use crate::server::state::OpenSite;
 use crate::store::{Loaded, StoreError};
 use lines::{Line, Lines};
@@ -226,7 +226,7 @@ impl Replay {
 
     fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), StoreError> {
         let mut record = Vec::new();
-        write_report(id, None, &report, &mut record);
+        record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
         self.rollup.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
         while self.rollup.forget_some(self.now_ms, &self.earlier)? {}
@@ -289,7 +289,7 @@ impl Earlier for Remembered {
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
         let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let record = place.and_then(|place| self.records.get(place));
-        Ok(record.and_then(|record| read_report(record)).map(|record| record.report))
+        Ok(record.and_then(|record| record::read(record)).map(|record| record.report))
     }
 
     fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use beacon::{Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -14,11 +13,9 @@ use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 use crate::aggregate::dedup::{StreamId, spread};
 use crate::aggregate::internal_metrics::LeftOut;
-use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
-use crate::journal;
 use crate::server::state::OpenSite;
 
 /// A report that passed every limit; only this file makes one.
@@ -55,32 +52,6 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
     user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
     let left_out = LeftOut { sampled_out: (sent - reports.len()) as u64, ignored_fields };
     Ok(Admitted { reports, left_out })
-}
-
-/// What the front door says of any body, for a site without rules of its own: how many reports it
-/// takes, or the code of the refusal. The body stands for its sender's name too, which may be as foul.
-///
-/// # Errors
-/// The code, as in `docs/api.md`.
-///
-/// # Panics
-/// When an accepted report does not come back from the journal's bytes as it was, which nobody can bring
-/// about: fuzzing tries to.
-pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
-    let site = Config::default().sites.remove(0);
-    let open = OpenSite::new(&site, &Arc::default());
-    let Admitted { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
-    for accepted in &reports {
-        let mut bytes = Vec::new();
-        journal::write_report(accepted.id, None, &accepted.report, &mut bytes);
-        let read = journal::read_report(&bytes).expect("what was written can be read");
-        assert_eq!(
-            (read.id, &read.report),
-            (accepted.id, &accepted.report),
-            "what is replayed is what was counted"
-        );
-    }
-    Ok(reports.len())
 }
 
 fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {
