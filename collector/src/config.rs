@@ -1,10 +1,12 @@
-//! Everything that an operator can choose. `config/draft.rs` makes it from a TOML file and the
-//! environment, once, in `main`; `config/check.rs` says what of it cannot be. Without either: loopback
+//! Everything that an operator can choose. `config/load.rs` makes it from a TOML file and the
+//! environment, once, in `main`; `config/validate.rs` says what of it cannot be. Without either: loopback
 //! only, one site `demo`, data in `./llm-rum-data`.
 
-mod check;
-mod draft;
-mod mistake;
+mod error;
+mod load;
+pub(crate) mod origin;
+pub(crate) mod targets;
+mod validate;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +17,15 @@ use axum::http::HeaderName;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-pub use draft::Draft;
-pub use mistake::{ConfigError, Mistake, Place};
+pub use error::{ConfigError, Mistake, Place};
+pub use load::Draft;
 
-use crate::filter::Filters;
-use crate::network::Proxy;
-use crate::origin::Origin;
-use crate::pace::Rate;
-use crate::slo::Targets;
+use origin::Origin;
+use targets::Targets;
+
+use crate::http::client_ip::Proxy;
+use crate::http::rate_limit::Rate;
+use crate::ingest::bot_filter::Filters;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]

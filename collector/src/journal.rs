@@ -8,13 +8,13 @@
 //!
 //! What is counted is read from the very bytes that were written, as it would be after a restart.
 
-mod answers;
+mod commit_waiters;
 mod frame;
-mod queue;
-mod record;
-mod recover;
+mod group_commit;
+mod preallocation;
+pub(crate) mod record;
+mod recovery;
 mod segments;
-mod spares;
 #[cfg(test)]
 mod tests;
 
@@ -28,19 +28,18 @@ use beacon::StreamReport;
 use tokio::task::yield_now;
 use tracing::{error, info, warn};
 
-use crate::admit::Accepted;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::LeftOut;
 use crate::config::{Config, Sync};
-use crate::country::Country;
-use crate::counts::{Door, LeftOut};
-use crate::error::{ApiError, Reason};
-use crate::streams::StreamId;
+use crate::http::counters::Door;
+use crate::http::error::{ApiError, Reason};
+use crate::ingest::geoip::Country;
+use crate::ingest::validate::Accepted;
 use frame::{Frame, Span};
-use queue::{Entered, Group, Queue};
+use group_commit::{Entered, Group, Queue};
 use record::Record;
 use segments::Log;
 
-pub use record::reread;
-pub(crate) use record::{read as read_report, write as write_report};
 pub(crate) use segments::{At, Segments, base_of};
 
 /// The way in for accepted batches, and the way on for what was kept.
@@ -121,7 +120,7 @@ impl Journal {
         mut each: impl FnMut(Kept) -> Result<(), E>,
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
-        let found = recover::replay(segments, applied, |position, payload, end| {
+        let found = recovery::replay(segments, applied, |position, payload, end| {
             match unpack(position, payload, end) {
                 Some(kept) => each(kept),
                 None => {
@@ -284,7 +283,7 @@ fn answered<T, E: std::fmt::Display>(failed: &AtomicBool, result: &Result<T, E>,
     }
 }
 
-impl recover::Recovered {
+impl recovery::Recovered {
     fn tell(&self) {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;

@@ -1,19 +1,19 @@
 //! What the collector keeps on disk, in terms of the pipeline: changes, and what is loaded at the start.
-//! `store/sqlite.rs` writes it; `store/source.rs` answers queries, from `store/read.rs` and
-//! `store/listing.rs`.
+//! `store/writer.rs` writes it; `store/backend.rs` answers queries, from `store/reader.rs` and
+//! `store/stream_index.rs`.
 
+mod backend;
 mod checkpoint;
 mod clickhouse;
-mod layout;
-mod listing;
-mod patience;
-mod pieces;
-mod read;
-mod remembered;
+mod clock_jump_guard;
+mod dedup_log;
+mod range_cover;
+mod reader;
+mod rollups;
 mod samples;
-mod source;
-mod sqlite;
-mod sums;
+mod schema;
+mod stream_index;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,26 +21,26 @@ use std::path::PathBuf;
 use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
-use crate::codec::UnreadableBlob;
-use crate::country::CountryError;
-use crate::counts::{CountKey, Counts};
-use crate::samples::SampleChanges;
-use crate::series::{Series, SeriesId};
-use crate::streams::{Place, Stream, Streams};
-use crate::totals::Total;
-use crate::window::{Window, WindowKey};
+use crate::aggregate::blob_encoding::UnreadableBlob;
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::{Place, Stream, Streams};
+use crate::aggregate::internal_metrics::{CountKey, Counts};
+use crate::aggregate::sampling::SampleChanges;
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::ingest::geoip::CountryError;
 
+pub(crate) use backend::{Books, Source};
 pub use clickhouse::ClickHouseError;
 pub(crate) use clickhouse::{Heard, Published, Publisher, Tables};
-pub(crate) use listing::Listing;
-pub(crate) use read::{
+pub(crate) use reader::{
     Dimension, Filter, RATE_MS, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
     open as open_to_read, snapshot,
 };
+pub(crate) use rollups::{LENGTHS, MinutesFrom};
 pub(crate) use samples::SamplesAsked;
-pub(crate) use source::{Books, Source};
-pub(crate) use sqlite::{FILE as STORE, JOURNAL, Writer};
-pub(crate) use sums::{LENGTHS, MinutesFrom};
+pub(crate) use stream_index::Listing;
+pub(crate) use writer::{FILE as STORE, JOURNAL, Writer};
 
 /// Everything that goes into the store in one transaction, after which the journal is applied up to
 /// `applied`.

@@ -23,9 +23,9 @@ use beacon::{
     ServerStart, ServerTiming, StreamReport,
 };
 
-use crate::country::Country;
-use crate::counts::LeftOut;
-use crate::streams::StreamId;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::LeftOut;
+use crate::ingest::geoip::Country;
 
 /// What the journal holds of a report.
 #[derive(Debug, PartialEq)]
@@ -66,43 +66,17 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
 }
 
 /// Writes what of a batch was left out.
-pub(super) fn write_left_out(LeftOut { sampled_out, ignored_fields }: LeftOut, into: &mut Vec<u8>) {
+pub(crate) fn write_left_out(LeftOut { sampled_out, ignored_fields }: LeftOut, into: &mut Vec<u8>) {
     into.push(LEFT_OUT);
     put(sampled_out, into);
     put(ignored_fields, into);
 }
 
 /// What of a batch was left out. `None` when the bytes are no such record.
-pub(super) fn read_left_out(bytes: &[u8]) -> Option<LeftOut> {
+pub(crate) fn read_left_out(bytes: &[u8]) -> Option<LeftOut> {
     let (&LEFT_OUT, mut from) = bytes.split_first()? else { return None };
     let left_out = LeftOut { sampled_out: u64::take(&mut from)?, ignored_fields: u64::take(&mut from)? };
     from.is_empty().then_some(left_out)
-}
-
-/// Whether any bytes are a record of the journal, as after damage that its sums did not catch.
-///
-/// # Panics
-/// When a record does not come back from its own bytes as it was, which nobody can bring about: fuzzing tries
-/// to.
-#[must_use]
-pub fn reread(bytes: &[u8]) -> bool {
-    if let Some(left_out) = read_left_out(bytes) {
-        let mut again = Vec::new();
-        write_left_out(left_out, &mut again);
-        assert_eq!(read_left_out(&again), Some(left_out), "what is read again is what was read");
-        return true;
-    }
-    let Some(record) = read(bytes) else { return false };
-    let written = |Record { id, country, report }: &Record| {
-        let mut bytes = Vec::new();
-        write(*id, *country, report, &mut bytes);
-        bytes
-    };
-    // By their bytes: a damaged duration may be no number, and equals nothing then.
-    let once = written(&record);
-    let again = read(&once).expect("what was written can be read");
-    assert_eq!(written(&again), once, "what is read again is what was read");
-    true
 }
 
 fn read_layout(country: Option<Country>, from: &[u8]) -> Option<Record> {

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use beacon::StreamReport;
 
 use super::frame::{END, Frame};
+use super::preallocation::{self, Spares};
 use super::record::{self, Record};
-use super::spares::{self, Spares};
 use crate::config::Sync;
 
 /// Where a report's bytes stand in the journal.
@@ -52,7 +52,7 @@ impl Segments {
         let (mut files, mut spares) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == spares::EXTENSION) {
+            if path.extension().is_some_and(|extension| extension == preallocation::EXTENSION) {
                 spares.push(path);
             } else if let Some(base) = path.file_name().and_then(|name| base_of(name.to_str()?)) {
                 let file = OpenOptions::new().read(true).write(true).open(&path)?;

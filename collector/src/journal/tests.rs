@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::frame::Frame;
-use super::recover::{Recovered, replay};
+use super::recovery::{Recovered, replay};
 use super::segments::{Log, Segments};
 use super::*;
 

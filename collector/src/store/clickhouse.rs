@@ -2,15 +2,15 @@
 //! publishes it to ClickHouse, where queries add the shares up. How it stays exact:
 //! `docs/architecture.md#a-cluster`.
 //!
-//! `outbox.rs` says what ClickHouse does not have yet, `publish.rs` sends it, `ask.rs` answers queries.
+//! `outbox.rs` says what ClickHouse does not have yet, `publisher.rs` sends it, `queries.rs` answers queries.
 
-mod ask;
 mod client;
 mod outbox;
-mod publish;
+mod publisher;
+mod queries;
 mod rows;
-mod tables;
+mod schema;
 
-pub(crate) use ask::Tables;
 pub use client::ClickHouseError;
-pub(crate) use publish::{Heard, Published, Publisher};
+pub(crate) use publisher::{Heard, Published, Publisher};
+pub(crate) use queries::Tables;

@@ -1,12 +1,12 @@
-//! Rows of the kept samples: choices of `samples.rs` come in, reports go out, the slowest or the newest first.
+//! Rows of the kept samples: choices of `aggregate/sampling.rs` come in, reports go out, the slowest or the newest first.
 
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::StoreError;
-use super::read::{Filter, IN_FILTER, Page, StoredStream};
-use crate::samples::{Kept, Sample, SampleChanges, day_of};
-use crate::streams::StreamId;
+use super::reader::{Filter, IN_FILTER, Page, StoredStream};
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::sampling::{Kept, Sample, SampleChanges, day_of};
 
 /// Which kept samples are asked for.
 pub(crate) struct SamplesAsked {
@@ -113,16 +113,16 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout;
+    use super::super::schema;
     use super::*;
-    use crate::samples::Row;
+    use crate::aggregate::sampling::Row;
 
     #[test]
     fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
-        layout::migrate(&mut connection, &file).unwrap();
+        schema::migrate(&mut connection, &file).unwrap();
         connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
         let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use collector::{ConfigError, Draft, dropped_points, judge, reread};
+use collector::fuzzing::{dropped_points, judge, reread};
+use collector::{ConfigError, Draft};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);

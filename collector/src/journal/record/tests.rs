@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fuzzing::reread;
 
 /// Every field with a value of its own.
 fn full() -> StreamReport {

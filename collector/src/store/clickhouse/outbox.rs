@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::series::{Series, SeriesId};
-use crate::store::read::{self, books};
-use crate::store::source::Books;
-use crate::store::sums::Kept;
+use crate::aggregate::dedup::{Place, StreamId};
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window_stats::Tally;
+use crate::store::backend::Books;
+use crate::store::reader::{self, books};
+use crate::store::rollups::Kept;
 use crate::store::{STORE, StoreError};
-use crate::streams::{Place, StreamId};
-use crate::tally::Tally;
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {
@@ -117,7 +117,7 @@ impl Outbox {
         while let Some(row) = rows.next()? {
             let tally = EncodedTally(row.get(3)?);
             bytes += tally.0.len();
-            let series = read::series(row, 4)?;
+            let series = reader::series(row, 4)?;
             windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, tally, series });
             if bytes >= self.most_bytes {
                 break;
@@ -169,7 +169,7 @@ impl Outbox {
             }
             let tally = EncodedTally(row.get(7)?);
             bytes += tally.0.len();
-            sums.push(Sum { kept: row.get(1)?, series: read::series(row, 2)?, tally });
+            sums.push(Sum { kept: row.get(1)?, series: reader::series(row, 2)?, tally });
         }
         Ok((sums, None))
     }
@@ -225,7 +225,7 @@ impl Outbox {
                     outcome: row.get(5)?,
                     received_ms: row.get(6)?,
                     report: row.get(7)?,
-                    series: read::series(row, 8)?,
+                    series: reader::series(row, 8)?,
                 })
             };
             Ok(SampleChange {
@@ -276,7 +276,7 @@ impl Outbox {
         if !self.series.contains_key(&id) {
             let query = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
             let mut statement = self.connection.prepare_cached(query)?;
-            let series = statement.query_row([id], |row| read::series(row, 0))?;
+            let series = statement.query_row([id], |row| reader::series(row, 0))?;
             self.series.insert(id, series);
         }
         Ok(&self.series[&id])

@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::client::ClickHouseError;
-use crate::series::{Series, UNKNOWN};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::window_stats::{Parts, Tally};
 use crate::store::StoreError;
-use crate::tally::{Metric, Parts, Tally};
 
 /// Rows of one insert.
 #[derive(Default)]
@@ -185,7 +186,7 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tal
         let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
         let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
-        histograms.push((metric, histogram.map_err(|_| crate::codec::UnreadableBlob)?));
+        histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
     let parts = Parts { outcomes, defects, sources, whole, good, input_tokens, output_tokens, histograms };
     Ok((start, value, Tally::from_parts(parts)?))

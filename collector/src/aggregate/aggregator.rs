@@ -1,0 +1,337 @@
+//! What the reports add up to, in memory: accepted reports come in, windows, totals, counts and what
+//! is remembered of each stream go out to the store. Each stream counts once, as its latest revision says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use beacon::StreamReport;
+
+use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::dedup::{Counted, Memory, Place, Stream, Streams};
+use crate::aggregate::internal_metrics::{Counts, Handled};
+use crate::aggregate::sampling::{Kept, Samples};
+use crate::aggregate::series::{Book, SeriesId};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::write_back_cache::Held;
+use crate::config::Config;
+use crate::config::targets::Targets;
+use crate::journal::{At, KeptReport};
+use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
+
+/// Earlier state that is no longer in memory.
+pub(crate) trait Earlier {
+    /// A window as it was last stored.
+    fn window(&self, at: WindowKey) -> Result<Window, StoreError>;
+    /// What was ever counted of a series over all countries, as it was last stored.
+    fn total(&self, series: SeriesId) -> Result<Total, StoreError>;
+    /// A report from the journal.
+    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
+    /// The kept samples of a site and day as they were last stored.
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError>;
+}
+
+/// The state behind everything that is counted. One thread owns it.
+pub(crate) struct Rollup {
+    settle_after_ms: i64,
+    /// By site and use case, looked up in the configuration once.
+    targets: HashMap<String, HashMap<String, Targets>>,
+    config: Config,
+    /// Queries list from it.
+    streams: Arc<RwLock<Streams>>,
+    /// Place of the first revision that the store does not have.
+    unstored_from: Place,
+    /// Revisions before it that were counted since the last flush.
+    settled: Vec<Place>,
+    series: Book,
+    windows: Held<WindowKey, Window>,
+    totals: Held<SeriesId, Total>,
+    /// Of windows and totals, after a flush.
+    most_kept_bytes: usize,
+    samples: Samples,
+    /// Position in the journal up to which everything is counted.
+    applied: u64,
+    pub(crate) counts: Counts,
+}
+
+impl Rollup {
+    /// The state that the store was left in.
+    pub(crate) fn new(config: Config, loaded: Loaded) -> Self {
+        let memory = Memory {
+            most: config.dedupe.ids,
+            keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
+            listed: config.store.streams_kept as usize,
+        };
+        let streams = Streams::new(memory, loaded.streams);
+        Self {
+            settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
+            targets: HashMap::new(),
+            unstored_from: streams.next(),
+            streams: Arc::new(RwLock::new(streams)),
+            settled: Vec::new(),
+            series: Book::new(&config, loaded.series),
+            windows: Held::default(),
+            totals: Held::default(),
+            most_kept_bytes: MOST_KEPT_BYTES,
+            samples: Samples::new(config.store.samples as usize),
+            applied: loaded.applied,
+            counts: loaded.counts,
+            config,
+        }
+    }
+
+    /// The streams that are remembered, for listing them.
+    pub(crate) fn streams(&self) -> Arc<RwLock<Streams>> {
+        self.streams.clone()
+    }
+
+    /// Counts one report that arrived at `received_ms`, or finds that it is known.
+    pub(crate) fn apply(
+        &mut self,
+        &KeptReport { id, country, ref report, at }: &KeptReport,
+        received_ms: i64,
+        earlier: &impl Earlier,
+    ) -> Result<(), StoreError> {
+        let known = self.read_streams().get(id).map(|(_, stream)| stream);
+        let handled = match known {
+            None => Handled::New,
+            Some(known) if report.rev > known.rev && known.is_elsewhere() => Handled::New,
+            Some(known) if report.rev == known.rev => Handled::Duplicate,
+            Some(known) if report.rev < known.rev => Handled::Stale,
+            Some(known) => self.take_back(&known, earlier)?,
+        };
+        self.counts.handled(handled);
+        if !handled.changes_state() {
+            return Ok(());
+        }
+        self.counts.dropped(report.dropped.as_ref());
+        let mut beyond = Vec::new();
+        let series = self.series.of(report, country, |kind| beyond.push(kind));
+        // A stream counts once beyond a bound, whichever of its revisions comes to be there.
+        let before = known.filter(|known| !known.is_elsewhere()).map(|known| known.series);
+        for kind in beyond {
+            if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
+                self.counts.overflow(report.site.as_deref().unwrap_or_default(), kind);
+            }
+        }
+        let mut stream = Stream {
+            id,
+            rev: report.rev,
+            outcome: report.outcome,
+            series,
+            counted: None,
+            totalled: known.is_some_and(|known| known.totalled && !known.is_elsewhere()),
+            superseded: false,
+            received_ms,
+            at,
+        };
+        if !report.open {
+            stream.counted = Some(self.count(&stream, report, earlier)?);
+            stream.totalled = true;
+        }
+        self.write_streams().put(stream);
+        Ok(())
+    }
+
+    /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
+    /// takes it out of its window, and remembers only that it is elsewhere.
+    pub(crate) fn heard(&mut self, heard: &Heard, earlier: &impl Earlier) -> Result<(), StoreError> {
+        let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
+        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
+            return Ok(());
+        }
+        if self.take_back(&known, earlier)? == Handled::Late {
+            // Too late to give way: both count, as with a revision that comes too late here.
+            return Ok(());
+        }
+        let became = if known.rev == heard.rev { Handled::Duplicate } else { Handled::Revised };
+        self.counts.moved(became, known.totalled);
+        let minute = minute_of(known.received_ms) as i32;
+        self.write_streams().put(Stream {
+            rev: heard.rev,
+            counted: Some(Counted { minute, good: false }),
+            superseded: false,
+            at: At { len: 0, ..known.at },
+            ..known
+        });
+        Ok(())
+    }
+
+    /// Everything up to this position in the journal was applied.
+    pub(crate) const fn applied_up_to(&mut self, position: u64) {
+        self.applied = position;
+    }
+
+    /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
+    pub(crate) fn settle_next(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+        let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
+        silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
+    }
+
+    /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
+    /// all of it.
+    pub(crate) fn forget_some(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+        for _ in 0..FORGET_AT_ONCE {
+            let crowded_out = self.write_streams().crowded_out(now_ms);
+            let Some(place) = crowded_out else { return Ok(false) };
+            self.settle_one(place, earlier)?;
+        }
+        Ok(true)
+    }
+
+    /// Revisions that the store does not have yet.
+    pub(crate) fn unstored(&self) -> u64 {
+        self.read_streams().next() - self.unstored_from
+    }
+
+    /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
+    /// to refuse.
+    pub(crate) const fn holds_most(&self) -> bool {
+        self.weight() >= MOST_HELD_BYTES
+    }
+
+    /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
+    pub(crate) fn changes(&mut self) -> Changes<'_> {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        Changes {
+            series: self.series.unstored().collect(),
+            windows: self.windows.changed(),
+            totals: self.totals.changed(),
+            counts: self.counts.unstored(),
+            samples: self.samples.changes(),
+            remembered_from: streams.first(),
+            needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
+            applied: self.applied,
+            next: streams.next(),
+            revisions: Revisions { streams, settled: &self.settled, from: self.unstored_from },
+        }
+    }
+
+    /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
+    /// too much, all does.
+    pub(crate) fn stored(&mut self, now_ms: i64) {
+        self.series.mark_stored();
+        self.counts.mark_stored();
+        self.samples.stored(now_ms);
+        let next = self.read_streams().next();
+        self.unstored_from = next;
+        self.settled.clear();
+        let recent = minute_of(now_ms);
+        self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
+        self.totals.stored(|_, _| true);
+        if self.weight() > self.most_kept_bytes {
+            self.windows = Held::default();
+            self.totals = Held::default();
+        }
+    }
+
+    /// Takes an earlier revision out of its window, so that a later one can take its place.
+    fn take_back(&mut self, known: &Stream, earlier: &impl Earlier) -> Result<Handled, StoreError> {
+        let Some(counted) = known.counted else { return Ok(Handled::Revised) };
+        let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
+        let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
+        let take_back = |window: &mut Window| window.tally.take_back(&report, counted.good);
+        if !self.windows.change(at, || earlier.window(at), take_back)? {
+            return Ok(Handled::Late);
+        }
+        let site = report.site.as_deref().unwrap_or_default();
+        let day = |site: &str, day| earlier.samples(site, day);
+        self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
+        Ok(Handled::Revised)
+    }
+
+    fn settle_one(&mut self, place: Place, earlier: &impl Earlier) -> Result<(), StoreError> {
+        let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
+        let counted = match earlier.report(stream.at)? {
+            Some(report) => self.count(&stream, &report, earlier)?,
+            None => {
+                // It cannot be counted any more, and is not asked for again.
+                if !stream.totalled {
+                    self.counts.lost_stream();
+                }
+                Counted { minute: minute_of(stream.received_ms) as i32, good: false }
+            }
+        };
+        self.write_streams().settle(place, counted);
+        if place < self.unstored_from {
+            self.settled.push(place);
+        }
+        Ok(())
+    }
+
+    fn count(
+        &mut self,
+        stream: &Stream,
+        report: &StreamReport,
+        earlier: &impl Earlier,
+    ) -> Result<Counted, StoreError> {
+        let good = self.meets_targets(report);
+        let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
+        let add = |window: &mut Window| {
+            window.tally.add(report, good);
+            true
+        };
+        self.windows.change(at, || earlier.window(at), add)?;
+        self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
+        if !stream.totalled {
+            self.counts.cost(report);
+            let series = self.series.over_countries(stream.series);
+            let add = |total: &mut Total| {
+                total.add(report);
+                true
+            };
+            self.totals.change(series, || earlier.total(series), add)?;
+        }
+        Ok(Counted { minute: at.minute as i32, good })
+    }
+
+    const fn weight(&self) -> usize {
+        self.windows.bytes() + self.totals.bytes()
+    }
+
+    fn meets_targets(&mut self, report: &StreamReport) -> bool {
+        let site = report.site.as_deref().unwrap_or_default();
+        let use_case = report.use_case.as_deref().unwrap_or_default();
+        if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
+            return targets.met_by(report);
+        }
+        let targets = self.config.targets(Some(site), use_case);
+        let good = targets.met_by(report);
+        let known = self.targets.entry(site.to_owned()).or_default();
+        // Pages choose use cases: a map of all that ever came must not grow.
+        if known.len() >= MOST_TARGETS {
+            known.clear();
+        }
+        known.insert(use_case.to_owned(), targets);
+        good
+    }
+
+    fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_streams(&self) -> RwLockWriteGuard<'_, Streams> {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The window that a moment falls into.
+pub(crate) const fn minute_of(ms: i64) -> i64 {
+    ms.div_euclid(MINUTE_MS)
+}
+
+/// Length of a window.
+pub(crate) const MINUTE_MS: i64 = 60_000;
+
+/// A beacon of 100 reports adds at most 17 MB to it.
+const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
+
+/// With more than this after a flush, the next begins with nothing: ten thousand series of chats come to less.
+const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
+
+const MOST_TARGETS: usize = 1_000;
+
+/// A tenth of a millisecond.
+const FORGET_AT_ONCE: usize = 512;
+
+#[cfg(test)]
+mod tests;

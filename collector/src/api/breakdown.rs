@@ -1,0 +1,176 @@
+//! `GET /v1/breakdown`: a dimension comes in, goes out for each of its values how its streams fared, and
+//! how much more than its share of what failed it has.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
+use super::params::bad;
+use super::percentiles::{Percentiles, relative_error};
+use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
+use crate::server::state::AppState;
+use crate::store::{Dimension, Source};
+
+/// Streams by the values of a dimension.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Breakdown {
+    #[serde(flatten)]
+    range: Range,
+    by: &'static str,
+    metric: &'static str,
+    relative_error: f64,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    /// Most streams first.
+    groups: Vec<Group>,
+    /// Values that have streams but no place in `groups`.
+    more: usize,
+}
+
+/// The streams with one value.
+#[derive(Serialize, JsonSchema)]
+struct Group {
+    value: String,
+    streams: u64,
+    /// Share of all streams.
+    share: f64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: u64,
+    /// Share of all streams that were judged and not good, minus share of all that were judged: above 0,
+    /// it costs more than its part. Absent when none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    /// Those that its streams are judged by. Absent where values are of other labels than the use case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targets: Option<TargetsOf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+}
+
+/// The same value in the period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Earlier {
+    streams: u64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+}
+
+/// Answers with the streams by the values of a dimension.
+pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
+    let (metric, which) = metric(&params)?;
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let against = params.against()?;
+    let (by, dimension) = dimension(&params)?;
+    let limit = params.limit()?;
+    let asked = filter.clone();
+    let read_all = move |store: &Source<'_>| {
+        let metrics = which.with_in_vain();
+        let groups_of = |store: &Source<'_>, range: Range| {
+            store.tallies_by(&range.windows(&filter, None, &metrics), dimension)
+        };
+        let earlier =
+            |store: &Source<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
+        store.both(
+            |store| store.both(|store| groups_of(store, range), earlier),
+            |store| by_use_case(store, range, &filter),
+        )
+    };
+    let ((now, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let mut groups = groups(&now, earlier.as_ref(), which);
+    let more = groups.len().saturating_sub(limit);
+    groups.truncate(limit);
+    if dimension == Dimension::UseCase {
+        for group in &mut groups {
+            group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
+        }
+    }
+    let relative_error = relative_error();
+    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, more })
+}
+
+fn groups(
+    now: &BTreeMap<String, Tally>,
+    earlier: Option<&BTreeMap<String, Tally>>,
+    which: Metric,
+) -> Vec<Group> {
+    let sum = |of: fn(&Tally) -> u64| now.values().map(of).sum::<u64>();
+    let (streams, judged) = (sum(Tally::streams), sum(Tally::judged));
+    let bad = judged - sum(|tally| tally.good);
+    let nothing = Tally::default();
+    let mut groups: Vec<_> = now
+        .iter()
+        // Where a later revision went elsewhere, the window is still there.
+        .filter(|(_, tally)| tally.streams() > 0)
+        .map(|(value, tally)| {
+            let bad_share = share(tally.judged() - tally.good, bad);
+            Group {
+                value: value.clone(),
+                streams: tally.streams(),
+                share: share(tally.streams(), streams).unwrap_or_default(),
+                percentiles: Percentiles::of(tally, which),
+                integrity: Ratio::of(tally.whole, tally.judged()),
+                goodput: Ratio::of(tally.good, tally.judged()),
+                errors: tally.errors(),
+                excess: bad_share.zip(share(tally.judged(), judged)).map(|(bad, all)| bad - all),
+                targets: None,
+                earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
+            }
+        })
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.streams));
+    groups
+}
+
+impl Earlier {
+    fn of(tally: &Tally, which: Metric) -> Self {
+        Self { streams: tally.streams(), percentiles: Percentiles::of(tally, which) }
+    }
+}
+
+impl Table for Breakdown {
+    fn header(&self) -> Vec<String> {
+        let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
+        let names = names.chain(csv::percentile_columns(""));
+        let names = names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned));
+        names.chain(csv::adjusted_columns()).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |group: &Group| {
+            let mut row =
+                vec![Cell::Text(group.value.clone()), group.streams.into(), Some(group.share).into()];
+            row.extend(csv::percentile_cells(&group.percentiles));
+            row.extend([
+                group.integrity.ratio.into(),
+                group.goodput.ratio.into(),
+                group.errors.into(),
+                group.excess.into(),
+            ]);
+            row.extend(csv::adjusted_cells(&group.percentiles));
+            row
+        };
+        self.groups.iter().map(row).collect()
+    }
+}
+
+fn dimension(params: &Params) -> Result<(&'static str, Dimension), ApiError> {
+    let asked = params.get("by").unwrap_or("model");
+    Dimension::ALL
+        .into_iter()
+        .map(|dimension| (dimension.as_str(), dimension))
+        .find(|(name, _)| *name == asked)
+        .ok_or_else(|| bad("`by` is one of site, use_case, provider, model, country"))
+}

@@ -1,0 +1,141 @@
+//! `GET /v1/slo`: a use case comes in, goes out what it promises, how much of the failures that it allows
+//! are used up, and how fast.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::param_schema::FILTERS;
+use super::{ApiError, Params, Range, TargetsOf, share};
+use crate::aggregate::aggregator::MINUTE_MS;
+use crate::aggregate::window_stats::Tally;
+use crate::server::state::AppState;
+use crate::slo::error_budget::{Alarm, Kept, LENGTHS, Promise, Severity};
+use crate::store::Source;
+
+/// All budgets of a use case, over the newest days.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Slo {
+    #[serde(flatten)]
+    range: Range,
+    days: u32,
+    targets: TargetsOf,
+    budgets: Vec<Budget>,
+}
+
+/// One promise, and what became of it.
+#[derive(Serialize, JsonSchema)]
+struct Budget {
+    promise: Promise,
+    /// Share of streams that is to keep it.
+    objective: f64,
+    good: u64,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// So many of `total` may break it.
+    allowed: f64,
+    /// Share of those that is left; below 0 when more broke it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining: Option<f64>,
+    burn: Vec<Burn>,
+    /// The days (UTC) of the period in which streams could keep it or break it, oldest first.
+    by_day: Vec<Day>,
+    /// The gravest alarm that sounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alert: Option<Severity>,
+}
+
+/// How fast a budget is used up over the newest minutes.
+#[derive(Serialize, JsonSchema)]
+struct Burn {
+    minutes: i64,
+    total: u64,
+    /// 1 uses it up by the end of the period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+}
+
+/// What became of a promise on one day.
+#[derive(Serialize, JsonSchema)]
+struct Day {
+    t: i64,
+    good: u64,
+    total: u64,
+}
+
+/// Answers with the budgets of the filtered use case.
+pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result<Json<Slo>, ApiError> {
+    params.among(&FILTERS)?;
+    let mut filter = params.filter();
+    let targets = TargetsOf::of(&state, &filter);
+    filter.use_case = Some(targets.use_case.clone());
+    let days = state.config().budget_days();
+    let period = Range::newest(&state, i64::from(days) * 24 * 60);
+    let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
+    let lately = LENGTHS.map(|minutes| Range::newest(&state, minutes));
+    let read_all = move |store: &Source<'_>| {
+        let sum = |store: &Source<'_>, range: Range| {
+            let mut sum = Tally::default();
+            store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
+            Ok(sum)
+        };
+        let by_day = |store: &Source<'_>| {
+            let mut by_day = BTreeMap::<i64, Tally>::new();
+            // No window is longer than a day, and none lies across two.
+            store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
+                by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
+            })?;
+            Ok(by_day)
+        };
+        store.both(by_day, |store| store.each(lately, sum))
+    };
+    let (by_day, lately) = state.reader().run(read_all).await?;
+    let promised = Promise::ALL.into_iter().filter_map(|promise| {
+        let kept = |tally: &Tally| promise.kept(tally, &targets.targets);
+        let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
+        let lately: Vec<_> = lately.iter().map(kept).collect();
+        Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
+    });
+    Ok(Json(Slo { range: period, days, budgets: promised.collect(), targets }))
+}
+
+impl Budget {
+    fn of(promise: Promise, objective: f64, days: u32, by_day: Vec<(i64, Kept)>, lately: &[Kept]) -> Self {
+        let all = by_day.iter().fold(Kept::default(), |all, (_, day)| Kept {
+            good: all.good + day.good,
+            total: all.total + day.total,
+        });
+        let over = |minutes| {
+            LENGTHS.iter().position(|length| *length == minutes).map_or(Kept::default(), |at| lately[at])
+        };
+        let sounds = |alarm: &&Alarm| {
+            alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
+        };
+        let burn =
+            |(minutes, kept): (i64, &Kept)| Burn { minutes, total: kept.total, rate: kept.burn(objective) };
+        Self {
+            promise,
+            objective,
+            good: all.good,
+            total: all.total,
+            ratio: share(all.good, all.total),
+            allowed: (1.0 - objective) * all.total as f64,
+            remaining: all.remaining(objective),
+            by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
+            burn: LENGTHS.into_iter().zip(lately).map(burn).collect(),
+            alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
+        }
+    }
+}
+
+impl Day {
+    const fn of((day, Kept { good, total }): (i64, Kept)) -> Self {
+        Self { t: day * MINUTES_OF_DAY * MINUTE_MS, good, total }
+    }
+}
+
+const MINUTES_OF_DAY: i64 = 24 * 60;

@@ -1,0 +1,82 @@
+//! What a set of streams amounts to, as answers say it: a tally comes in, goes out its counts, percentiles and
+//! shares.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Quantiles, Ratio, share};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
+use crate::slo::verdict;
+
+/// Counts, percentiles and shares of some streams.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Figures {
+    outcomes: BTreeMap<&'static str, u64>,
+    defects: BTreeMap<&'static str, u64>,
+    ttfv: Quantiles,
+    ttft: Quantiles,
+    e2e: Quantiles,
+    tpot: Quantiles,
+    gap: Quantiles,
+    integrity: Ratio,
+    availability: Ratio,
+    errors: Errors,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// Streams in which the service failed, out of those judged.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Errors {
+    count: u64,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// What the ratio would be at least, with 95 % confidence: few streams prove little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
+}
+
+impl Figures {
+    /// The tally holds what is [shown](SHOWN).
+    pub(crate) fn of(tally: &Tally) -> Self {
+        Self {
+            outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+            ttfv: Quantiles::of(tally, Metric::Ttfv),
+            ttft: Quantiles::of(tally, Metric::Ttft),
+            e2e: Quantiles::of(tally, Metric::E2e),
+            tpot: Quantiles::of(tally, Metric::Tpot),
+            gap: Quantiles::of(tally, Metric::Gap),
+            integrity: Ratio::of(tally.whole, tally.judged()),
+            availability: Ratio::of(tally.judged() - tally.errors(), tally.judged()),
+            errors: Errors::of(tally),
+            input_tokens: tally.input_tokens,
+            output_tokens: tally.output_tokens,
+        }
+    }
+}
+
+impl Errors {
+    pub(super) fn of(tally: &Tally) -> Self {
+        let (count, total) = (tally.errors(), tally.judged());
+        let at_least = (total > 0).then(|| verdict::at_least(count, total));
+        Self { count, total, ratio: share(count, total), at_least }
+    }
+}
+
+/// The distributions that are told of.
+pub(super) const SHOWN: [Metric; 9] = [
+    Metric::Ttfv,
+    Metric::LeftTtfv,
+    Metric::FailedTtfv,
+    Metric::Ttft,
+    Metric::LeftTtft,
+    Metric::FailedTtft,
+    Metric::E2e,
+    Metric::Tpot,
+    Metric::Gap,
+];

@@ -1,0 +1,143 @@
+//! `GET /v1/summary`: a range comes in, goes out everything the first screen says, with the equal
+//! period before and a verdict.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::param_schema::AGAINST;
+use super::params::Against;
+use super::stream_stats::{Errors, Figures, SHOWN};
+use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf};
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
+use crate::server::state::AppState;
+use crate::slo::verdict::{self, Case, Verdict};
+use crate::store::{Dimension, Filter, Source, StoreError};
+
+/// Everything that the first screen says.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Summary {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    open: u64,
+    #[serde(flatten)]
+    figures: Figures,
+    goodput: Goodput,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    previous: Previous,
+    overflow: BTreeMap<String, u64>,
+    verdict: Verdict,
+}
+
+/// Streams that met their targets, and how many of them there were per second.
+#[derive(Serialize, JsonSchema)]
+struct Goodput {
+    #[serde(flatten)]
+    share: Ratio,
+    per_second: f64,
+}
+
+/// The period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Previous {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    ttfv: Quantiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: Errors,
+}
+
+/// Answers with the summary of a range.
+pub(crate) async fn summary(
+    State(state): State<AppState>,
+    params: Params,
+) -> Result<Json<Summary>, ApiError> {
+    params.only(&[AGAINST])?;
+    let against = params.against()?.unwrap_or(Against::Previous);
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let earlier = range.earlier(against);
+    let asked = filter.clone();
+    let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
+    let Read { by_use_case, before, open, overflow } = state.reader().run(read).await?;
+    let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
+    let cases = cases.map(|(use_case, tally)| {
+        let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
+        Case { use_case, tally, targets }
+    });
+    let verdict = verdict::of(open, cases);
+    let mut now = Tally::default();
+    by_use_case.values().for_each(|tally| now.merge(tally));
+    Ok(Json(Summary {
+        range,
+        streams: now.streams(),
+        open,
+        figures: Figures::of(&now),
+        goodput: Goodput {
+            share: Ratio::of(now.good, now.judged()),
+            per_second: now.good as f64 / range.elapsed_seconds(),
+        },
+        previous: Previous::of(earlier, &before),
+        overflow,
+        verdict,
+        targets: TargetsInView::of(&state, &asked, &by_use_case),
+    }))
+}
+
+impl Previous {
+    fn of(range: Range, before: &Tally) -> Self {
+        Self {
+            range,
+            streams: before.streams(),
+            ttfv: Quantiles::of(before, Metric::Ttfv),
+            integrity: Ratio::of(before.whole, before.judged()),
+            goodput: Ratio::of(before.good, before.judged()),
+            errors: Errors::of(before),
+        }
+    }
+}
+
+/// What the store says of the period and of the one before.
+struct Read {
+    by_use_case: BTreeMap<String, Tally>,
+    before: Tally,
+    open: u64,
+    overflow: BTreeMap<String, u64>,
+}
+
+impl Read {
+    fn from(store: &Source<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let by_use_case =
+            |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+        let before = |store: &Source<'_>| {
+            let mut before = Tally::default();
+            let metrics = Metric::Ttfv.with_in_vain();
+            store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
+            Ok(before)
+        };
+        let ((by_use_case, before), (open, overflow)) = store.both(
+            |store| store.both(by_use_case, before),
+            |store| store.both(|store| store.open_streams(filter), |store| overflow(store, filter)),
+        )?;
+        Ok(Self { by_use_case, before, open, overflow })
+    }
+}
+
+/// Streams that counted as `other`, by label.
+fn overflow(store: &Source<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut overflow = BTreeMap::new();
+    for (key, count) in store.counts()?.iter(Kind::Overflow) {
+        if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+            *overflow.entry(key.word.clone()).or_default() += count;
+        }
+    }
+    Ok(overflow)
+}

@@ -1,0 +1,6 @@
+//! Commands of the `llm-rum` binary other than `serve`.
+
+pub(crate) mod backup;
+pub(crate) mod grafana;
+pub(crate) mod prometheus_rules;
+pub(crate) mod replay;

@@ -1,0 +1,60 @@
+//! Entry points of the fuzz targets. The tests that replay the seeds call them too.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::ingest::validate::{Admitted, admit};
+use crate::journal::record::{self, Record, read_left_out, write_left_out};
+use crate::server::state::OpenSite;
+
+pub use crate::export::otlp::dropped_points;
+
+/// Validates a body for a site without rules of its own: how many reports it takes, or the code of the
+/// refusal. The body stands for the `User-Agent` too, which may be as hostile.
+///
+/// # Errors
+/// The code, as in `docs/api.md`.
+///
+/// # Panics
+/// When an accepted report does not come back from the journal's bytes as it was.
+pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
+    let site = Config::default().sites.remove(0);
+    let open = OpenSite::new(&site, &Arc::default());
+    let Admitted { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
+    for accepted in &reports {
+        let mut bytes = Vec::new();
+        record::write(accepted.id, None, &accepted.report, &mut bytes);
+        let read = record::read(&bytes).expect("what was written can be read");
+        assert_eq!(
+            (read.id, &read.report),
+            (accepted.id, &accepted.report),
+            "what is replayed is what was counted"
+        );
+    }
+    Ok(reports.len())
+}
+
+/// Whether any bytes are a record of the journal, as after damage that its checksums did not catch.
+///
+/// # Panics
+/// When a record does not come back from its own bytes as it was.
+#[must_use]
+pub fn reread(bytes: &[u8]) -> bool {
+    if let Some(left_out) = read_left_out(bytes) {
+        let mut again = Vec::new();
+        write_left_out(left_out, &mut again);
+        assert_eq!(read_left_out(&again), Some(left_out), "what is read again is what was read");
+        return true;
+    }
+    let Some(record) = record::read(bytes) else { return false };
+    let written = |Record { id, country, report }: &Record| {
+        let mut bytes = Vec::new();
+        record::write(*id, *country, report, &mut bytes);
+        bytes
+    };
+    // By their bytes: a damaged duration may be no number, and equals nothing then.
+    let once = written(&record);
+    let again = record::read(&once).expect("what was written can be read");
+    assert_eq!(written(&again), once, "what is read again is what was read");
+    true
+}

@@ -1,0 +1,203 @@
+//! A file of networks and their countries: networks come in, countries go out. A file that takes its place is
+//! read soon after; one that cannot be read changes nothing.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use maxminddb::{MaxMindDbError, PathElement, Reader};
+
+use super::{Countries, Country};
+use crate::background_thread::Background;
+use crate::http::client_ip::Network;
+use crate::http::counters::Door;
+
+/// A file that has been read, in memory.
+pub(crate) struct NetworkFile {
+    path: PathBuf,
+    networks: RwLock<Reader<Vec<u8>>>,
+    /// What was last read or found unreadable; `None` when there was nothing.
+    seen: Mutex<Option<Version>>,
+}
+
+/// Why a file gives no countries.
+#[derive(Debug, thiserror::Error)]
+pub enum CountryError {
+    /// It cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a folder or a device, or larger than any such file.
+    #[error("{0} is no file of up to 512 MiB")]
+    NoFile(PathBuf),
+    /// It is read, and is not what it should be.
+    #[error("{path} is no MaxMind DB file: {source}")]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: MaxMindDbError,
+    },
+}
+
+/// Two versions of a file differ in this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    /// A file that is put in place by its name may be as old and as long as the one before.
+    number: u64,
+    modified: SystemTime,
+    bytes: u64,
+}
+
+impl NetworkFile {
+    /// Reads it.
+    pub(crate) fn open(path: &Path) -> Result<Self, CountryError> {
+        // Before it is read: what replaces it meanwhile is another version.
+        let seen = version(path);
+        Ok(Self { networks: RwLock::new(read(path)?), path: path.into(), seen: Mutex::new(seen) })
+    }
+
+    /// The country of a network. What a damaged place of the file says is nothing.
+    pub(crate) fn country(&self, network: Network) -> Option<Country> {
+        let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
+        let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
+        let found = networks.lookup(network.first_address()?).ok()?.decode_path::<&str>(&code);
+        Country::of_code(found.ok()??)
+    }
+
+    /// Reads what has taken its place. `None` when nothing has since the last call.
+    fn look_again(&self) -> Option<Result<(), CountryError>> {
+        let found = version(&self.path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *seen, found) == found {
+            return None;
+        }
+        Some(read(&self.path).map(|networks| {
+            *self.networks.write().unwrap_or_else(PoisonError::into_inner) = networks;
+        }))
+    }
+}
+
+/// Looks for a new file until dropped. `None` where no file is configured.
+pub(crate) fn watch(
+    countries: &Countries,
+    every: Duration,
+    door: &Arc<Door>,
+) -> io::Result<Option<Background>> {
+    let Countries::File(file) = countries else { return Ok(None) };
+    Ok(Some(watch_file(file.clone(), every, door.clone())?))
+}
+
+fn watch_file(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
+    Background::start("countries", move |stop| {
+        while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            if let Some(looked) = file.look_again() {
+                door.country_file(looked.is_ok());
+                tell(&file.path, looked);
+            }
+        }
+    })
+}
+
+fn tell(file: &Path, looked: Result<(), CountryError>) {
+    match looked {
+        Ok(()) => tracing::info!(file = %file.display(), "Read the new file of countries"),
+        Err(error) => {
+            tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
+        }
+    }
+}
+
+/// `None` when there is nothing to read.
+fn version(path: &Path) -> Option<Version> {
+    let found = fs::metadata(path).ok()?;
+    Some(Version { number: found.ino(), modified: found.modified().ok()?, bytes: found.len() })
+}
+
+fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
+    let unreadable = |source| CountryError::Unreadable { path: path.into(), source };
+    let held = fs::metadata(path).map_err(unreadable)?;
+    if !held.is_file() || held.len() > MOST_BYTES {
+        return Err(CountryError::NoFile(path.into()));
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    Reader::from_source(bytes).map_err(|source| CountryError::Broken { path: path.into(), source })
+}
+
+/// The file with cities, which has their countries too, takes 60 MB.
+const MOST_BYTES: u64 = 512 * 1024 * 1024;
+
+#[cfg(test)]
+#[path = "../../../tests/it/countries/database.rs"]
+mod database;
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::database::database;
+    use super::*;
+
+    #[test]
+    fn what_is_no_such_file_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |path: &Path| NetworkFile::open(path).err().unwrap().to_string();
+        let text = folder.path().join("text.mmdb");
+        fs::write(&text, "no database").unwrap();
+        assert!(error(&text).contains("text.mmdb is no MaxMind DB file: "));
+        assert!(error(&folder.path().join("none")).contains("none cannot be read: "));
+        assert!(error(folder.path()).ends_with(" is no file of up to 512 MiB"));
+        assert!(error(Path::new("/dev/zero")).ends_with(" is no file of up to 512 MiB"));
+    }
+
+    #[test]
+    fn a_file_that_takes_its_place_is_read_and_a_broken_one_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("countries.mmdb");
+        // Of different lengths: a file system's clock may stand still for some milliseconds.
+        let of = |code| database(&[("192.0.2.0", 24, code), ("198.51.100.0", 24, code)]);
+        let replace = |bytes: &[u8]| {
+            let new = folder.path().join("new.mmdb");
+            fs::write(&new, bytes).unwrap();
+            fs::rename(new, &path).unwrap();
+        };
+        replace(&database(&[("192.0.2.0", 24, "NL")]));
+        let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
+        let every = Duration::from_millis(2);
+        let watch = watch_file(file.clone(), every, door.clone()).unwrap();
+        let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
+        let said = || file.country(network).map(|country| country.as_str().to_owned());
+        let mut reads = [0, 0];
+        let mut until = |expected: [u64; 2], code: &str| {
+            for _ in 0..2_000 {
+                let [good, broken] = door.take_country_files();
+                reads = [reads[0] + good, reads[1] + broken];
+                if reads == expected {
+                    return assert_eq!(said().as_deref(), Some(code));
+                }
+                std::thread::sleep(every);
+            }
+            panic!("read {reads:?}, not {expected:?}");
+        };
+        until([0, 0], "NL");
+        replace(&of("BR"));
+        until([1, 0], "BR");
+        let whole = database(&[("192.0.2.0", 24, "JP")]);
+        replace(&whole[..whole.len() - 40]);
+        until([1, 1], "BR");
+        fs::remove_file(&path).unwrap();
+        until([1, 2], "BR");
+        replace(&whole);
+        until([2, 2], "JP");
+        drop(watch);
+        assert_eq!(door.take_country_files(), [0, 0], "each is told once");
+    }
+}

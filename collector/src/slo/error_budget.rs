@@ -1,0 +1,253 @@
+//! What a use case promises of its streams, and how much of the failures that it allows are used up: tallies
+//! come in, budgets and burn rates go out. Definitions: `docs/metrics.md#budgets`.
+
+use beacon::RELATIVE_ERROR;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::Tally;
+use crate::config::targets::Targets;
+
+/// What can be promised of a share of streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Promise {
+    /// They end without an error.
+    Availability,
+    /// They are whole.
+    Integrity,
+    /// Their first visible token, or where a use case has targets for that alone their end, comes within
+    /// the p95 target.
+    Speed,
+}
+
+impl Promise {
+    pub(crate) const ALL: [Self; 3] = [Self::Availability, Self::Integrity, Self::Speed];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Availability => "availability",
+            Self::Integrity => "integrity",
+            Self::Speed => "speed",
+        }
+    }
+
+    /// The promised share. `None` where nothing is promised.
+    pub(crate) fn objective(self, targets: &Targets) -> Option<f64> {
+        match self {
+            Self::Availability => targets.availability,
+            Self::Integrity => targets.integrity,
+            Self::Speed => targets.speed.filter(|_| targets.wait().is_some()),
+        }
+    }
+
+    /// Streams that kept it, and all that could.
+    pub(crate) fn kept(self, tally: &Tally, targets: &Targets) -> Kept {
+        match self {
+            Self::Availability => Kept { good: tally.judged() - tally.errors(), total: tally.judged() },
+            Self::Integrity => Kept { good: tally.whole, total: tally.judged() },
+            Self::Speed => targets.wait().map_or(Kept::default(), |(metric, within_ms)| {
+                let waits = tally.histogram(metric);
+                // As for a percentile, a bucket's values are taken for its middle.
+                let fast =
+                    waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
+                Kept {
+                    good: waits.zero() + fast.map(|bucket| bucket.count).sum::<u64>(),
+                    total: waits.count(),
+                }
+            }),
+        }
+    }
+}
+
+impl Targets {
+    /// What users wait for, and how long they should.
+    pub(crate) fn wait(&self) -> Option<(Metric, f64)> {
+        let first = self.ttft_p95_ms.map(|within_ms| (Metric::Ttfv, within_ms));
+        first.or_else(|| self.e2e_p95_ms.map(|within_ms| (Metric::E2e, within_ms)))
+    }
+}
+
+/// Streams that kept a promise, out of all that could.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) good: u64,
+    pub(crate) total: u64,
+}
+
+impl Kept {
+    pub(crate) const fn bad(self) -> u64 {
+        self.total - self.good
+    }
+
+    /// How many times as fast as it may be the budget is used up; at 1 it lasts for the whole period.
+    /// `None` without streams.
+    pub(crate) fn burn(self, objective: f64) -> Option<f64> {
+        (self.total > 0).then(|| self.bad() as f64 / self.total as f64 / (1.0 - objective))
+    }
+
+    /// Share of the budget that is left, below 0 when overspent. `None` without streams.
+    pub(crate) fn remaining(self, objective: f64) -> Option<f64> {
+        self.burn(objective).map(|burn| 1.0 - burn)
+    }
+}
+
+/// Who should know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Severity {
+    /// Whoever is on duty, now.
+    Page,
+    /// The team, today.
+    Incident,
+    /// The team, this week.
+    Ticket,
+}
+
+impl Severity {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Incident => "incident",
+            Self::Ticket => "ticket",
+        }
+    }
+}
+
+/// A budget that goes too fast over a long while, and still does over a short one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alarm {
+    pub(crate) severity: Severity,
+    pub(crate) long_minutes: i64,
+    pub(crate) short_minutes: i64,
+    /// Share of the whole period's budget that is gone after the long while.
+    share: f64,
+}
+
+impl Alarm {
+    /// The gravest first.
+    pub(crate) const ALL: [Self; 4] = [
+        Self { severity: Severity::Page, long_minutes: HOUR, short_minutes: 5, share: 0.02 },
+        Self { severity: Severity::Page, long_minutes: 6 * HOUR, short_minutes: 30, share: 0.05 },
+        Self { severity: Severity::Incident, long_minutes: DAY, short_minutes: 2 * HOUR, share: 0.1 },
+        Self { severity: Severity::Ticket, long_minutes: 3 * DAY, short_minutes: 6 * HOUR, share: 0.1 },
+    ];
+
+    /// The burn rate above which it sounds, for a budget of so many days. Of a short period the share may be
+    /// gone in time although the budget lasts: up to a rate of 1 nothing breaks the promise.
+    pub(crate) fn rate(&self, days: u32) -> f64 {
+        let rate = self.share * f64::from(days) * DAY as f64 / self.long_minutes as f64;
+        rate.max(1.0)
+    }
+
+    /// Whether it sounds where every stream breaks the promise. A low objective allows so many that not even
+    /// that is fast enough.
+    pub(crate) fn can_sound(&self, days: u32, objective: f64) -> bool {
+        self.rate(days) * (1.0 - objective) < 1.0
+    }
+
+    /// Whether it sounds; never over fewer streams than can be judged by.
+    pub(crate) fn sounds(&self, days: u32, objective: f64, long: Kept, short: Kept) -> bool {
+        let over = |kept: Kept| kept.burn(objective).is_some_and(|burn| burn > self.rate(days));
+        long.total >= FEWEST && over(long) && over(short)
+    }
+}
+
+/// Every length that an alarm looks at, in minutes, shortest first.
+pub(crate) const LENGTHS: [i64; 7] = [5, 30, HOUR, 2 * HOUR, 6 * HOUR, DAY, 3 * DAY];
+
+const HOUR: i64 = 60;
+const DAY: i64 = 24 * HOUR;
+
+/// Below so many streams one or two decide.
+pub(crate) const FEWEST: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Outcome, StreamReport};
+
+    use super::*;
+
+    /// So many streams, of which so many are slow and so many cut.
+    fn tally(streams: u64, slow: u64, cut: u64) -> Tally {
+        let mut tally = Tally::default();
+        for n in 0..streams {
+            let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
+            let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
+            tally.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
+        }
+        tally
+    }
+
+    fn remaining(promise: Promise, tally: &Tally) -> f64 {
+        let chat = Targets::of("chat");
+        promise.kept(tally, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn of_a_thousand_streams_ten_may_be_slow() {
+        for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
+            let spent = remaining(Promise::Speed, &tally(1_000, slow, 0));
+            assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
+        }
+    }
+
+    #[test]
+    fn half_a_percent_of_chats_may_fail() {
+        assert!((remaining(Promise::Availability, &tally(1_000, 0, 5))).abs() < 1e-9);
+        assert_eq!(Promise::Integrity.objective(&Targets::of("chat")), None, "nothing is promised unasked");
+    }
+
+    #[test]
+    fn a_promise_about_nothing_is_neither_kept_nor_broken() {
+        let chat = Targets::of("chat");
+        for promise in Promise::ALL {
+            assert_eq!(promise.kept(&Tally::default(), &chat).remaining(0.99), None);
+        }
+        assert_eq!(Promise::Speed.objective(&Targets::of("anything")), None);
+    }
+
+    #[test]
+    fn alarms_are_those_of_a_budget_of_thirty_days() {
+        let rates = Alarm::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
+        assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
+        for alarm in Alarm::ALL {
+            assert!(LENGTHS.contains(&alarm.long_minutes) && LENGTHS.contains(&alarm.short_minutes));
+        }
+    }
+
+    #[test]
+    fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
+        let rates = Alarm::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
+        assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
+        let (lasts, does_not) = (Kept { good: 9_900, total: 10_000 }, Kept { good: 9_899, total: 10_000 });
+        for days in [1, 7, 29, 30, 90] {
+            assert!(Alarm::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
+        }
+        let [.., ticket] = Alarm::ALL;
+        assert!(ticket.sounds(7, 0.99, does_not, does_not));
+    }
+
+    #[test]
+    fn a_promise_that_allows_much_is_never_broken_so_fast() {
+        let can_sound = |days, objective| Alarm::ALL.map(|alarm| alarm.can_sound(days, objective));
+        assert_eq!(can_sound(30, 0.995), [true; 4]);
+        assert_eq!(can_sound(30, 0.9), [false, true, true, true]);
+        assert_eq!(can_sound(365, 0.99), [false, true, true, true]);
+        let none = Kept { good: 0, total: 1_000 };
+        for (alarm, can_sound) in Alarm::ALL.iter().zip(can_sound(30, 0.9)) {
+            assert_eq!(alarm.sounds(30, 0.9, none, none), can_sound, "{alarm:?}");
+        }
+    }
+
+    #[test]
+    fn an_alarm_ends_when_it_is_over_and_is_silent_over_few() {
+        let [page, ..] = Alarm::ALL;
+        let (bad, good) = (Kept { good: 80, total: 100 }, Kept { good: 100, total: 100 });
+        assert!(page.sounds(30, 0.99, bad, bad));
+        assert!(!page.sounds(30, 0.99, bad, good));
+        assert!(!page.sounds(30, 0.99, Kept { good: 79, total: 99 }, bad));
+        assert!(!page.sounds(30, 0.99, bad, Kept::default()));
+    }
+}

@@ -1,0 +1,396 @@
+//! One sentence on how users fare: tallies and targets of use cases come in, goes out what a person on duty
+//! would say after a look at the figures, and how bad it is.
+
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::window_stats::Tally;
+use crate::config::targets::Targets;
+use crate::stats::kaplan_meier::Waits;
+
+/// What the first screen says.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Verdict {
+    pub(crate) level: Level,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    /// Nothing to judge, or nothing to judge it by.
+    None,
+    /// Every target is met.
+    Good,
+    /// A target is missed by few, among few, or perhaps by chance.
+    Warn,
+    /// A target is missed.
+    Bad,
+}
+
+/// A use case's streams, and what they are judged by.
+pub(crate) struct Case<'a> {
+    pub(crate) use_case: &'a str,
+    pub(crate) tally: &'a Tally,
+    pub(crate) targets: Targets,
+}
+
+/// Judges a range: each use case by its own targets. What is said is of the one that fares worst, and of the
+/// largest of those that fare alike.
+pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
+    let cases = cases.filter(|case| case.tally.streams() > 0);
+    let mut judged: Vec<_> =
+        cases.map(|case| (judge(case.tally, case.use_case, &case.targets), case)).collect();
+    let alone = judged.len() == 1;
+    judged.sort_by_key(|(verdict, case)| (verdict.level, case.tally.judged()));
+    let Some((Verdict { level, text }, case)) = judged.pop() else {
+        return Verdict { level: Level::None, text: nothing(open) };
+    };
+    if alone {
+        return Verdict { level, text };
+    }
+    let missed = judged.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
+    let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
+    let others =
+        if missed.is_empty() { String::new() } else { format!(" As badly off: {}.", missed.join(", ")) };
+    Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
+}
+
+fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
+    if tally.judged() == 0 {
+        let text =
+            "None of the streams can be judged: their users ended them, or their content could not be seen.";
+        return Verdict { level: Level::None, text: text.to_owned() };
+    }
+    let failures = Failures::of(tally, targets);
+    let speed = Speed::of(tally, targets);
+    let missed = failures.missed || speed.missed.is_some();
+    let level = match speed.level() {
+        _ if *targets == Targets::default() => Level::None,
+        _ if missed && tally.judged() < FEW => Level::Warn,
+        _ if failures.proven => Level::Bad,
+        Level::Good if failures.missed => Level::Warn,
+        level => level,
+    };
+    let told = match (failures.missed, speed.missed.is_some()) {
+        (true, true) => format!("{}, and {}", failures.told(use_case), speed.told(None)),
+        (true, false) => format!("{}; {}", failures.told(use_case), speed.told(None)),
+        (false, _) => format!("{}, and {}", speed.told(Some(use_case)), failures.told(use_case)),
+    };
+    let text = match tally.judged() < FEW {
+        true => format!("Only {}, too few to be sure: {told}.", streams(tally.judged())),
+        false => format!("{}.", capitalised(&told)),
+    };
+    Verdict { level, text }
+}
+
+fn nothing(open: u64) -> String {
+    match open {
+        0 => "No streams in this period.".to_owned(),
+        1 => "No stream has ended in this period; one is running.".to_owned(),
+        more => format!("No stream has ended in this period; {} are running.", grouped(more)),
+    }
+}
+
+/// How many streams failed, or did not arrive whole, against how many may.
+struct Failures {
+    what: &'static str,
+    count: u64,
+    judged: u64,
+    allowed: Option<f64>,
+    missed: bool,
+    /// Chance alone would not make so many of a service that allows as many as may be.
+    proven: bool,
+}
+
+impl Failures {
+    /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
+    fn of(tally: &Tally, targets: &Targets) -> Self {
+        let judged = tally.judged();
+        let failed = Self::against("failed", tally.errors(), judged, targets.availability);
+        let broken = judged.saturating_sub(tally.whole);
+        let broken = Self::against("did not arrive whole", broken, judged, targets.integrity);
+        if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
+    }
+
+    fn against(what: &'static str, count: u64, judged: u64, target: Option<f64>) -> Self {
+        let allowed = target.map(|target| 1.0 - target);
+        let missed = target.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
+        let proven = missed && allowed.is_some_and(|allowed| at_least(count, judged) > allowed);
+        Self { what, count, judged, allowed, missed, proven }
+    }
+
+    fn told(&self, use_case: &str) -> String {
+        let of_all = match self.count {
+            0 if self.judged == 1 => return "it did not fail".to_owned(),
+            0 => return format!("none of {} failed", streams(self.judged)),
+            count => format!("{} of {} {}", grouped(count), streams(self.judged), self.what),
+        };
+        let share = percent(self.count as f64 / self.judged as f64);
+        let Some(allowed) = self.allowed.filter(|_| self.missed) else {
+            return format!("{of_all} ({share})");
+        };
+        // Where all is few, the sentence begins with it.
+        let unsure = if self.proven || self.judged < FEW { "" } else { ", but too few to tell" };
+        format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
+    }
+}
+
+/// How long users wait, against how long they should.
+struct Speed {
+    doing: &'static str,
+    p50_p95_ms: Option<(f64, f64)>,
+    target_p50_ms: Option<f64>,
+    target_p95_ms: Option<f64>,
+    has_targets: bool,
+    missed: Option<Missed>,
+    hidden: Option<Hidden>,
+}
+
+/// A p95 that keeps its target only as those who saw nothing are not in it.
+#[derive(Clone, Copy)]
+struct Hidden {
+    /// With them. `None`: too few had waited for so long to tell.
+    p95_ms: Option<f64>,
+    in_vain: u64,
+}
+
+impl Hidden {
+    fn of(tally: &Tally, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+        let InVain { left, failed } = metric.in_vain()?;
+        let (left, failed) = (tally.histogram(left), tally.histogram(failed));
+        let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
+        let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
+        is_over.then_some(Self { p95_ms, in_vain: left.count() + failed.count() })
+    }
+
+    fn told(self, target_ms: f64) -> String {
+        let ended = streams(self.in_vain);
+        match self.p95_ms {
+            Some(p95_ms) => {
+                format!(
+                    "but {} (p95) with the {ended} that ended before it",
+                    seconds_beside(p95_ms, target_ms)
+                )
+            }
+            None => format!("but too many ended before it to be sure ({ended})"),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Missed {
+    percentile: Percentile,
+    value_ms: f64,
+    target_ms: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Percentile {
+    P50,
+    P95,
+    P99,
+}
+
+impl Speed {
+    /// Of the wait for the first visible token and that for the end the one that misses more; where they are
+    /// alike, the first that has targets.
+    fn of(tally: &Tally, targets: &Targets) -> Self {
+        let token = Self::by(
+            ("for the first visible token", Metric::Ttfv),
+            tally,
+            [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
+        );
+        let end = Self::by(
+            ("for the end of an answer", Metric::E2e),
+            tally,
+            [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
+        );
+        let by_end = match end.level().cmp(&token.level()) {
+            Ordering::Greater => true,
+            Ordering::Equal => end.has_targets && !token.has_targets,
+            Ordering::Less => false,
+        };
+        if by_end { end } else { token }
+    }
+
+    fn by((doing, metric): (&'static str, Metric), tally: &Tally, limits: [Option<f64>; 3]) -> Self {
+        let waits = tally.histogram(metric);
+        let missed = |percentile, q, target: Option<f64>| {
+            let (value_ms, target_ms) = (waits.quantile(q)?, target?);
+            (value_ms > target_ms).then_some(Missed { percentile, value_ms, target_ms })
+        };
+        let p50_p95_ms = waits.quantile(0.5).zip(waits.quantile(0.95));
+        let kept = limits[1].filter(|limit| p50_p95_ms.is_some_and(|(_, p95_ms)| p95_ms <= *limit));
+        Self {
+            doing,
+            p50_p95_ms,
+            target_p50_ms: limits[0],
+            target_p95_ms: limits[1],
+            has_targets: limits.iter().any(Option::is_some),
+            missed: missed(Percentile::P95, 0.95, limits[1])
+                .or_else(|| missed(Percentile::P50, 0.5, limits[0]))
+                .or_else(|| missed(Percentile::P99, 0.99, limits[2])),
+            hidden: kept.and_then(|limit_ms| Hidden::of(tally, metric, limit_ms)),
+        }
+    }
+
+    /// How bad this alone is.
+    const fn level(&self) -> Level {
+        match self.missed {
+            Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
+            Some(_) => Level::Warn,
+            None if self.hidden.is_some() => Level::Warn,
+            None => Level::Good,
+        }
+    }
+
+    /// The use case is named where the sentence has not named it yet.
+    fn told(&self, use_case: Option<&str>) -> String {
+        let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
+        let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
+            return "no stream showed a visible token".to_owned();
+        };
+        let p50 = seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms));
+        let p95 = match (self.target_p50_ms, seconds(p95_ms)) {
+            // Told with fewer digits it would read as the shorter one.
+            (Some(target_ms), same) if same == seconds(p50_ms) && p50 != same => {
+                seconds_beside(p95_ms, target_ms)
+            }
+            _ => seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
+        };
+        let waits = format!("users wait {p50} (p50) and {p95} (p95) {}", self.doing);
+        match (self.missed, self.target_p95_ms) {
+            (Some(Missed { percentile: Percentile::P95, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P50, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target for half of them{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P99, value_ms, target_ms }), _) => format!(
+                "{waits}, but the slowest 1 % wait {} and more, over the {} target{named}",
+                seconds_beside(value_ms, target_ms),
+                seconds(target_ms)
+            ),
+            (None, Some(target_ms)) => {
+                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.told(target_ms)));
+                let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
+                within + &hidden.unwrap_or_default()
+            }
+            (None, None) => match use_case {
+                Some(use_case) => format!("{waits} ({use_case} has no target for it)"),
+                None => waits,
+            },
+        }
+    }
+}
+
+/// The share that so many of `all` stand for at least, with 95 % confidence: Clopper and Pearson's lower bound, the
+/// exact one, which counts one failure among few as the chance that it may be.
+pub(crate) fn at_least(count: u64, all: u64) -> f64 {
+    if count > MOST_EXACT {
+        return wilsons_bound(count, all);
+    }
+    let (mut low, mut high) = (0.0, count as f64 / all as f64);
+    for _ in 0..HALVINGS {
+        let share = f64::midpoint(low, high);
+        if chance_of(count, all, share) < CHANCE { low = share } else { high = share }
+    }
+    low
+}
+
+/// How likely so many of `all` or more are where each is one with this probability.
+fn chance_of(count: u64, all: u64, share: f64) -> f64 {
+    // In logarithms: the first terms are smaller than any double.
+    let mut term = all as f64 * (-share).ln_1p();
+    let odds = (share / (1.0 - share)).ln();
+    let fewer = (0..count).map(|k| {
+        let likely = term.exp();
+        term += ((all - k) as f64 / (k + 1) as f64).ln() + odds;
+        likely
+    });
+    1.0 - fewer.sum::<f64>()
+}
+
+/// The same for many, of which it is short by less than a thousandth.
+fn wilsons_bound(count: u64, all: u64) -> f64 {
+    let (all, share) = (all as f64, count as f64 / all as f64);
+    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
+    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
+}
+
+/// `1.4 s`, `149 ms`, `12 s`.
+fn seconds(ms: f64) -> String {
+    match ms {
+        _ if ms < 999.5 => format!("{ms:.0} ms"),
+        _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
+        _ => format!("{:.0} s", ms / 1e3),
+    }
+}
+
+/// The same, with as many more digits as it takes not to read like the target that it is not.
+fn seconds_beside(ms: f64, target_ms: f64) -> String {
+    let exactly = |ms: f64, digits: usize| format!("{:.digits$} s", ms / 1e3);
+    match seconds(ms) {
+        other if other != seconds(target_ms) || ms == target_ms => other,
+        _ if ms < 999.5 => format!("{ms:.1} ms"),
+        _ => {
+            let digits = (1..3).find(|digits| exactly(ms, *digits) != exactly(target_ms, *digits));
+            exactly(ms, digits.unwrap_or(3))
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.095 => format!("{percent:.2} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+fn streams(count: u64) -> String {
+    match count {
+        1 => "1 stream".to_owned(),
+        more => format!("{} streams", grouped(more)),
+    }
+}
+
+/// `1,900`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Of finding so many where there are no more than is said.
+const CHANCE: f64 = 0.05;
+/// So much of a normal distribution lies above so many standard deviations.
+const Z: f64 = 1.645;
+/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
+const MOST_EXACT: u64 = 1_000;
+/// To a millionth of the share.
+const HALVINGS: u32 = 40;
+/// Below this many streams a percentile or a share says little.
+const FEW: u64 = 30;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! Statistics without input or output.
+
+pub(crate) mod kaplan_meier;

@@ -1,0 +1,195 @@
+//! What a query reads from: questions come in, in terms of windows, counts and streams, and whichever
+//! store is configured answers them. The same question gets the same numbers from each.
+
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use rusqlite::Connection;
+
+use super::StoreError;
+use super::clickhouse::Tables;
+use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
+use super::samples::SamplesAsked;
+use super::stream_index::Listing;
+use crate::aggregate::dedup::StreamId;
+use crate::aggregate::internal_metrics::Counts;
+use crate::aggregate::window_stats::Tally;
+
+/// One query's view of the store.
+pub(crate) enum Source<'a> {
+    /// This collector's own file and journal.
+    File {
+        /// Open for reading.
+        connection: &'a Connection,
+        /// Single streams.
+        listing: &'a Listing,
+    },
+    /// What all collectors have published.
+    Cluster(&'a Tables),
+}
+
+/// What came in and what became of it, since ever.
+pub(crate) struct Books {
+    pub(crate) counts: Counts,
+    /// Streams that are in the totals.
+    pub(crate) counted: u64,
+}
+
+impl Books {
+    /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
+    /// what they would have been there.
+    pub(super) fn joined(mut self) -> Self {
+        let twice = self.counts.join();
+        Self { counted: self.counted.saturating_sub(twice), ..self }
+    }
+}
+
+impl Source<'_> {
+    /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
+    pub(crate) fn both<A: Send, B>(
+        &self,
+        one: impl FnOnce(&Source<'_>) -> Result<A, StoreError> + Send,
+        other: impl FnOnce(&Source<'_>) -> Result<B, StoreError>,
+    ) -> Result<(A, B), StoreError> {
+        match self {
+            Self::File { .. } => Ok((one(self)?, other(self)?)),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let one = ask(scope, move || one(&Source::Cluster(tables)))?;
+                let other = other(self);
+                Ok((answer(one)?, other?))
+            }),
+        }
+    }
+
+    /// Asks the same of each, a cluster all at once.
+    pub(crate) fn each<T: Send, A: Send>(
+        &self,
+        of: impl IntoIterator<Item = T>,
+        question: impl Fn(&Source<'_>, T) -> Result<A, StoreError> + Sync,
+    ) -> Result<Vec<A>, StoreError> {
+        match self {
+            Self::File { .. } => of.into_iter().map(|one| question(self, one)).collect(),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let question = &question;
+                let asked = |one| ask(scope, move || question(&Source::Cluster(tables), one));
+                let asked: Vec<_> = of.into_iter().map(asked).collect::<Result<_, _>>()?;
+                asked.into_iter().map(answer).collect()
+            }),
+        }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its first minute.
+    pub(crate) fn windows(
+        &self,
+        asked: &WindowsAsked<'_>,
+        each: impl FnMut(i64, &Tally),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::windows(connection, asked, each),
+            Self::Cluster(tables) => tables.windows(asked, each),
+        }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its value of a dimension.
+    pub(crate) fn windows_by(
+        &self,
+        asked: &WindowsAsked<'_>,
+        dimension: Dimension,
+        each: impl FnMut(&str, &Tally),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
+            Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
+        }
+    }
+
+    /// What is asked for, merged by the values of a dimension.
+    pub(crate) fn tallies_by(
+        &self,
+        asked: &WindowsAsked<'_>,
+        dimension: Dimension,
+    ) -> Result<BTreeMap<String, Tally>, StoreError> {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        self.windows_by(asked, dimension, |value, tally| match tallies.get_mut(value) {
+            Some(known) => known.merge(tally),
+            None => _ = tallies.insert(value.to_owned(), tally.clone()),
+        })?;
+        Ok(tallies)
+    }
+
+    /// All counts since ever.
+    pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::counts(connection),
+            Self::Cluster(tables) => Ok(tables.books()?.counts),
+        }
+    }
+
+    /// Counts and totals as one transaction left them.
+    pub(crate) fn books(&self) -> Result<Books, StoreError> {
+        match self {
+            // It may have been one of several.
+            Self::File { connection, .. } => Ok(reader::books(connection)?.joined()),
+            Self::Cluster(tables) => tables.books(),
+        }
+    }
+
+    /// How many streams of a filter have neither ended nor been settled.
+    pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.open(connection, filter),
+            Self::Cluster(tables) => tables.open_streams(filter),
+        }
+    }
+
+    /// What came within the first before the second, in milliseconds.
+    pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<Recent, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.recent(connection, filter, at),
+            Self::Cluster(tables) => tables.recent(filter, at),
+        }
+    }
+
+    /// Whether it is of all collectors, or of this one, which then is alone.
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.newest(connection, asked),
+            Self::Cluster(tables) => tables.newest(asked),
+        }
+    }
+
+    /// Reports that outlive the newest.
+    pub(crate) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+        match self {
+            Self::File { connection, .. } => asked.page(connection),
+            Self::Cluster(tables) => tables.samples(asked),
+        }
+    }
+
+    /// One stored report.
+    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        match self {
+            Self::File { connection, listing } => listing.one(connection, id),
+            Self::Cluster(tables) => tables.one(id),
+        }
+    }
+}
+
+type Asked<'scope, A> = ScopedJoinHandle<'scope, Result<A, StoreError>>;
+
+fn ask<'scope, A: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    question: impl FnOnce() -> Result<A, StoreError> + Send + 'scope,
+) -> Result<Asked<'scope, A>, StoreError> {
+    thread::Builder::new().name("question".into()).spawn_scoped(scope, question).map_err(StoreError::Thread)
+}
+
+fn answer<A>(asked: Asked<'_, A>) -> Result<A, StoreError> {
+    asked.join().unwrap_or_else(|panic| resume_unwind(panic))
+}

@@ -1,0 +1,268 @@
+//! The thread that publishes: what this collector's file holds and ClickHouse does not goes out, what other
+//! collectors say of streams that are known here comes in. While ClickHouse is away, all waits in the file.
+
+mod send;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::client::{ClickHouseError, Client};
+use super::outbox::Outbox;
+use super::{rows, schema};
+use crate::aggregate::dedup::{Place, StreamId};
+use crate::config::{self, ClickHouse, Config};
+use crate::store::StoreError;
+use crate::store::stream_index::Listing;
+use crate::time;
+
+pub(super) use send::ALL_LABELS;
+
+/// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
+/// the next start.
+pub(crate) struct Publisher {
+    wake: Option<SyncSender<()>>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+/// Between the thread and the others.
+#[derive(Default)]
+struct Shared {
+    heard: Mutex<VecDeque<Heard>>,
+    published_ms: AtomicI64,
+    /// Nobody waits for the thread any more: the folder may be somebody else's.
+    is_left: AtomicBool,
+}
+
+/// When this collector last published all that it had.
+#[derive(Clone)]
+pub(crate) struct Published(Arc<Shared>);
+
+/// Another collector's revision of a stream that is known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) id: StreamId,
+    pub(crate) rev: u32,
+    /// Of two collectors with the same revision one has to give way.
+    pub(crate) has_precedence: bool,
+}
+
+impl Publisher {
+    pub(crate) fn start(
+        config: &Config,
+        clickhouse: ClickHouse,
+        listing: Listing,
+    ) -> Result<Self, StoreError> {
+        let every = Duration::from_secs(clickhouse.publish_seconds.into());
+        let shared = Arc::new(Shared::default());
+        shared.published_ms.store(time::now_ms(), Ordering::Relaxed);
+        let outbox = Outbox::open(&config.data)?;
+        let mut publishing = Publishing {
+            collector: outbox.collector()?,
+            outbox,
+            client: Client::new(clickhouse),
+            store: config.store.clone(),
+            listing,
+            shared: shared.clone(),
+            is_ready: false,
+            version: 0,
+            sent_counts: BTreeMap::new(),
+            heard_up_to: HashMap::new(),
+            unheard_from: None,
+            dropped_up_to: 0,
+        };
+        let (wake, woken) = mpsc::sync_channel(0);
+        let (ends, ended) = mpsc::sync_channel(0);
+        let run = move || {
+            let _ends = ends;
+            publishing.run(&woken, every);
+        };
+        let thread =
+            thread::Builder::new().name("publisher".into()).spawn(run).map_err(StoreError::Thread)?;
+        Ok(Self { wake: Some(wake), ended, thread: Some(thread), shared })
+    }
+
+    /// What others have said, the first that was not given yet.
+    pub(crate) fn next_heard(&self) -> Option<Heard> {
+        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    pub(crate) fn published(&self) -> Published {
+        Published(self.shared.clone())
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.wake = None;
+        if self.ended.recv_timeout(LAST_WITHIN) == Err(RecvTimeoutError::Timeout) {
+            self.shared.is_left.store(true, Ordering::Relaxed);
+            tracing::warn!(
+                "ClickHouse has not taken within {LAST_WITHIN:?} what it does not have: it waits for the next start"
+            );
+            return;
+        }
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl Published {
+    /// Seconds since everything was published that there was.
+    pub(crate) fn behind_seconds(&self, now_ms: i64) -> f64 {
+        (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
+    }
+}
+
+/// What the thread owns.
+struct Publishing {
+    collector: String,
+    outbox: Outbox,
+    client: Client,
+    store: config::Store,
+    listing: Listing,
+    shared: Arc<Shared>,
+    /// The tables are there, and what version they have seen is known.
+    is_ready: bool,
+    version: u64,
+    sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
+    /// By collector: its last revision that was heard of.
+    heard_up_to: HashMap<String, Place>,
+    /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
+    unheard_from: Option<Place>,
+    dropped_up_to: u64,
+}
+
+/// What a count is about, beside its kind.
+type SiteAndWord = (String, String);
+
+impl Publishing {
+    /// The first round comes at once: until then there may be no tables to query.
+    fn run(&mut self, woken: &Receiver<()>, every: Duration) {
+        let (mut failures, mut wait) = (0_u32, Duration::ZERO);
+        loop {
+            let last = woken.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+            match self.publish() {
+                Ok(()) if failures > 0 => {
+                    failures = 0;
+                    tracing::info!("ClickHouse has everything again");
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    if failures == 0 {
+                        tracing::error!(
+                            error = &error as &dyn std::error::Error,
+                            "ClickHouse is behind; what it does not have waits here"
+                        );
+                    }
+                    failures = failures.saturating_add(1);
+                }
+            }
+            if last || self.shared.is_left.load(Ordering::Relaxed) {
+                return;
+            }
+            wait = (every * (1 << failures.min(MOST_DOUBLINGS))).min(LONGEST_WAIT.max(every));
+        }
+    }
+
+    /// One round. What was sent and not confirmed is sent again in the next, as it stands then.
+    fn publish(&mut self) -> Result<(), StoreError> {
+        let began_ms = time::now_ms();
+        if !self.is_ready {
+            schema::make(&self.client, &self.store)?;
+            self.version = self.seen_version()?;
+            self.is_ready = true;
+        }
+        self.version = self.outbox.next_version(self.version)?;
+        // Read before the windows: a stream that others hear of is in a window that they can read.
+        let places = self.outbox.places()?;
+        // A round that fails after it has sent streams leaves it to the next to hear of them.
+        let unheard_from = *self.unheard_from.get_or_insert(places.sent);
+        self.send_spans(false)?;
+        self.send_windows()?;
+        self.send_spans(true)?;
+        self.send_counts()?;
+        self.send_samples()?;
+        self.send_streams(places.sent.max(places.remembered_from), places.stored)?;
+        self.drop_streams(places.remembered_from)?;
+        self.hear(unheard_from)?;
+        self.unheard_from = None;
+        self.shared.published_ms.store(began_ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
+    fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
+        self.client.insert(table, columns, rows)?;
+        match self.shared.is_left.load(Ordering::Relaxed) {
+            true => Err(ClickHouseError::TooLate),
+            false => Ok(()),
+        }
+    }
+
+    /// A folder that was restored from a backup does not know how far it had come.
+    fn seen_version(&self) -> Result<u64, StoreError> {
+        let mut seen = 0;
+        for table in ["windows", "spans", "counts", "samples"] {
+            let query = format!(
+                "SELECT max(version) FROM {} WHERE collector = '{}'",
+                self.client.table(table),
+                self.collector
+            );
+            rows::each(&self.client.query(&query)?, |[version]: [u64; 1]| {
+                seen = seen.max(version);
+                Ok(())
+            })?;
+        }
+        Ok(seen)
+    }
+
+    /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
+    fn hear(&mut self, unheard_from: Place) -> Result<(), StoreError> {
+        let known = self
+            .heard_up_to
+            .iter()
+            .map(|(other, place)| format!(" AND NOT (collector = '{other}' AND place <= {place})"));
+        let table = self.client.table("streams");
+        let query = format!(
+            "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
+                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unheard_from}))
+             ORDER BY collector, place",
+            known = known.collect::<String>(),
+            me = self.collector,
+        );
+        let mut heard = Vec::new();
+        let mut up_to = HashMap::new();
+        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, Place, String, u32)| {
+            if let Ok(id) = StreamId::from_str_radix(&id, 16)
+                && self.listing.knows(id)
+            {
+                heard.push(Heard { id, rev, has_precedence: other > self.collector });
+            }
+            let last: &mut Place = up_to.entry(other).or_default();
+            *last = place.max(*last);
+            Ok(())
+        })?;
+        for (other, place) in up_to {
+            let last = self.heard_up_to.entry(other).or_default();
+            *last = place.max(*last);
+        }
+        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(heard);
+        Ok(())
+    }
+}
+
+/// While ClickHouse is away, rounds come slower, and never so slow that its return goes unseen for long.
+const MOST_DOUBLINGS: u32 = 3;
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Less than the whole of a stop may take, as the disk needs some of it.
+const LAST_WITHIN: Duration = Duration::from_secs(10);

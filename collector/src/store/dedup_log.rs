@@ -1,0 +1,90 @@
+//! What is remembered of single streams, as bytes: revisions of one flush come in, goes out one blob
+//! that a restart reads back. A row for each stream would cost more than all else that a flush writes.
+
+use std::collections::BTreeMap;
+
+use beacon::Outcome;
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::blob_encoding::{self, UnreadableBlob};
+use crate::aggregate::dedup::{Counted, Place, Stream};
+use crate::aggregate::series::SeriesId;
+use crate::journal::At;
+
+/// The bytes of some revisions.
+pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
+    blob_encoding::encode(
+        LAYOUT,
+        &Blob {
+            outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
+            revisions: revisions.iter().map(|(place, stream)| Revision::of(*place, stream)).collect(),
+        },
+    )
+}
+
+/// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
+pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result<(), UnreadableBlob> {
+    let Blob { outcomes, revisions } = blob_encoding::decode(LAYOUT, bytes)?;
+    let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
+    let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
+    for revision in revisions {
+        let outcome = *outcomes.get(usize::from(revision.outcome)).ok_or(UnreadableBlob)?;
+        into.insert(revision.place, revision.stream(outcome));
+    }
+    Ok(())
+}
+
+const LAYOUT: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Blob {
+    /// Words that the numbers in `revisions` stand for.
+    outcomes: Vec<String>,
+    revisions: Vec<Revision>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Revision {
+    place: Place,
+    id: [u8; 16],
+    rev: u32,
+    outcome: u8,
+    series: SeriesId,
+    /// Minute, and whether it met the targets of that time.
+    counted: Option<(i32, bool)>,
+    totalled: bool,
+    received_ms: i64,
+    position: u64,
+    len: u32,
+}
+
+impl Revision {
+    fn of(place: Place, stream: &Stream) -> Self {
+        Self {
+            place,
+            id: stream.id.to_be_bytes(),
+            rev: stream.rev,
+            outcome: stream.outcome as u8,
+            series: stream.series,
+            counted: stream.counted.map(|counted| (counted.minute, counted.good)),
+            totalled: stream.totalled,
+            received_ms: stream.received_ms,
+            position: stream.at.position,
+            len: stream.at.len,
+        }
+    }
+
+    fn stream(&self, outcome: Outcome) -> Stream {
+        Stream {
+            id: u128::from_be_bytes(self.id),
+            rev: self.rev,
+            outcome,
+            series: self.series,
+            counted: self.counted.map(|(minute, good)| Counted { minute, good }),
+            totalled: self.totalled,
+            superseded: false,
+            received_ms: self.received_ms,
+            at: At { position: self.position, len: self.len },
+        }
+    }
+}

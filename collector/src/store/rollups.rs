@@ -1,0 +1,332 @@
+//! Windows of five minutes, an hour and a day, over single series and over all that share some labels:
+//! minutes that are over come in, their exact sums go out, on a thread and a connection of its own.
+//!
+//! A range is answered from some hundred of them instead of from up to a million minutes. A sum stands only
+//! while nothing in it has changed since it was made; otherwise what it was made from is read.
+
+mod build;
+#[cfg(test)]
+mod late_tests;
+mod sealed_hours;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use self::build::{label, put, sum};
+pub(super) use self::sealed_hours::{change_hour, end_of_frozen, freeze, of_frozen_hour};
+use super::reader::Filter;
+use super::{StoreError, samples};
+use crate::aggregate::series::Series;
+use crate::config;
+
+/// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
+pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
+
+pub(super) const FIVE: i64 = 5;
+pub(super) const HOUR: i64 = 60;
+pub(super) const DAY: i64 = 24 * HOUR;
+
+/// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
+/// case, provider, model and country; with the first three countries are told apart too. With countries there
+/// is at most one more, as with two there would be about as many sums as series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept(u8);
+
+impl Kept {
+    const USE_CASE: u8 = 1;
+    const PROVIDER: u8 = 2;
+    const MODEL: u8 = 4;
+
+    /// Everything, as minutes do.
+    pub(super) const ALL: Self = Self(7);
+    /// Of what is published the last: with countries and one more there are about as many sums as series.
+    pub(super) const COUNTRY: Self = Self(8);
+
+    /// A country and one more: kept only where a country is known, and else had from [`Self::ALL`].
+    const COUNTRY_AND_ONE: [Self; 3] = [
+        Self(Self::COUNTRY.0 | Self::USE_CASE),
+        Self(Self::COUNTRY.0 | Self::PROVIDER),
+        Self(Self::COUNTRY.0 | Self::MODEL),
+    ];
+
+    /// Those that are kept whatever is known.
+    fn each() -> impl Iterator<Item = Self> {
+        (0..=Self::COUNTRY.0).map(Self)
+    }
+
+    /// What a filter asks for, and a column that is grouped by.
+    pub(super) fn of(filter: &Filter, column: Option<&str>) -> Self {
+        let bit = |name, asked: &Option<String>, bit| {
+            if asked.is_some() || column == Some(name) { bit } else { 0 }
+        };
+        let bits = bit("use_case", &filter.use_case, Self::USE_CASE)
+            | bit("provider", &filter.provider, Self::PROVIDER)
+            | bit("model", &filter.model, Self::MODEL);
+        match bit("country", &filter.country, Self::COUNTRY.0) {
+            0 => Self(bits),
+            country if bits.count_ones() <= 1 => Self(bits | country),
+            _ => Self::ALL,
+        }
+    }
+
+    /// What answers the same where no country is known.
+    pub(super) fn without_countries(self) -> Self {
+        if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
+    }
+
+    /// Of those that are published, where the sums by country are or are not.
+    pub(super) fn in_cluster(self, countries: bool) -> Self {
+        match self {
+            Self::COUNTRY if countries => self,
+            _ if self.0 & Self::COUNTRY.0 > 0 => Self::ALL,
+            _ => self,
+        }
+    }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    fn labels(self, series: &Series) -> Series {
+        let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
+        let countries = self == Self::ALL || self.0 & Self::COUNTRY.0 > 0;
+        Series {
+            site: series.site.clone(),
+            use_case: keep(Self::USE_CASE, &series.use_case),
+            provider: keep(Self::PROVIDER, &series.provider),
+            model: keep(Self::MODEL, &series.model),
+            country: if countries { series.country.clone() } else { String::new() },
+        }
+    }
+}
+
+/// Since when minutes are known, beyond what the configuration says: before it hours stand for them, as when fewer
+/// were kept or the clock showed another time. Shared with whoever asks.
+#[derive(Clone, Default)]
+pub(crate) struct MinutesFrom(Arc<AtomicI64>);
+
+impl MinutesFrom {
+    pub(crate) fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, minute: i64) {
+        self.0.store(minute, Ordering::Relaxed);
+    }
+}
+
+/// A running thread; ends when dropped.
+pub(super) struct Summer {
+    wake: Option<SyncSender<Woken>>,
+    /// Nobody waits at the end for what can be summed at the next start.
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What it is woken with.
+struct Woken {
+    minute: i64,
+    /// What is too old by that may go.
+    may_drop: bool,
+}
+
+impl Summer {
+    pub(super) fn start(file: &Path, limits: config::Store) -> Result<Self, StoreError> {
+        let mut connection = Connection::open(file)?;
+        // A sum that a power cut takes is made again: its minutes stay until it is safe.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        let (wake, woken) = mpsc::sync_channel(1);
+        let ended = Arc::new(AtomicBool::new(false));
+        let run = {
+            let ended = ended.clone();
+            move || run(&mut connection, &woken, &limits, &ended)
+        };
+        let thread = thread::Builder::new().name("sums".into()).spawn(run).map_err(StoreError::Thread)?;
+        Ok(Self { wake: Some(wake), ended, thread: Some(thread) })
+    }
+
+    /// It is this minute: whatever is over by now is summed at once or after a later call. Does not wait.
+    pub(super) fn wake(&self, minute: i64, may_drop: bool) {
+        if let Some(wake) = &self.wake {
+            // Full: it is at work, and will be woken again.
+            let _full = wake.try_send(Woken { minute, may_drop });
+        }
+    }
+}
+
+impl Drop for Summer {
+    fn drop(&mut self) {
+        self.wake = None;
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn run(connection: &mut Connection, woken: &Receiver<Woken>, limits: &config::Store, ended: &AtomicBool) {
+    while let Ok(Woken { minute, may_drop }) = woken.recv() {
+        let done = sum_up_to(connection, minute, ended).and_then(|all| match all && may_drop {
+            true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
+            false => Ok(()),
+        });
+        if let Err(error) = done {
+            tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
+        }
+    }
+}
+
+/// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
+fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
+    for length in LENGTHS {
+        // Reports of the last minute may still be on their way into the store.
+        while let Some(due) = due(connection, length, minute - SETTLED)? {
+            if ended.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            sum(connection, length, due)?;
+        }
+    }
+    Ok(true)
+}
+
+/// A window to be summed.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    start: i64,
+    /// How often it had changed when this was read.
+    changes: i64,
+}
+
+/// The oldest one that is over and has changed since it was summed. It waits for those that it is made from.
+fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT start, changes FROM spans AS span
+         WHERE length = ?1 AND summed <> changes AND start + length <= ?2
+           AND NOT EXISTS (SELECT 1 FROM spans WHERE length < ?1 AND summed <> changes
+                           AND start >= span.start AND start < span.start + span.length)
+         ORDER BY start LIMIT 1",
+    )?;
+    let due = |row: &rusqlite::Row<'_>| Ok(Due { start: row.get(0)?, changes: row.get(1)? });
+    Ok(statement.query_row(params![length, before], due).optional()?)
+}
+
+/// This minute is about to change, and with it every sum over it. It is of no frozen hour.
+pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
+    for length in LENGTHS {
+        connection
+            .prepare_cached(
+                "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
+                 ON CONFLICT DO UPDATE SET changes = changes + 1",
+            )?
+            .execute([length, first_of(minute, length)])?;
+    }
+    Ok(())
+}
+
+/// The first minute of the hours whose minutes are kept.
+pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
+    first_of(minute - i64::from(windows_hours) * HOUR, HOUR)
+}
+
+/// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
+fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
+    let oldest = oldest_kept(minute, limits.windows_hours);
+    while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
+        if !sealed_hours::is_frozen(connection, hour)? {
+            // An earlier version could drop an hour before its minutes, which nothing else would sum then.
+            let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
+            connection.prepare_cached(mend)?.execute([HOUR, hour])?;
+            break;
+        }
+        // With what a failure may have left of the hours before.
+        drop_sums(connection, FIVE, 0, hour + HOUR)?;
+        // One at a time, so that the thread that counts never waits long.
+        for minute in hour..hour + HOUR {
+            connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
+        }
+    }
+    let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
+    // Minutes go by their hour, which may have to wait until they are published.
+    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY) * DAY);
+    for length in [HOUR, DAY] {
+        drop_sums(connection, length, 0, too_old.min(held))?;
+    }
+    samples::drop_before(connection, too_old.div_euclid(DAY))
+}
+
+/// Gives the file system what is free, but for what the next hours will fill again.
+fn give_back(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let mut before = i64::MAX;
+    loop {
+        let (free, all) = (number("freelist_count")?, number("page_count")?);
+        // A file of an earlier version may give nothing back.
+        if free <= all / FREE_PART || free >= before || ended.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        before = free;
+        // Some at a time, so that the thread that counts never waits long; each step gives one.
+        let mut statement =
+            connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_AT_A_TIME})"))?;
+        let mut steps = statement.query([])?;
+        while steps.next()?.is_some() {}
+    }
+}
+
+/// Drops the sums of a length that begin from the first minute up to, not including, the second.
+fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
+    let spans = "DELETE FROM spans WHERE length = ?1 AND start >= ?2 AND start < ?3";
+    if connection.prepare_cached(spans)?.execute([length, from, to])? == 0 {
+        return Ok(());
+    }
+    let labels: Vec<i64> = {
+        let mut statement = connection.prepare_cached("SELECT id FROM labels")?;
+        statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
+    };
+    for some in labels.chunks(ROWS_AT_A_TIME) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut delete = transaction.prepare_cached(
+            "DELETE FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4",
+        )?;
+        for id in some {
+            delete.execute([*id, length, from, to])?;
+        }
+        drop(delete);
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// The oldest hour that has minutes.
+fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
+    let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(minute.map(|minute| first_of(minute, HOUR)))
+}
+
+/// The first minute of the window of a length that a minute is in.
+const fn first_of(minute: i64, length: i64) -> i64 {
+    minute.div_euclid(length) * length
+}
+
+/// Minutes after which a minute no longer changes but by what comes late.
+const SETTLED: i64 = 2;
+
+/// So much of the file stays free: days come and go.
+const FREE_PART: i64 = 8;
+
+const PAGES_AT_A_TIME: i64 = 200;
+
+/// A transaction of so many rows takes some 10 ms.
+const ROWS_AT_A_TIME: usize = 500;

@@ -1,0 +1,172 @@
+//! One window of a length: the shorter ones that it is made from come in, its sums go out.
+//!
+//! One sum after the other, and only what it is made from in memory: there are thousands of series, and pages
+//! choose how much memory the values of each take.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::{Due, FIVE, Kept, LENGTHS, ROWS_AT_A_TIME};
+use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::window_stats::Tally;
+use crate::store::{StoreError, reader};
+
+/// What is made: each sum by its labels, with the numbers of its parts.
+type Groups = BTreeMap<Series, Vec<i64>>;
+
+/// What these numbers are of.
+#[derive(Clone, Copy)]
+enum Parts {
+    /// Series, by the minute.
+    Windows,
+    /// Labels, by windows of this length.
+    Sums(i64),
+}
+
+/// Makes all sums over a window. The last step makes them stand, unless something changed in between.
+pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
+    let range = due.start..due.start + length;
+    let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
+    let from = shorter.map_or(Parts::Windows, Parts::Sums);
+    let groups = groups(connection, from, Kept::ALL, range.clone())?;
+    write(connection, Kept::ALL, length, &range, (from, &groups))?;
+    // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
+    let summed = self::groups(connection, Parts::Sums(length), Kept::ALL, range.clone())?;
+    for kept in Kept::each().filter(|kept| *kept != Kept::ALL) {
+        match shorter {
+            Some(_) => {
+                let groups = self::groups(connection, from, kept, range.clone())?;
+                write(connection, kept, length, &range, (from, &groups))?;
+            }
+            None => write(connection, kept, length, &range, (Parts::Sums(FIVE), &fewer(&summed, kept)))?,
+        }
+    }
+    let countries = summed.keys().any(|series| series.country != UNKNOWN);
+    for kept in Kept::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
+        write(connection, kept, length, &range, (Parts::Sums(length), &fewer(&summed, kept)))?;
+    }
+    connection
+        .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
+        .execute(params![length, due.start, due.changes, countries])?;
+    Ok(())
+}
+
+/// Each by itself: the labels that something was counted of in these minutes.
+fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -> Result<Groups, StoreError> {
+    let (query, values) = match from {
+        Parts::Windows => (
+            "SELECT site, use_case, provider, model, country, id FROM series WHERE id IN
+                 (SELECT series FROM windows WHERE minute >= ?1 AND minute < ?2)",
+            vec![range.start, range.end],
+        ),
+        Parts::Sums(length) => (
+            "SELECT site, use_case, provider, model, country, id FROM labels WHERE kept = ?3 AND EXISTS
+                 (SELECT 1 FROM sums WHERE labels = id AND length = ?4 AND start >= ?1 AND start < ?2)",
+            vec![range.start, range.end, i64::from(kept.bits()), length],
+        ),
+    };
+    let mut statement = connection.prepare_cached(query)?;
+    let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+        Ok((reader::series(row, 0)?, vec![row.get(5)?]))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn fewer(groups: &Groups, kept: Kept) -> Groups {
+    let mut fewer = Groups::new();
+    for (series, from) in groups {
+        fewer.entry(kept.labels(series)).or_default().extend(from);
+    }
+    fewer
+}
+
+/// Some at a time, so that the thread that counts never waits long.
+fn write(
+    connection: &mut Connection,
+    kept: Kept,
+    length: i64,
+    range: &Range<i64>,
+    (from, groups): (Parts, &Groups),
+) -> Result<(), StoreError> {
+    let mut groups = groups.iter().peekable();
+    while groups.peek().is_some() {
+        let (mut some, mut bytes) = (Vec::new(), 0);
+        while some.len() < ROWS_AT_A_TIME && bytes < BYTES_AT_A_TIME {
+            let Some((labels, ids)) = groups.next() else { break };
+            let encoded = merged(connection, from, ids, range)?.encode();
+            bytes += encoded.len();
+            some.push((labels, encoded));
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (labels, encoded) in some {
+            put(&transaction, label(&transaction, kept, labels)?, length, range.start, &encoded)?;
+        }
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn merged(
+    connection: &Connection,
+    from: Parts,
+    ids: &[i64],
+    range: &Range<i64>,
+) -> Result<Tally, StoreError> {
+    let mut sum = Tally::default();
+    let mut add = |row: &rusqlite::Row<'_>| {
+        sum.merge(&Tally::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+        Ok::<_, StoreError>(())
+    };
+    match from {
+        Parts::Windows => {
+            let window = "SELECT tally FROM windows WHERE minute = ?1 AND series = ?2";
+            let mut window = connection.prepare_cached(window)?;
+            for (minute, id) in range.clone().flat_map(|minute| ids.iter().map(move |id| (minute, *id))) {
+                let mut rows = window.query([minute, id])?;
+                rows.next()?.map(&mut add).transpose()?;
+            }
+        }
+        Parts::Sums(length) => {
+            let sums =
+                "SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4";
+            let mut sums = connection.prepare_cached(sums)?;
+            for id in ids {
+                let mut rows = sums.query([*id, length, range.start, range.end])?;
+                while let Some(row) = rows.next()? {
+                    add(row)?;
+                }
+            }
+        }
+    }
+    Ok(sum)
+}
+
+/// The number of these labels.
+pub(super) fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
+    )?;
+    let Series { site, use_case, provider, model, country } = labels;
+    statement.query_row(params![kept.bits(), site, use_case, provider, model, country], |row| row.get(0))
+}
+
+/// Replaces a sum by these bytes of one.
+pub(super) fn put(
+    connection: &Connection,
+    label: i64,
+    length: i64,
+    start: i64,
+    sum: &[u8],
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    statement.execute(params![label, length, start, sum])?;
+    Ok(())
+}
+
+/// As many as 500 usual rows have.
+const BYTES_AT_A_TIME: usize = 1 << 20;

@@ -1,0 +1,158 @@
+//! Single streams for queries: which there are comes from memory, what they said from the journal.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
+use super::{StoreError, samples};
+use crate::aggregate::dedup::{Place, Stream, StreamId, Streams};
+use crate::aggregate::series::{SeriesId, UNKNOWN};
+use crate::ingest::geoip::Country;
+use crate::journal::Segments;
+
+/// The streams that are remembered, shared with the thread that counts.
+#[derive(Clone)]
+pub(crate) struct Listing {
+    streams: Arc<RwLock<Streams>>,
+    segments: Arc<Segments>,
+}
+
+impl Listing {
+    pub(crate) const fn new(streams: Arc<RwLock<Streams>>, segments: Arc<Segments>) -> Self {
+        Self { streams, segments }
+    }
+
+    /// How many streams of `filter` have neither ended nor been settled.
+    pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+    }
+
+    /// What came within `ms` before `now_ms`.
+    pub(crate) fn recent(
+        &self,
+        connection: &Connection,
+        filter: &Filter,
+        (ms, now_ms): (i64, i64),
+    ) -> Result<Recent, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        let remembered_ms =
+            streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+        let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
+        let rate_ms = RATE_MS.min(remembered_ms);
+        for stream in streams.arrived(now_ms - remembered_ms, now_ms) {
+            if stream.is_elsewhere() || !series.holds(stream.series) {
+                continue;
+            }
+            reports += u64::from(stream.received_ms > now_ms - rate_ms);
+            if stream.counted.is_some() && !stream.superseded {
+                *ended.entry(stream.outcome.as_str()).or_default() += 1;
+            }
+        }
+        let per_second = reports as f64 * 1e3 / rate_ms.max(1) as f64;
+        Ok(Recent { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(&self, connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
+        let series = series_in(connection, &asked.filter)?;
+        let (from_ms, to_ms) = asked.received_ms;
+        let is_asked = |stream: &Stream| {
+            (from_ms..to_ms).contains(&stream.received_ms)
+                && !(asked.only_ended && stream.counted.is_none())
+                && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
+                && series.holds(stream.series)
+        };
+        let found: Vec<(Place, Stream)> = {
+            let streams = self.streams();
+            let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
+            asked_for.take(asked.limit + 1).map(|(place, stream)| (place, *stream)).collect()
+        };
+        let shown = found.len().min(asked.limit);
+        let next = (found.len() > shown).then(|| found[shown - 1].0);
+        let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
+        Ok(Page { streams: read.collect::<Result<_, _>>()?, next })
+    }
+
+    /// One stored report: of the newest, or of the samples.
+    pub(crate) fn one(
+        &self,
+        connection: &Connection,
+        id: StreamId,
+    ) -> Result<Option<StoredStream>, StoreError> {
+        let found = self.streams().get(id).filter(|(_, stream)| !stream.is_elsewhere());
+        let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
+        newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
+    }
+
+    /// Whether a stream is remembered.
+    pub(super) fn knows(&self, id: StreamId) -> bool {
+        self.streams().get(id).is_some()
+    }
+
+    /// The reports between two places, as far as they stand.
+    pub(super) fn reports(&self, from: Place, to: Place) -> Result<Vec<(Place, Stream, String)>, StoreError> {
+        let standing: Vec<(Place, Stream)> = {
+            let streams = self.streams();
+            let between = streams.from(from).take_while(|(place, _)| *place < to);
+            let standing = between.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
+            standing.map(|(place, stream)| (place, *stream)).collect()
+        };
+        let mut reports = Vec::with_capacity(standing.len());
+        for (place, stream) in standing {
+            if let Some(report) = self.segments.report(stream.at)? {
+                reports.push((place, stream, serde_json::to_string(&report)?));
+            }
+        }
+        Ok(reports)
+    }
+
+    /// `None` when the journal let go of it just now.
+    fn read(&self, connection: &Connection, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
+        let Some(record) = self.segments.record(stream.at)? else { return Ok(None) };
+        let mut counted = connection.prepare_cached("SELECT country FROM series WHERE id = ?1")?;
+        let counted = counted.query_row([stream.series], |row| row.get(0)).optional()?;
+        // A series may be so new that the store does not have it yet.
+        let said = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
+        let country = counted.unwrap_or_else(said);
+        let json = serde_json::to_string(&record.report)?;
+        Ok(Some(StoredStream { json, received_ms: stream.received_ms, country }))
+    }
+
+    fn streams(&self) -> RwLockReadGuard<'_, Streams> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The series that a filter lets through.
+enum SeriesIn {
+    All,
+    These(HashSet<SeriesId>),
+}
+
+impl SeriesIn {
+    fn holds(&self, series: SeriesId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => these.contains(&series),
+        }
+    }
+}
+
+fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
+    let Filter { site, use_case, provider, model, country } = filter;
+    if filter.labels().all(|(_, label)| label.is_none()) {
+        return Ok(SeriesIn::All);
+    }
+    let mut statement = connection.prepare_cached(&format!("SELECT id FROM series WHERE {IN_FILTER}"))?;
+    let labels = named_params! {
+        ":site": site, ":use_case": use_case, ":provider": provider, ":model": model,
+        ":country": country,
+    };
+    let ids = statement.query_map(labels, |row| row.get(0))?;
+    Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))
+}
