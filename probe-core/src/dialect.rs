@@ -1,66 +1,32 @@
 //! Events come in, facts go out: which wire format this is, what kinds of text an event carried,
 //! how the answer ended, and what the provider counted. Recognised from content, never from a URL.
 //!
-//! A dialect is a table in the language of [`shape`], read by the code here. A new one is a file of
-//! its own and a line in [`DIALECTS`]. While the crate is compiled, [`packer`] makes bytes of all tables;
-//! what reads them is [`packed`], and [`facts`] says what it comes to.
+//! A dialect is a table in the language of [`schema`], read by the code here. A new one is a file of
+//! its own and a line in [`formats`]. While the crate is compiled, [`table_encoder`] makes bytes of all tables;
+//! what reads them is [`table_reader`], and [`stream_state`] says what it comes to.
 
-mod facts;
-mod generic;
-mod packed;
-mod packer;
-mod shape;
+mod detect;
+mod formats;
+mod schema;
+mod stream_state;
+mod table_encoder;
+mod table_reader;
 mod usage;
 
-pub(crate) use facts::Facts;
-pub(crate) use generic::{NAME as GENERIC, PLAIN_TEXT};
+pub(crate) use detect::{NAME as GENERIC, PLAIN_TEXT};
+pub(crate) use stream_state::Facts;
 
 use beacon::ServerStart;
 
 use crate::json::Word;
-use crate::server::Clock;
+use crate::server_timing::Clock;
 
-use generic::FirstLook;
+use detect::FirstLook;
+use schema::{Act, Table, Take, Tokens, table};
+pub(crate) use schema::{Number, Reading, Shape, Text, written_bytes};
 #[cfg(any(test, fuzzing))]
-pub(crate) use packed::KNOWN;
-pub(crate) use packed::{Known, Timing};
-use shape::{Act, Table, Take, Tokens, table};
-pub(crate) use shape::{Number, Reading, Shape, Text, written_bytes};
-
-macro_rules! dialects {
-    ({ $($usual:ident,)* } { $($rare:ident,)* }) => {
-        $(mod $usual;)*
-        $(mod $rare;)*
-
-        /// Tried in this order on each event until one knows it.
-        const DIALECTS: &[&Dialect] = &[$(&$usual::DIALECT,)* $(&$rare::DIALECT,)*];
-        /// How many of them, from the first on, every probe reads.
-        const USUAL: usize = [$(stringify!($usual)),*].len();
-    };
-}
-
-dialects! {
-    {
-        openai_completions,
-        openai_chat,
-        openai_responses,
-        anthropic,
-        gemini,
-        ai_sdk_ui,
-    }
-    {
-        ollama,
-        gemini_interactions,
-        mistral_conversations,
-        cohere,
-        ag_ui,
-        ai_sdk_data,
-        langgraph,
-        chat_ui,
-        lobe_chat,
-        tgi,
-    }
-}
+pub(crate) use table_reader::KNOWN;
+pub(crate) use table_reader::{Known, Timing};
 
 /// One wire format.
 pub(crate) struct Dialect {

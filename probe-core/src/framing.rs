@@ -2,22 +2,22 @@
 //! is lent from it, the rest from a buffer that is reused.
 
 mod brackets;
+mod content_type;
 mod find;
-mod kind;
+mod json_stream;
+mod plain_text;
 mod sse;
-mod text;
-mod texts;
 
 use crate::ALL;
 use crate::json::Json;
 use crate::utf8::is_utf8;
 
 use brackets::RECORD_SEPARATOR;
+pub use content_type::Kind;
 use find::find;
-pub use kind::Kind;
+pub use json_stream::Texts;
+pub use plain_text::Text;
 pub use sse::Sse;
-pub use text::Text;
-pub use texts::Texts;
 
 /// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
 /// skipped, so that a stream without line ends cannot grow the page's memory. Ends are among the longest: that of

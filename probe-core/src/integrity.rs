@@ -2,7 +2,7 @@
 
 use beacon::{Defect, Defects};
 
-use crate::figures::ABSENT;
+use crate::report_builder::ABSENT;
 
 /// Follows the numbers of numbered events.
 ///

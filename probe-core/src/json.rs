@@ -12,8 +12,8 @@ mod word;
 
 use beacon::NameShape;
 
-use crate::figures::ABSENT;
-use crate::steps;
+use crate::report_builder::ABSENT;
+use crate::work_counter;
 
 use number::Decimal;
 pub(crate) use number::whole;
@@ -233,7 +233,7 @@ impl<'a> Json<'a> {
     /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
-            steps::add(1);
+            work_counter::add(1);
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
                 return Some(byte);
             }
@@ -251,7 +251,7 @@ impl<'a> Json<'a> {
         let (mut hash, mut at) = (0, self.at + 1);
         loop {
             let eight = u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
-            steps::add(1);
+            work_counter::add(1);
             let hits = special_bytes(eight);
             if hits != 0 {
                 let bits = hits.trailing_zeros() & !7;

@@ -11,23 +11,23 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod delta_template;
 mod dialect;
-mod figures;
 pub mod framing;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz_targets;
 mod integrity;
 mod json;
-mod layout;
 mod meter;
-mod server;
-mod steps;
-#[cfg(any(test, fuzzing))]
-pub mod targets;
+mod report_builder;
+mod server_timing;
 mod time;
 mod utf8;
+mod work_counter;
 
-pub use figures::{Row, Tally};
 pub use meter::{End, Meter, Seen};
-pub use server::Claim;
+pub use report_builder::{Row, Tally};
+pub use server_timing::Claim;
 pub use time::Timestamp;
 
 /// Whether this is compiled for a page, which has to load whatever makes code fast: what is worth its bytes

@@ -6,9 +6,9 @@ use std::mem;
 use beacon::{Defect, Outcome, StreamReport};
 
 use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
-use crate::figures::{ABSENT, Figure, Name, Tally, or};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
+use crate::report_builder::{ABSENT, Figure, Name, Tally, or};
 use crate::time::{Timestamp, whole_micros};
 use crate::{ALL, IN_PAGE};
 

@@ -44,26 +44,26 @@ pub fn open(key: u32, request: f64, submit: f64) {
     SESSION.with_borrow_mut(|session| session.open(key, request, submit));
 }
 
-/// The response came, with a body of that kind by its content type, as `js/kinds.js` numbers them.
+/// The response came, with a body of that kind by its content type, as `js/tap/content-types.js` numbers them.
 #[wasm_bindgen]
 pub fn headers(key: u32, time: f64, status: u16, kind: u8) {
     SESSION.with_borrow_mut(|session| session.headers(key, time, status, kind));
 }
 
-/// The app got bytes. What has been seen with them, in the bits of `js/seen.js`.
+/// The app got bytes. What has been seen with them, in the bits of `js/session/progress-flags.js`.
 #[wasm_bindgen]
 #[must_use]
 pub fn chunk(key: u32, time: f64, bytes: &[u8]) -> u8 {
     SESSION.with_borrow_mut(|session| session.chunk(key, time, bytes))
 }
 
-/// The stream ended, in the way that `js/ends.js` numbers. Its report stays until it is forgotten.
+/// The stream ended, in the way that `js/session/end-reasons.js` numbers. Its report stays until it is forgotten.
 #[wasm_bindgen]
 pub fn end(key: u32, time: f64, how: u8) {
     SESSION.with_borrow_mut(|session| session.end(key, time, how));
 }
 
-/// The list that `js/glue.js` makes the stream's report of, as far as it is for Rust to tell.
+/// The list that `js/watcher/wasm-watcher.js` makes the stream's report of, as far as it is for Rust to tell.
 #[wasm_bindgen]
 #[must_use]
 pub fn report(key: u32) -> Array {

@@ -3,7 +3,7 @@
 //!
 //! The list has rows: a text that names fields, then what each holds. A word with a colon begins an object
 //! in the report, and the fields behind it are that object's. NaN and an empty text hold nothing. A row of
-//! histogram counts is the last, and has one field for all that is left. `js/glue.js` makes an object of it:
+//! histogram counts is the last, and has one field for all that is left. `js/watcher/wasm-watcher.js` makes an object of it:
 //! to name a field takes a page less to load there.
 //!
 //! What the page says of itself and of the request is not in it: that is the facade's.

@@ -1,6 +1,6 @@
 //! When the page sends: how long it may wait comes in, a call of the facade goes out in time.
 //!
-//! What waits, and for how long, the facade decides (`js/outbox.js`): it has to do so as well where
+//! What waits, and for how long, the facade decides (`js/session/outbox.js`): it has to do so as well where
 //! the page forbids Wasm.
 
 use std::cell::Cell;
@@ -10,7 +10,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen]
 extern "C" {
-    /// The function of the facade that sends, which `js/glue.js` gives to the glue. It must not throw.
+    /// The function of the facade that sends, which `js/watcher/wasm-watcher.js` gives to the glue. It must not throw.
     fn wake();
 }
 

@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// What has been seen with these bytes, in the bits of `js/seen.js`.
+    /// What has been seen with these bytes, in the bits of `js/session/progress-flags.js`.
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
         let Some(meter) = self.meter(key) else { return 0 };
         meter.on_chunk(Timestamp::from_ms(time), bytes);
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// By the numbers of `js/kinds.js`.
+/// By the numbers of `js/tap/content-types.js`.
 fn kind_of(number: u8) -> Kind {
     match number {
         0 => Kind::Events,
@@ -79,7 +79,7 @@ fn kind_of(number: u8) -> Kind {
     }
 }
 
-/// By the numbers of `js/ends.js`.
+/// By the numbers of `js/session/end-reasons.js`.
 fn end_of(number: u8) -> End {
     match number {
         0 => End::Closed,

@@ -73,7 +73,7 @@ pub(crate) fn size(root: &Path) -> Result<Sizes> {
     let parts = PARTS.map(|(name, _, file)| (name, made.join(file)));
     let extensions = EXTENSIONS.map(|(name, file, _)| (name, made.join(file)));
     for (_, file, _) in EXTENSIONS {
-        bundle(&package, &made, &package.join("js/more").join(file), &made.join(file), "esm")?;
+        bundle(&package, &made, &package.join("js/extensions").join(file), &made.join(file), "esm")?;
     }
     let dist = [
         "llm-rum.mjs",
@@ -203,7 +203,8 @@ fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str
         .args(["--bundle", "--minify", "--target=es2022", "--legal-comments=none", "--log-level=warning"])
         .args([format!("--format={format}"), format!("--mangle-props={INNER_NAMES}")])
         .args([cache, glue, outfile]))?;
-    if entry.strip_prefix(package.join("js"))?.to_string_lossy().starts_with("more") {
+    let inside = entry.strip_prefix(package.join("js"))?;
+    if inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with("extensions")) {
         let named = named_here(&fs::read_to_string(&names)?)?;
         ensure!(named.is_empty(), "{} and the probe shorten {named:?} each by itself", entry.display());
     }
@@ -263,32 +264,36 @@ const SHARED_NAMES: &str = r#"{"bodies":"b","broken":"k","early":"l","examine":"
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
 /// What pages have inline.
-const STUB: &str = "stub.js";
+const STUB: &str = "entry/stub.js";
 
 /// The entry for workers, and what stands in the place of its window and document.
-const WORKER: &str = "worker.js";
-const WORKER_PAGE: &str = "js/worker-page.js";
+const WORKER: &str = "entry/worker.js";
+const WORKER_PAGE: &str = "js/page/worker-page.js";
 
 /// The probe for most streams, the one for all of them, and the features that make each.
 const MODULES: [(&str, &str); 2] = [("llm-rum.wasm", ""), ("llm-rum-all.wasm", "all")];
 
 /// What pages load, and what tests call: entry, file, format.
 const BUNDLES: [(&str, &str, &str); 7] = [
-    ("script.js", "dist/llm-rum.js", "iife"),
-    ("module.js", "dist/llm-rum.mjs", "esm"),
+    ("entry/script.js", "dist/llm-rum.js", "iife"),
+    ("entry/module.js", "dist/llm-rum.mjs", "esm"),
     (STUB, "dist/stub.js", "iife"),
-    ("more-script.js", "dist/llm-rum-more.js", "iife"),
-    ("more.js", "dist/llm-rum-more.mjs", "esm"),
+    ("entry/extensions-script.js", "dist/llm-rum-more.js", "iife"),
+    ("entry/extensions.js", "dist/llm-rum-more.mjs", "esm"),
     (WORKER, "dist/llm-rum-worker.mjs", "esm"),
-    ("glue.js", "test/dist/watcher.mjs", "esm"),
+    ("watcher/wasm-watcher.js", "test/dist/watcher.mjs", "esm"),
 ];
 
 /// Parts of them that [`size`] shows alone: what it calls them, entry, file.
-const PARTS: [(&str, &str, &str); 3] =
-    [("tap", "tap.js", "tap.js"), ("facade", FACADE, "facade.js"), ("glue", "glue.js", "glue.min.js")];
+const PARTS: [(&str, &str, &str); 3] = [
+    ("tap", "tap/tap.js", "tap.js"),
+    ("facade", FACADE, "facade.js"),
+    ("glue", "watcher/wasm-watcher.js", "glue.min.js"),
+];
 /// What holds tap and glue together. Alone it is without them; in [`BUNDLES`] others bring it in.
-const FACADE: &str = "probe.js";
-const BESIDE_THE_FACADE: [&str; 2] = ["--external:./js/tap.js", "--external:./js/glue.js"];
+const FACADE: &str = "page/probe.js";
+const BESIDE_THE_FACADE: [&str; 2] =
+    ["--external:./js/tap/tap.js", "--external:./js/watcher/wasm-watcher.js"];
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
@@ -298,8 +303,8 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("webSocket", "web-socket.js", 1_230),
     ("paint", "paint.js", 1_600),
     ("phases", "phases.js", 1_250),
-    ("lastWord", "last-word.js", 400),
-    ("cost", "cost.js", 350),
+    ("lastWord", "fetch-later.js", 400),
+    ("cost", "probe-overhead.js", 350),
 ];
 
 /// Passes that copy code for speed, off; and one that joins it, on. Objects stay with the glue: see

@@ -4,5 +4,5 @@
 
 libfuzzer_sys::fuzz_target!(|script: &[u8]| probe_core_fuzz::bounded(
     1 << 20,
-    || probe_core::targets::calls(script)
+    || probe_core::fuzz_targets::calls(script)
 ));

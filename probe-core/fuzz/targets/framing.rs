@@ -7,7 +7,7 @@ use probe_core::framing::{Frame, Sse};
 use sse_core::{SseDecoder, SseEvent};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    probe_core_fuzz::bounded(1 << 20, || probe_core::targets::framing(input));
+    probe_core_fuzz::bounded(1 << 20, || probe_core::fuzz_targets::framing(input));
     assert_eq!(ours(input), theirs(input), "{}", input.escape_ascii());
 });
 

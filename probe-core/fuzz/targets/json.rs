@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use probe_core::targets::json;
+use probe_core::fuzz_targets::json;
 use serde::de::IgnoredAny;
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {

@@ -7,7 +7,7 @@
 use std::mem;
 
 use crate::json::plain_len;
-use crate::steps;
+use crate::work_counter;
 
 /// Follows values over chunks that come in order.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ impl Brackets {
     fn follow(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
-            steps::add(1);
+            work_counter::add(1);
             let line_start = mem::replace(&mut self.line_start, byte == b'\n');
             match (self.within, byte) {
                 (Within::Escape, _) => self.within = Within::String,

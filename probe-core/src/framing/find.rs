@@ -2,7 +2,7 @@
 //! vector instructions on a server, which make framing three times as fast; in a page it would be a
 //! hundred bytes more to load, and no faster than eight bytes at a time.
 
-use crate::steps;
+use crate::work_counter;
 
 /// Where the first of two bytes stands.
 pub(super) fn find(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
@@ -10,7 +10,7 @@ pub(super) fn find(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
     let at = memchr::memchr2(wanted[0], wanted[1], bytes);
     #[cfg(target_arch = "wasm32")]
     let at = by_words(bytes, wanted);
-    steps::add(1 + at.unwrap_or(bytes.len()) / 8);
+    work_counter::add(1 + at.unwrap_or(bytes.len()) / 8);
     at
 }
 

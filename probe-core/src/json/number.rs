@@ -1,7 +1,7 @@
 //! Numbers as JSON writes them come in, doubles go out.
 
-use crate::figures::ABSENT;
-use crate::steps;
+use crate::report_builder::ABSENT;
+use crate::work_counter;
 
 /// A JSON number: `mantissa × 10^exponent`.
 pub(super) struct Decimal {
@@ -40,7 +40,7 @@ impl Decimal {
     fn digits(&mut self, bytes: &[u8], decimals: i32) {
         while let Some(digit @ b'0'..=b'9') = bytes.get(self.len) {
             self.len += 1;
-            steps::add(1);
+            work_counter::add(1);
             if self.mantissa < MAX_MANTISSA {
                 self.mantissa = self.mantissa * 10 + u64::from(digit - b'0');
                 self.exponent -= decimals;

@@ -3,7 +3,7 @@
 use beacon::NameShape;
 
 use crate::IN_PAGE;
-use crate::steps;
+use crate::work_counter;
 
 /// Bytes before the first that ends or breaks a string.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
@@ -11,13 +11,13 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     // WebAssembly.
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        steps::add(1);
+        work_counter::add(1);
         let hits = special_bytes(u64::from_le_bytes(*word));
         if hits != 0 {
             return index * 8 + hits.trailing_zeros() as usize / 8;
         }
     }
-    steps::add(1);
+    work_counter::add(1);
     let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
@@ -26,7 +26,7 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
 /// takes 130 ns for two empty slices on a CPU with masked loads, as one of them points nowhere.
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     if !IN_PAGE {
-        steps::add(1 + left.len() / 8);
+        work_counter::add(1 + left.len() / 8);
         return left.len() == right.len() && (left.is_empty() || left == right);
     }
     let ((words, rest), (right_words, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());

@@ -4,7 +4,7 @@ use serde_json::{Value, json, to_value};
 use super::*;
 
 const SSE: &str = "text/event-stream";
-/// Of `js/kinds.js`.
+/// Of `js/tap/content-types.js`.
 const EVENTS: u8 = 0;
 const OTHER: u8 = 2;
 const FIRST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
@@ -26,7 +26,7 @@ fn report(session: &mut Session, key: u32) -> StreamReport {
     serde_json::from_value(as_written(report)).unwrap()
 }
 
-/// The object that `js/glue.js` makes of the list.
+/// The object that `js/watcher/wasm-watcher.js` makes of the list.
 fn written(session: &mut Session, key: u32) -> Value {
     let list = to_value(session.report(key).unwrap()).unwrap();
     let mut list = list.as_array().unwrap().iter();

@@ -1,5 +1,5 @@
 //! The JavaScript that wasm-bindgen writes fits any module and any caller. Its text comes in; what
-//! this module and its one caller, `probe-wasm/js/glue.js`, need of it goes out.
+//! this module and its one caller, `probe-wasm/js/watcher/wasm-watcher.js`, need of it goes out.
 
 /// The glue as a module of one export, `glued`. It hands what the Wasm asks for, as `asked` tells, to the
 /// function `made`, which owes it the Wasm's exports; what comes back is those, and in the place of some

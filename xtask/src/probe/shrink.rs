@@ -75,7 +75,7 @@ pub(super) fn addresses(module: &Module) -> Addresses {
 ///
 /// A number in code counts as a reference to the constant that it lies in, whatever the number is
 /// for. What that cannot see is a constant that optimised code names by numbers outside of it alone,
-/// as it might a table with an index below zero. `probe-wasm/test/compiled.test.js` therefore holds
+/// as it might a table with an index below zero. `probe-wasm/test/watcher/wasm-watcher.test.js` therefore holds
 /// what is left to every recorded stream.
 pub(super) fn drop_unused_constants(module: &mut Module, before: &Addresses) -> Result<()> {
     let after = addresses(module);
@@ -184,7 +184,7 @@ impl<'a> Visitor<'a> for Found {
 const FEATURES: &str = "target_features";
 const REFERENCES: &[u8] = b"+\x0freference-types";
 
-/// The module that the probe's imports come from, by `probe-wasm/js/glue.js`.
+/// The module that the probe's imports come from, by `probe-wasm/js/watcher/wasm-watcher.js`.
 const IMPORTS_FROM: &str = "g";
 
 /// What serde-wasm-bindgen asks of the page to make an error: nothing that the probe writes by it can fail.

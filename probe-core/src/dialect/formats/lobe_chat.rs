@@ -1,0 +1,45 @@
+//! LobeChat: SSE events named by what they carry, which is mostly a bare string. Their id is that of
+//! the message, the same for all, and numbers nothing.
+
+use beacon::ServerStart;
+
+use crate::dialect::Dialect;
+use crate::dialect::detect::BARE;
+use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::json::Word;
+use crate::server_timing::Clock;
+
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "lobe_chat",
+    kinds: table! {
+        "text" => Act::text(Text::ANSWER).and(Act::COMMON),
+        "content_part" => Act::text(Text::ANSWER).and(Act::COMMON),
+        "reasoning" => Act::text(Text::REASONING).and(Act::COMMON),
+        "reasoning_part" => Act::text(Text::REASONING).and(Act::COMMON),
+        "tool_calls" => Act::COMMON,
+        "stop" => Act::END.and(Act::NAMES_REASON).and(Act::COMMON),
+    },
+    signs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
+    named: true,
+    shape: table! {
+        "content" => Take::Text(Text::BY_TYPE),
+        "function" => Take::In(table! { "arguments" => Take::Text(Text::TOOL) }),
+        "totalInputTokens" => Take::Tokens(Tokens::Input),
+        "totalOutputTokens" => Take::Tokens(Tokens::Output),
+        "outputReasoningTokens" => Take::Tokens(Tokens::Reasoning),
+        "inputCachedTokens" => Take::Tokens(Tokens::Cached),
+        "ttft" => Take::Number(Number::Prompt),
+        "duration" => Take::Number(Number::Generation),
+    },
+    clock: Some(&Clock {
+        name: "lobe_chat",
+        is_provider: false,
+        // From when its own server asked the provider.
+        starts_from: ServerStart::Arrival,
+        ..Clock::PLAIN
+    }),
+    gives_reason: true,
+    ..Dialect::PLAIN
+};
+
+const PART_TYPE: Word = Word::of(b"partType");

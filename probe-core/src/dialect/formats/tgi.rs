@@ -1,0 +1,29 @@
+//! Text Generation Inference, `/generate_stream`: one numbered event per token, the whole text and
+//! the details with the last. Its times stand in headers only, and not when it streams.
+
+use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::json::Word;
+
+/// Without `details` asked for, it gives no reason.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "tgi",
+    provider: Some("tgi"),
+    signs: &[(Word::of(b"token"), Word::of(b"generated_text"))],
+    shape: table! {
+        "index" => Take::Number(Number::Sequence),
+        "token" => Take::In(table! {
+            "text" => Take::Text(Text::ANSWER),
+            "special" => Take::If(Act::MUTE),
+        }),
+        // `null` before the end, and empty where nothing but marks were generated.
+        "generated_text" => Take::IfString(Act::END),
+        "details" => Take::In(table! {
+            "finish_reason" => Take::Reason,
+            "generated_tokens" => Take::Tokens(Tokens::Output),
+            "input_length" => Take::Tokens(Tokens::Input),
+        }),
+        "error" => Take::If(Act::FAIL),
+    },
+    ..Dialect::PLAIN
+};

@@ -1,0 +1,358 @@
+//! Makes the bytes of [`table_reader`](super::table_reader) of what the dialects' files say. Only the compiler runs
+//! it: nothing of it is in the probe.
+
+use beacon::ServerStart;
+
+use super::formats::{DIALECTS, USUAL};
+use super::schema::{Act, Number, Shape, Table, Take};
+use super::table_reader::{Known, Rows, Timing, op};
+use super::{COMMENT, Dialect, FAILURES};
+use crate::json::Word;
+use crate::server_timing::{Clock, Unit};
+
+pub(super) const ALL: All = All::packed();
+
+/// A word, and what it means.
+pub(super) const ROW_BYTES: usize = 5;
+
+/// Everything that is packed.
+pub(super) struct All {
+    known: [Known; DIALECTS.len()],
+    /// How many of those there are.
+    pub(super) count: usize,
+    pub(super) failures: Rows,
+    pub(super) comment: Rows,
+    pub(super) packer: Packer,
+}
+
+impl All {
+    const fn packed() -> Self {
+        let mut packer = Packer::new();
+        let mut known = [packer.dialect(DIALECTS[0]); _];
+        let (mut at, mut count) = (1, 1);
+        while at < DIALECTS.len() {
+            if crate::ALL || at < USUAL {
+                known[count] = packer.dialect(DIALECTS[at]);
+                count += 1;
+            } else if is_first_of_its_like(at) {
+                known[count] = packer.signs(at);
+                count += 1;
+            }
+            at += 1;
+        }
+        let (failures, comment) = (packer.acts(FAILURES), packer.shape(COMMENT));
+        Self { known, count, failures, comment, packer }
+    }
+
+    pub(super) const fn each_known<const N: usize>(&self) -> [Known; N] {
+        *self.known.first_chunk().expect("no more than there are")
+    }
+}
+
+/// Writes tables behind each other.
+pub(super) struct Packer {
+    pub(super) bytes: Bytes<{ 1 << op::ARGUMENT_BITS }>,
+    /// Where each of them begins.
+    begun: [usize; 256],
+    written: usize,
+    timing: [Timing; 16],
+    pub(super) timings: usize,
+    pub(super) uses: Uses,
+}
+
+/// What there is in any table that is read.
+pub(super) struct Uses {
+    /// A bit for each of the ops.
+    pub(super) ops: u32,
+    /// All of them together.
+    pub(super) acts: u16,
+    /// A bit for each of the numbers.
+    pub(super) numbers: u16,
+    /// Some dialect's types are the names that SSE gives.
+    pub(super) named: bool,
+    /// Some dialect numbers its events by their ids.
+    pub(super) numbered: bool,
+    /// Some dialect's answers end by closing.
+    pub(super) ends_by_closing: bool,
+}
+
+impl Packer {
+    const fn new() -> Self {
+        let none = Timing {
+            name: "",
+            is_provider: false,
+            starts_from: ServerStart::Arrival,
+            unit: Unit::Millisecond,
+            needs: Number::Index,
+            shape: Rows(0),
+        };
+        Self {
+            bytes: Bytes::new(),
+            begun: [0; _],
+            written: 0,
+            timing: [none; _],
+            timings: 0,
+            uses: Uses::NONE,
+        }
+    }
+
+    const fn dialect(&mut self, dialect: &Dialect) -> Known {
+        self.uses.named |= dialect.named;
+        self.uses.numbered |= dialect.numbered.is_some();
+        self.uses.ends_by_closing |= dialect.ends_by_closing;
+        Known {
+            name: dialect.name,
+            provider: dialect.provider,
+            kinds: self.acts(dialect.kinds),
+            signs: dialect.signs,
+            shape: self.shape(dialect.shape),
+            numbered: dialect.numbered,
+            clock: match dialect.clock {
+                Some(clock) => Some(self.clock(clock)),
+                None => None,
+            },
+            named: dialect.named,
+            marks_end: dialect.marks_end,
+            gives_reason: dialect.gives_reason,
+            ends_by_closing: dialect.ends_by_closing,
+        }
+    }
+
+    /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
+    const fn signs(&mut self, first: usize) -> Known {
+        let (mut kinds, mut at) = (Bytes::counted(0), first);
+        while at < DIALECTS.len() {
+            if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
+                kinds.common(DIALECTS[at].kinds);
+            }
+            at += 1;
+        }
+        kinds.bytes[0] = ((kinds.len - 1) / ROW_BYTES) as u8;
+        kinds.sort_rows();
+        let Dialect { signs, named, .. } = *DIALECTS[first];
+        Known { kinds: Rows(self.write(&kinds)), signs, named, ..self.dialect(&Dialect::PLAIN) }
+    }
+
+    const fn shape(&mut self, shape: &Shape) -> Rows {
+        let mut table = Bytes::counted(shape.len());
+        let mut at = 0;
+        while at < shape.len() {
+            let (word, take) = &shape[at];
+            table.row(*word, self.meaning(take));
+            at += 1;
+        }
+        table.sort_rows();
+        Rows(self.write(&table))
+    }
+
+    const fn acts(&mut self, acts: &Table<Act>) -> Rows {
+        let mut table = Bytes::counted(acts.len());
+        let mut at = 0;
+        while at < acts.len() {
+            let (word, act) = acts[at];
+            table.row(word, act.bits());
+            self.uses.acts |= act.bits();
+            at += 1;
+        }
+        table.sort_rows();
+        Rows(self.write(&table))
+    }
+
+    /// Place of the clock in [`TIMINGS`](super::table_reader::TIMINGS).
+    const fn clock(&mut self, clock: &Clock) -> u8 {
+        let &Clock { name, is_provider, starts_from, unit, needs, .. } = clock;
+        let shape = self.shape(clock.shape);
+        let mut at = 0;
+        while at < self.timings && !same(self.timing[at].name.as_bytes(), name.as_bytes()) {
+            at += 1;
+        }
+        self.timing[at] = Timing { name, is_provider, starts_from, unit, needs, shape };
+        if at == self.timings {
+            self.timings += 1;
+        }
+        at as u8
+    }
+
+    const fn meaning(&mut self, take: &Take) -> u16 {
+        let (op, argument) = match *take {
+            Take::Text(text) => (op::TEXT, text.bits() as u16),
+            Take::AnswerOrIn(shape) => (op::ANSWER_OR_IN, self.shape(shape).0),
+            Take::Thing(text) => (op::THING, text.bits() as u16),
+            Take::In(shape) => (op::IN, self.shape(shape).0),
+            Take::Choice(shape) => (op::CHOICE, self.shape(shape).0),
+            Take::Clock(clock) => (op::CLOCK, self.clock(clock) as u16),
+            Take::Tokens(tokens) => (op::TOKENS, tokens as u16),
+            Take::MoreTokens(tokens) => (op::MORE_TOKENS, tokens as u16),
+            Take::Number(number) => {
+                self.uses.numbers |= 1 << number as u16;
+                (op::NUMBER, number as u16)
+            }
+            Take::Model => (op::MODEL, 0),
+            Take::Id => (op::ID, 0),
+            Take::Kind => (op::KIND, 0),
+            Take::Reason => (op::REASON, 0),
+            Take::If(act) => {
+                self.uses.acts |= act.bits();
+                (op::IF, act.bit())
+            }
+            Take::IfString(act) => {
+                self.uses.acts |= act.bits();
+                (op::IF_STRING, act.bit())
+            }
+            Take::Says(acts) => (op::SAYS, self.acts(acts).0),
+            Take::Proves(clock) => (op::PROVES, self.clock(clock) as u16),
+        };
+        self.uses.ops |= 1 << op;
+        op << op::ARGUMENT_BITS | argument
+    }
+
+    /// Writes it, unless the same is there. Where it stands.
+    const fn write(&mut self, it: &Bytes<MOST_BYTES>) -> u16 {
+        let mut at = 0;
+        while at < self.written {
+            if self.bytes.has(self.begun[at], it) {
+                return self.begun[at] as u16;
+            }
+            at += 1;
+        }
+        let start = self.bytes.len;
+        self.begun[self.written] = start;
+        self.written += 1;
+        self.bytes.extend(&it.bytes, it.len);
+        start as u16
+    }
+
+    pub(super) const fn each_timing<const N: usize>(&self) -> [Timing; N] {
+        *self.timing.first_chunk().expect("no more than there are")
+    }
+}
+
+impl Uses {
+    const NONE: Self =
+        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
+
+    pub(super) const fn op(&self, op: u16) -> bool {
+        self.ops >> op & 1 == 1
+    }
+
+    pub(super) const fn number(&self, number: Number) -> bool {
+        self.numbers >> number as u16 & 1 == 1
+    }
+}
+
+/// Whether no dialect before it that is only recognised is [alike](are_alike).
+const fn is_first_of_its_like(dialect: usize) -> bool {
+    let mut at = USUAL;
+    while at < dialect && !are_alike(DIALECTS[at], DIALECTS[dialect]) {
+        at += 1;
+    }
+    at == dialect
+}
+
+/// Whether both are recognised by nothing but types, which stand in the same place.
+const fn are_alike(one: &Dialect, other: &Dialect) -> bool {
+    one.signs.is_empty() && other.signs.is_empty() && one.named == other.named
+}
+
+const fn same(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
+}
+
+/// Bytes that grow while there is room; beyond that nothing compiles.
+pub(super) struct Bytes<const N: usize> {
+    bytes: [u8; N],
+    pub(super) len: usize,
+}
+
+/// Of one table.
+const MOST_BYTES: usize = 256;
+
+impl<const N: usize> Bytes<N> {
+    const fn new() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+
+    /// With the count that stands first.
+    const fn counted(count: usize) -> Self {
+        let mut bytes = Self::new();
+        bytes.extend(&[count as u8], 1);
+        bytes
+    }
+
+    const fn row(&mut self, word: Word, meaning: u16) {
+        self.extend(&word.to_bytes(), 3);
+        self.extend(&meaning.to_le_bytes(), 2);
+    }
+
+    /// Rows of a table by which a format is only recognised: of types with which a stream may begin.
+    const fn common(&mut self, kinds: &Table<Act>) {
+        let mut at = 0;
+        while at < kinds.len() {
+            let (word, act) = kinds[at];
+            if act.may_come_first() {
+                self.row(word, act.bits() & Act::COMMON.bits());
+            }
+            at += 1;
+        }
+    }
+
+    /// By their words: tables with some of the same rows have them in the same order then, which makes the
+    /// compressed probe 70 bytes smaller.
+    const fn sort_rows(&mut self) {
+        let mut sorted = 1 + ROW_BYTES;
+        while sorted < self.len {
+            let mut at = sorted;
+            while at > 1 && self.swap_rows(at) {
+                at -= ROW_BYTES;
+            }
+            sorted += ROW_BYTES;
+        }
+    }
+
+    /// Swaps the row at that place with the one before, if it has the lower bytes.
+    const fn swap_rows(&mut self, at: usize) -> bool {
+        let mut differs = 0;
+        while differs < ROW_BYTES && self.bytes[at + differs] == self.bytes[at - ROW_BYTES + differs] {
+            differs += 1;
+        }
+        if differs == ROW_BYTES || self.bytes[at + differs] > self.bytes[at - ROW_BYTES + differs] {
+            return false;
+        }
+        let mut byte = 0;
+        while byte < ROW_BYTES {
+            let before = self.bytes[at - ROW_BYTES + byte];
+            self.bytes[at - ROW_BYTES + byte] = self.bytes[at + byte];
+            self.bytes[at + byte] = before;
+            byte += 1;
+        }
+        true
+    }
+
+    const fn extend(&mut self, bytes: &[u8], len: usize) {
+        let mut at = 0;
+        while at < len {
+            self.bytes[self.len] = bytes[at];
+            self.len += 1;
+            at += 1;
+        }
+    }
+
+    const fn has<const M: usize>(&self, start: usize, other: &Bytes<M>) -> bool {
+        let mut at = 0;
+        while at < other.len {
+            if self.bytes[start + at] != other.bytes[at] {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+
+    pub(super) const fn each<const M: usize>(&self) -> [u8; M] {
+        *self.bytes.first_chunk().expect("no more than there are")
+    }
+}

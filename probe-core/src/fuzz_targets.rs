@@ -1,0 +1,415 @@
+//! What fuzzing holds the crate to: bytes come in, and whatever they are, each of these returns. The
+//! fuzz targets under `probe-core/fuzz` only call them; tests call them with every recorded stream.
+
+use std::fmt;
+
+use beacon::{Defect, Outcome, StreamReport};
+
+use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
+use crate::framing::{Event, Frame, Framing, Pending};
+use crate::json::Json;
+use crate::report_builder::ABSENT;
+use crate::work_counter;
+use crate::{End, Meter, Timestamp};
+
+/// Cuts a body into frames: whole and in chunks it must say the same. The first byte tells how it is
+/// cut, the rest of the first line is the content type; the body follows.
+///
+/// # Panics
+/// When it does not, or takes more steps than the body has bytes for.
+pub fn framing(input: &[u8]) {
+    let (head, body) = parted(input);
+    let (&cut, content_type) = head.split_first().unwrap_or((&0, b""));
+    let content_type = str::from_utf8(content_type).unwrap_or_default();
+    let whole = within(body.len(), 1, || said(content_type, [body]));
+    let split = match usize::from(cut) {
+        cut @ 0..16 => {
+            let chunks = body.chunks(cut + 1);
+            within(body.len(), chunks.len(), || said(content_type, chunks))
+        }
+        cut => {
+            let (left, right) = body.split_at(body.len() * (cut - 16) / 240);
+            within(body.len(), 2, || said(content_type, [left, right]))
+        }
+    };
+    assert_eq!(split, whole, "cut as {cut} says");
+}
+
+/// Scans one JSON text. Whether it is one.
+///
+/// # Panics
+/// When a value is taken from text that is none, or it takes more steps than the text has bytes for.
+#[must_use]
+pub fn json(text: &[u8]) -> bool {
+    let whole = within(text.len(), 1, || Json::new(text).finish());
+    let mut scanner = Json::new(text);
+    let name = scanner.model();
+    assert!(name.len() <= 128, "a name is short");
+    let number = Json::new(text).number();
+    assert!(number.is_nan() || (number.is_finite() && number >= 0.0), "a number is a number");
+    let _ = Json::new(text).is_something();
+    whole
+}
+
+/// Reads the events of a body as the dialect that the first line names, or as whichever it is: with and
+/// without remembering how the last event looked it must say the same.
+///
+/// # Panics
+/// When it does not, or takes more steps than the body has bytes for.
+pub fn dialects(input: &[u8]) -> Reached {
+    let (name, body) = parted(input);
+    within(body.len(), 1 + body.len() / 8, || {
+        let remembered = facts(name, body, |_| ());
+        let anew = facts(name, body, Facts::forget_layout);
+        assert_eq!(remembered, anew, "as {}", name.escape_ascii());
+        remembered.reached()
+    })
+}
+
+/// What a body has shown of a dialect. Tables are data, in which no fuzzer sees where it is: by these
+/// it knows that it has come to something new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Place of the dialect among [`dialect_names`].
+    pub dialect: usize,
+    /// A bit for each fact that was told, below [`FACTS`].
+    pub facts: u64,
+}
+
+/// How many facts [`Reached`] has room for.
+pub const FACTS: usize = 16 + Defect::ALL.len();
+
+/// The names of all dialects; first what is none of them.
+pub fn dialect_names() -> impl Iterator<Item = &'static str> {
+    std::iter::once(GENERIC).chain(KNOWN.iter().map(|dialect| dialect.name))
+}
+
+/// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
+/// them are chunks. In pieces they must come to the same.
+///
+/// # Panics
+/// When they do not, or a report cannot be believed.
+pub fn calls(script: &[u8]) {
+    let whole = unsplit(play(script, usize::MAX));
+    let split = unsplit(play(script, 1 + script.len() % 13));
+    assert_eq!(split, whole);
+}
+
+/// The report of calls whose chunks come in pieces of `most` bytes, at the time of the chunk.
+fn play(script: &[u8], most: usize) -> StreamReport {
+    let mut meter = Meter::new("", Timestamp::from_ms(1000.0));
+    let (mut now_ms, mut rest) = (1000.0, script);
+    while let Some((&first, more)) = rest.split_first() {
+        let argument = more.first().copied().unwrap_or_default();
+        let at = Timestamp::from_ms(now_ms);
+        match first {
+            0 => now_ms += f64::from(argument).powi(3) / 100.0,
+            1 => now_ms = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300][usize::from(argument) % 5],
+            2 => meter.on_headers(
+                at,
+                100 + 2 * u16::from(argument),
+                TYPES[usize::from(argument) % TYPES.len()],
+            ),
+            3 => meter.on_end(at, ENDS[usize::from(argument) % ENDS.len()]),
+            4 => meter.on_submit(at),
+            5 => believe(&meter.report()),
+            6 => believe(&meter.settle().report(Outcome::Complete)),
+            _ => {
+                let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
+                let pieces = rest[..len].chunks(most);
+                within(len, pieces.len(), || {
+                    for piece in pieces {
+                        meter.on_chunk(at, piece);
+                    }
+                });
+                rest = &rest[len..];
+                continue;
+            }
+        }
+        rest = more.get(1..).unwrap_or_default();
+    }
+    let report = meter.report();
+    believe(&report);
+    report
+}
+
+/// The report without what counts and times reads.
+fn unsplit(mut report: StreamReport) -> StreamReport {
+    for of_reads in [Defect::Stall, Defect::Buffered, Defect::Coarse] {
+        report.defects.set(of_reads, 0);
+    }
+    StreamReport { chunks: 0, gaps: None, longest_gap_ms: None, tpot_ms: None, stalls: 0, ..report }
+}
+
+/// The first line of an input, and what follows it.
+fn parted(input: &[u8]) -> (&[u8], &[u8]) {
+    let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
+    (&input[..end], input.get(end + 1..).unwrap_or_default())
+}
+
+/// What a framing says of a body; text without its cuts.
+#[derive(Default, PartialEq)]
+struct Said {
+    /// A letter for each frame and what is in it, each part with its length: words would take longer
+    /// to write than the body to cut.
+    frames: Vec<u8>,
+    text: Vec<u8>,
+    broken_text: bool,
+}
+
+impl Said {
+    fn frame(&mut self, frame: &Frame<'_>) {
+        match *frame {
+            Frame::Event(event) => self.event(b'e', &event),
+            Frame::Comment(comment) => self.parts(b'c', &[comment]),
+            Frame::Oversize => self.parts(b'o', &[]),
+            Frame::Html => self.parts(b'h', &[]),
+            Frame::Text { bytes, is_utf8 } => {
+                self.text.extend_from_slice(bytes);
+                self.broken_text |= !is_utf8;
+            }
+        }
+    }
+
+    fn pending(&mut self, pending: &Pending<'_>) {
+        self.parts(b'p', &[&pending.bytes.to_le_bytes(), &[pending.unclosed.into()]]);
+        if let Some(event) = &pending.event {
+            self.event(b'e', event);
+        }
+    }
+
+    fn event(&mut self, letter: u8, event: &Event<'_>) {
+        let retry = event.retry.map(u64::to_le_bytes);
+        let retry = retry.as_ref().map_or(&b""[..], <[u8; 8]>::as_slice);
+        self.parts(letter, &[event.name, event.data, event.id, retry]);
+    }
+
+    fn parts(&mut self, letter: u8, parts: &[&[u8]]) {
+        self.frames.push(letter);
+        for part in parts {
+            self.frames.extend_from_slice(&part.len().to_le_bytes());
+            self.frames.extend_from_slice(part);
+        }
+    }
+}
+
+impl fmt::Debug for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frames, text, broken_text } = self;
+        write!(f, "{} text {} {broken_text}", frames.escape_ascii(), text.escape_ascii())
+    }
+}
+
+fn said<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Said {
+    let (mut said, mut start, mut framing) = (Said::default(), Vec::new(), None);
+    for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
+        if let Some(framing) = &mut framing {
+            each_frame(framing, chunk, |frame| said.frame(&frame));
+            continue;
+        }
+        start.extend_from_slice(chunk);
+        framing = Framing::of(content_type, &start);
+        if let Some(framing) = &mut framing {
+            each_frame(framing, &start, |frame| said.frame(&frame));
+        }
+    }
+    if let Some(framing) = &mut framing {
+        said.pending(&framing.finish());
+    }
+    said
+}
+
+fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Frame<'_>)) {
+    while let Some(frame) = framing.next(&mut chunk) {
+        then(frame);
+    }
+}
+
+/// What the events of a body say.
+struct Told {
+    facts: Facts,
+    texts: Vec<Text>,
+}
+
+/// Reads all events of a body.
+fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
+    let mut told = Told { facts: Facts::NONE, texts: Vec::new() };
+    told.facts.dialect = KNOWN.iter().find(|dialect| dialect.name.as_bytes() == name);
+    let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
+    each_frame(&mut framing, body, |frame| match frame {
+        Frame::Event(event) => {
+            before_each(&mut told.facts);
+            told.texts.push(told.facts.read(&event));
+        }
+        Frame::Comment(comment) => told.facts.read_comment(comment),
+        _ => {}
+    });
+    told
+}
+
+impl Told {
+    fn report(&self) -> StreamReport {
+        self.facts.tally.report(Outcome::Complete)
+    }
+
+    fn reached(&self) -> Reached {
+        let (report, usage) = (self.report(), &self.facts.usage);
+        let is_known = |known: &Known| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
+        let shown = |kind| self.texts.iter().any(|text| text.has(kind));
+        let facts = [
+            shown(Text::ANSWER),
+            shown(Text::REASONING),
+            shown(Text::REFUSAL),
+            shown(Text::TOOL),
+            report.response_model.is_some(),
+            report.response_id.is_some(),
+            report.finish_reason.is_some(),
+            !usage.input().is_nan(),
+            !usage.output().is_nan(),
+            !usage.reasoning().is_nan(),
+            !usage.cached().is_nan(),
+            self.facts.finished,
+            self.facts.ended,
+            self.facts.failed,
+            report.provider.is_some(),
+            self.facts.server.merged(ABSENT).is_some(),
+        ];
+        let defects = Defect::ALL.iter().map(|&defect| report.defects.get(defect) > 0);
+        let facts: [bool; FACTS - Defect::ALL.len()] = facts;
+        let bits = facts.into_iter().chain(defects).enumerate();
+        Reached {
+            dialect: KNOWN.iter().position(is_known).map_or(0, |place| place + 1),
+            facts: bits.fold(0, |all, (bit, is_told)| all | u64::from(is_told) << bit),
+        }
+    }
+}
+
+impl PartialEq for Told {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+            && self.report() == other.report()
+            && format!("{:?}", self.facts.judged()) == format!("{:?}", other.facts.judged())
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?} {:?}", self.report(), self.facts.judged(), self.texts)
+    }
+}
+
+/// Runs `work`, and holds it to steps in proportion to what came in.
+fn within<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
+    let (result, steps) = work_counter::of(work);
+    let most = 64 * bytes as u64 + 256 * chunks as u64 + 1024;
+    assert!(steps <= most, "{steps} steps for {bytes} bytes in {chunks} chunks");
+    result
+}
+
+fn believe(report: &StreamReport) {
+    let durations = [
+        report.submit_delay_ms,
+        report.headers_ms,
+        report.first_byte_ms,
+        report.first_event_ms,
+        report.ttft_ms,
+        report.ttfv_ms,
+        report.e2e_ms,
+        report.close_ms,
+        report.tpot_ms,
+        report.longest_gap_ms,
+    ];
+    for ms in durations.into_iter().flatten() {
+        assert!(ms.is_finite() && ms >= 0.0, "{report:?}");
+    }
+    assert!(report.deltas <= report.events, "{report:?}");
+    assert!(report.ttft_ms <= report.e2e_ms, "{report:?}");
+}
+
+const TYPES: [&str; 6] =
+    ["text/event-stream", "", "application/x-ndjson", "application/json", "text/plain", "text/html; a=b"];
+
+const ENDS: [End; 6] = [End::Closed, End::Failed, End::Cancelled, End::TimedOut, End::PageGone, End::Unseen];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every input in a folder of the project.
+    fn each_file(folder: &str, mut then: impl FnMut(&[u8])) -> usize {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let inputs = files.filter(|file| file.extension().is_none_or(|kind| kind != "json"));
+        inputs.map(|file| then(&fs::read(file).unwrap())).count()
+    }
+
+    /// Every recorded stream behind each of the heads, every seed, and what fuzzing has found to reach
+    /// code that nothing else reaches.
+    fn each_input(target: &str, heads: &[&str], mut then: impl FnMut(&[u8])) {
+        let recorded = each_file("../tests/fixtures/streams", |body| {
+            heads.iter().for_each(|head| then(&[head.as_bytes(), body].concat()));
+        });
+        let found = each_file(&format!("fuzz/found/{target}"), &mut then);
+        assert!(recorded > 100 && found > 100, "{recorded} recorded, {found} found");
+        assert!(each_file(&format!("fuzz/seeds/{target}"), then) > 0);
+    }
+
+    #[test]
+    fn every_body_is_framed_the_same_however_it_is_split() {
+        each_input("framing", &["\0\n", "\u{2}\n", "\u{f}text/plain\n", "\u{7f}\n"], framing);
+    }
+
+    #[test]
+    fn every_line_is_json_or_is_not() {
+        each_input("json", &[""], |body| {
+            let _ = json(body);
+            body.split(|&byte| byte == b'\n').for_each(|line| {
+                let _ = json(line);
+            });
+        });
+    }
+
+    #[test]
+    fn every_body_says_the_same_read_anew_in_every_dialect() {
+        let heads: Vec<_> = dialect_names().map(|name| format!("{name}\n")).collect();
+        let mut reached = vec![0; heads.len()];
+        each_input("dialects", &heads.iter().map(String::as_str).collect::<Vec<_>>(), |input| {
+            let Reached { dialect, facts } = dialects(input);
+            reached[dialect] |= facts;
+        });
+        for (name, facts) in dialect_names().zip(reached).skip(1) {
+            assert_ne!(facts & 15, 0, "no input has text in {name}");
+        }
+    }
+
+    #[test]
+    fn every_body_is_a_script_of_calls() {
+        each_input("calls", &["", "\u{2}\0"], calls);
+    }
+
+    #[test]
+    fn an_event_costs_the_same_late_in_a_stream_and_however_it_is_split() {
+        let event = b"data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}],\"pad\":\"x\"}\n\n";
+        let stream = |events: usize, bytes: usize| {
+            let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+            let body = event.repeat(events);
+            let ((), steps) = work_counter::of(|| {
+                for chunk in body.chunks(bytes) {
+                    meter.on_chunk(Timestamp::from_ms(1.0), chunk);
+                }
+            });
+            assert_eq!(meter.report().deltas as usize, events);
+            steps / events as u64
+        };
+        let one = stream(1_000, event.len());
+        assert_eq!(stream(100_000, event.len()), one, "steps per event of a long stream");
+        assert!(one < event.len() as u64, "{one} steps for an event of {} bytes", event.len());
+        for bytes in [1, 2, 7, 40, 4096, usize::MAX] {
+            let split = stream(1_000, bytes);
+            assert!(split <= 4 * event.len() as u64, "{split} steps per event, {bytes} bytes at a time");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What servers say of their own timing, in band: JSON of several shapes comes in, one
+//! [`ServerTiming`] goes out.
+
+use std::borrow::Cow;
+
+use beacon::{ServerStart, ServerTiming};
+
+use crate::dialect::{Number, Reading, Shape, Timing};
+use crate::report_builder::{ABSENT, Row, or, some, some_count};
+use crate::time::whole_micros;
+
+/// How an engine tells its own timing.
+pub(crate) struct Clock {
+    /// The word in reports.
+    pub(crate) name: &'static str,
+    /// It is a provider's name, and nobody else tells the time like this.
+    pub(crate) is_provider: bool,
+    /// From when its time to first token counts, where it does not tell the wait before that.
+    pub(crate) starts_from: ServerStart,
+    pub(crate) unit: Unit,
+    /// Without this number, or when it is zero, the others mean nothing yet.
+    pub(crate) needs: Number,
+    /// Where the numbers stand, unless it is the event itself that has them.
+    pub(crate) shape: &'static Shape,
+}
+
+impl Clock {
+    /// What most of them are like.
+    pub(crate) const PLAIN: Self = Self {
+        name: "",
+        is_provider: true,
+        starts_from: ServerStart::Arrival,
+        unit: Unit::Millisecond,
+        needs: Number::Prompt,
+        shape: &[],
+    };
+}
+
+/// What a server counts its time in.
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Nanosecond,
+    Millisecond,
+    Second,
+}
+
+impl Unit {
+    fn ms(self) -> f64 {
+        match self {
+            Self::Nanosecond => 1e-6,
+            Self::Millisecond => 1.0,
+            Self::Second => 1e3,
+        }
+    }
+}
+
+/// Every claim that one stream carried.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerClaims {
+    comment: Option<Claim>,
+    in_band: Option<Claim>,
+    /// The first time that the server stamped an event with.
+    begun_ms: Option<f64>,
+}
+
+/// What a server says of its own timing.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    /// Where it was read, as [`ServerTiming::source`] has it.
+    pub source: &'static str,
+    /// The moment from which its time to first token counts.
+    pub starts_from: ServerStart,
+    /// By [`Said`].
+    figures: [f64; FIGURES],
+}
+
+/// Places in the row of a claim. Those of the [`Number`]s that it is made of are in the same order.
+enum Said {
+    Queue,
+    FirstToken,
+    Generation,
+    Tokens,
+}
+
+/// How many there are.
+pub(crate) const FIGURES: usize = Said::Tokens as usize + 1;
+
+impl ServerClaims {
+    pub(crate) const NONE: Self = Self { comment: None, in_band: None, begun_ms: None };
+
+    /// Our own comment. It may come several times; later ones fill in and replace.
+    pub(crate) fn settle_comment(&mut self, comment: &mut Reading) {
+        let claim = self.comment.get_or_insert(Claim::new("comment", ServerStart::Arrival));
+        claim.figures = joined(comment.take_claim(), claim.figures);
+    }
+
+    /// An engine's own timing. False if it does not say enough for a claim.
+    pub(crate) fn settle(&mut self, timing: &Timing, said: &mut Reading) -> bool {
+        let claims = said.get(timing.needs) > 0.0;
+        let unit_ms = timing.unit.ms();
+        let load_ms = said.take(Number::Load) * unit_ms;
+        let [queue_ms, prompt_ms, generation_ms, tokens] = said.take_claim();
+        let [queue_ms, prompt_ms, generation_ms] =
+            [queue_ms, prompt_ms, generation_ms].map(|time| time * unit_ms);
+        let waited_ms = or(queue_ms, 0.0) + or(load_ms, 0.0);
+        if claims {
+            // With the wait before it, any time counts from the request's arrival.
+            let starts_from = if queue_ms.is_nan() { timing.starts_from } else { ServerStart::Arrival };
+            let times = [queue_ms, waited_ms + or(prompt_ms, 0.0), generation_ms].map(whole_micros);
+            let figures = [times[0], times[1], times[2], tokens];
+            self.in_band = Some(Claim { source: timing.name, starts_from, figures });
+        }
+        claims
+    }
+
+    /// The time that the server stamped an event with, which has generated text or not.
+    pub(crate) fn settle_stamp(&mut self, timing: &Timing, event: &mut Reading, text: bool) {
+        let stamp_ms = event.take(Number::Stamp);
+        if stamp_ms.is_nan() {
+            return;
+        }
+        let begun_ms = *self.begun_ms.get_or_insert(stamp_ms);
+        if text {
+            let since_ms = whole_micros((stamp_ms - begun_ms).max(0.0));
+            let claim = self.in_band.get_or_insert(Claim::new(timing.name, timing.starts_from));
+            let ttft_ms = or(claim.get(Said::FirstToken), since_ms);
+            claim.figures[Said::FirstToken as usize] = ttft_ms;
+            claim.figures[Said::Generation as usize] = whole_micros((since_ms - ttft_ms).max(0.0));
+        }
+    }
+
+    /// Tokens that the engine says it generated, beside what the usage says.
+    pub(crate) fn counted(&self) -> f64 {
+        self.in_band.map_or(ABSENT, |claim| claim.get(Said::Tokens))
+    }
+
+    /// How long generation took by the server's own clock.
+    pub(crate) fn generation_ms(&self) -> f64 {
+        let said = |claim: Option<Claim>| claim.map_or(ABSENT, |claim| claim.get(Said::Generation));
+        or(said(self.in_band), said(self.comment))
+    }
+
+    /// What all claims say together. Only one measured from the request's arrival is the whole
+    /// time to first token: it goes before one that leaves queueing out. The rest is filled from
+    /// whichever has it.
+    /// What an engine does not say of its tokens beside its time, its usage does: `counted`.
+    pub(crate) fn merged(&self, counted: f64) -> Option<Claim> {
+        let mut in_band = self.in_band;
+        if let Some(Claim { figures: [.., tokens], .. }) = &mut in_band {
+            *tokens = or(*tokens, counted);
+        }
+        let (first, second) = match (self.comment, in_band) {
+            (Some(comment), Some(in_band)) if comment.get(Said::FirstToken).is_nan() => (in_band, comment),
+            (Some(comment), in_band) => (comment, in_band.unwrap_or(comment)),
+            (None, in_band) => (in_band?, in_band?),
+        };
+        let mut figures = joined(first.figures, second.figures);
+        figures[Said::FirstToken as usize] = first.get(Said::FirstToken);
+        Some(Claim { figures, ..first })
+    }
+}
+
+impl Claim {
+    const fn new(source: &'static str, starts_from: ServerStart) -> Self {
+        Self { source, starts_from, figures: [ABSENT; _] }
+    }
+
+    /// Its numbers, under the names of [`ServerTiming`]'s fields.
+    #[must_use]
+    pub fn figures(&self) -> Row<'_, f64> {
+        Row { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
+    }
+
+    fn get(&self, said: Said) -> f64 {
+        self.figures[said as usize]
+    }
+
+    /// The same as a report has it.
+    pub(crate) fn timing(&self) -> ServerTiming {
+        ServerTiming {
+            source: Cow::Borrowed(self.source),
+            starts_from: Some(self.starts_from),
+            queue_ms: some(self.get(Said::Queue)),
+            ttft_ms: some(self.get(Said::FirstToken)),
+            generation_ms: some(self.get(Said::Generation)),
+            output_tokens: some_count(self.get(Said::Tokens)),
+        }
+    }
+}
+
+/// The first row, filled in from the second.
+fn joined(mut first: [f64; FIGURES], second: [f64; FIGURES]) -> [f64; FIGURES] {
+    for (number, other) in first.iter_mut().zip(second) {
+        *number = or(*number, other);
+    }
+    first
+}

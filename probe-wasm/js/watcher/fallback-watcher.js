@@ -1,0 +1,61 @@
+// What is left where the page forbids Wasm: a watcher of the same shape as the compiled one, which
+// sees chunks and their times, and does not judge what it cannot read.
+
+import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "../session/end-reasons.js";
+
+const ENDED = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
+
+export function createChunkWatcher(wake, later) {
+  const streams = {};
+  let timer;
+
+  return {
+    open(key, request, submit) {
+      streams[key] = {
+        observed: "chunks",
+        outcome: "abandoned",
+        submit_delay_ms: submit <= request ? request - submit : undefined,
+        chunks: 0,
+        events: 0,
+        deltas: 0,
+        bytes: 0,
+        request,
+      };
+    },
+
+    headers(key, time, status) {
+      const report = streams[key];
+      report.status = status;
+      report.headers_ms = time - report.request;
+    },
+
+    chunk(key, time, { length }) {
+      const report = streams[key];
+      if (!length) return;
+      report.first_byte_ms ??= time - report.request;
+      report.chunks++;
+      report.bytes += length;
+    },
+
+    end(key, time, how) {
+      const report = streams[key];
+      report.close_ms = time - report.request;
+      // Content is what tells a whole answer from a cut one, or from one that the app had read to
+      // its end marker.
+      report.outcome =
+        report.status >= 400 ? "http_error" : (ENDED[how] ?? (how || report.bytes ? "unobserved" : "empty"));
+    },
+
+    report(key) {
+      const { request, ...report } = streams[key];
+      return report;
+    },
+
+    forget: (key) => delete streams[key],
+
+    wake_in(ms) {
+      clearTimeout(timer);
+      timer = later(wake, ms);
+    },
+  };
+}

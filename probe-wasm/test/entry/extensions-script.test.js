@@ -1,0 +1,119 @@
+// The tag of the extensions in a page with another tag: what it watches before there is a probe, and how it hands over.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { CHUNK, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
+import { holdIn } from "../../js/tap/early-buffer.js";
+
+class Source extends EventTarget {
+  url = "https://chat.example/events";
+  close() {}
+}
+
+class Socket extends EventTarget {
+  OPEN = 1;
+  readyState = 1;
+  constructor(url) {
+    super();
+    this.url = url;
+  }
+  send() {}
+  close() {}
+}
+
+globalThis.reportError = assert.ifError;
+// Those of Node keep it running for as long as they are open.
+globalThis.MessageChannel = class {
+  port1 = {};
+  port2 = { postMessage: () => setImmediate(() => this.port1.onmessage()) };
+};
+
+let loaded, held, used, tags = 0;
+
+beforeEach(() => {
+  [loaded, held, used] = [[], [], 0];
+  globalThis.self = globalThis.window = { EventSource: Source, WebSocket: Socket };
+});
+
+/** The page loads the tag. */
+async function tag(dataset) {
+  globalThis.document = {
+    currentScript: { dataset },
+    addEventListener: (type, listener) => loaded.push(listener),
+    removeEventListener: () => (loaded = []),
+  };
+  await import(`../../js/entry/extensions-script.js?${tags++}`);
+}
+
+/** A probe that still loads its Wasm: it holds what it is told. */
+function probe() {
+  const tell = holdIn(held);
+  const call = (job) => job();
+  return {
+    use(...extensions) {
+      used++;
+      for (const extend of extensions) extend({ tell, guard: call, attempt: call, url: "", standing: () => [] });
+    },
+  };
+}
+
+/** The other tag loads, and starts a probe where it names a site. */
+function otherTag({ site }) {
+  const start = () => (running ??= probe());
+  let running;
+  window.llmRum = { start, probe: site && start() };
+  for (const listener of loaded) listener();
+}
+
+/** An answer that begins, and whose first event is this one. */
+function answer(data = "one") {
+  const source = new window.EventSource();
+  source.dispatchEvent(new Event("open"));
+  source.dispatchEvent(Object.assign(new Event("message"), { data, lastEventId: "" }));
+}
+
+const moments = () => held.map(([, moment]) => moment);
+
+test("what came before the other tag is handed over to the probe that it starts", async () => {
+  await tag({ with: "eventSource" });
+  answer();
+  otherTag({ site: "demo" });
+  assert.deepEqual(moments(), [OPEN, HEADERS, READ, CHUNK]);
+});
+
+test("where the page starts the probe itself, it is handed over then, and once", async () => {
+  await tag({ with: "eventSource" });
+  answer();
+  otherTag({});
+  assert.deepEqual(moments(), []);
+  const probe = window.llmRum.start({ site: "demo" });
+  assert.deepEqual(moments(), [OPEN, HEADERS, READ, CHUNK]);
+  assert.equal(window.llmRum.start({ site: "demo" }), probe);
+  answer();
+  assert.deepEqual([moments().length, used], [8, 1]);
+});
+
+test("names may be separated by any blanks", async () => {
+  await tag({ with: "\n  eventSource\n  webSocket\t" });
+  assert.notEqual(window.EventSource, Source);
+  assert.notEqual(window.WebSocket, Socket);
+});
+
+test("a stream that did not fit before there was a probe is counted by it", async () => {
+  await tag({ with: "eventSource" });
+  answer("x".repeat(1_200_000));
+  otherTag({ site: "demo" });
+  assert.deepEqual(held.map(([{ early }, moment]) => [early, moment]), [[true, OPEN]]);
+});
+
+test("of sockets the tag says which are watched and what asks", async () => {
+  await tag({ with: "webSocket", socket: "/chat", asks: '"prompt"' });
+  otherTag({ site: "demo" });
+  new window.WebSocket("wss://page.example/news").send('{"prompt":1}');
+  const socket = new window.WebSocket("wss://page.example/chat");
+  socket.send('{"type":"ping"}');
+  assert.deepEqual(moments(), []);
+  socket.send('{"prompt":1}');
+  assert.deepEqual(moments(), [OPEN, READ]);
+});

@@ -1,0 +1,96 @@
+// The probe in a worker: what it puts in the place of the worker's own `close`, for how long, and when not.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+const scope = new EventTarget();
+let closed, left;
+
+/** What is inherited stays inherited. */
+class Scope {
+  close() {
+    closed++;
+  }
+}
+
+const above = Object.getPrototypeOf(globalThis);
+Object.setPrototypeOf(globalThis, Object.create(above, Object.getOwnPropertyDescriptors(Scope.prototype)));
+for (const name of ["addEventListener", "removeEventListener", "dispatchEvent"])
+  globalThis[name] = scope[name].bind(scope);
+globalThis.fetch = async () => new Response("no Wasm");
+globalThis.navigator ??= {};
+globalThis.location = new URL("https://page.example/worker.js");
+globalThis.self = globalThis;
+scope.addEventListener("pagehide", () => left++);
+
+const { start } = await import("../../dist/llm-rum-worker.mjs");
+const native = globalThis.close;
+const OPTIONS = { collector: "https://rum.example", site: "demo" };
+
+beforeEach(() => ([closed, left] = [0, 0]));
+
+test("in Chromium a worker that closes itself waits for the answer, elsewhere a request outlives it", async (context) => {
+  const sent = [];
+  let now = 5000;
+  context.mock.method(performance, "now", () => now);
+  globalThis.fetch = async (url, { method, keepalive, credentials }) => sent.push([url, method, keepalive, credentials]);
+  globalThis.XMLHttpRequest = class {
+    open = (method, url, later) => sent.push([url, method, later]);
+    send(body) {
+      sent.push([body, this.timeout]);
+      now += 1500;
+      throw new Error("no network");
+    }
+  };
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+  const { navigator: ours } = await import("../../js/page/worker-page.js");
+  for (const userAgent of ["Mozilla/5.0 Gecko/20100101 Firefox/153.0", "Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36"]) {
+    navigator.userAgent = userAgent;
+    assert.equal(ours.userAgent, userAgent);
+    assert.ok(ours.sendBeacon("/v1/beacons", "what it had"));
+  }
+  for (const more of ["more", "and more"]) assert.ok(ours.sendBeacon("/v1/beacons", more));
+  assert.deepEqual(sent, [
+    ["/v1/beacons", "POST", true, "omit"],
+    ["/v1/beacons", "POST", false],
+    ["what it had", 2000],
+    ["/v1/beacons", "POST", false],
+    ["more", 500],
+    ["/v1/beacons", "POST", false],
+    ["and more", 1],
+  ]);
+});
+
+test("a worker that closes itself sends what it has first, by a method of the same name", () => {
+  const probe = start(OPTIONS);
+  assert.deepEqual([close.name, close.length], ["close", 0]);
+  close();
+  assert.deepEqual([left, closed, probe.faults], [1, 1, 0]);
+  probe.stop();
+});
+
+test("started twice it leaves once, and stopped it is gone", () => {
+  const probe = start(OPTIONS);
+  start(OPTIONS);
+  close();
+  probe.stop();
+  close();
+  assert.deepEqual([left, closed], [1, 2]);
+  assert.deepEqual([close, Object.hasOwn(globalThis, "close")], [native, false]);
+});
+
+test("what another script has wrapped since stays, and does no more than the worker's own", () => {
+  const probe = start(OPTIONS);
+  const { close: ours } = globalThis;
+  globalThis.close = () => ours();
+  probe.stop();
+  close();
+  assert.deepEqual([left, closed], [0, 1]);
+  delete globalThis.close;
+});
+
+test("a probe that is off changes nothing", () => {
+  const probe = start({ ...OPTIONS, consent: "denied" });
+  assert.equal(close, native);
+  probe.stop();
+});

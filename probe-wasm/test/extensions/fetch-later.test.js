@@ -1,0 +1,116 @@
+// What is left with the browser for a page that is killed: what is open, nothing that has ended, and one
+// request at a time.
+
+import assert from "node:assert/strict";
+import { beforeEach, mock, test } from "node:test";
+
+import { lastWord } from "../../js/extensions/fetch-later.js";
+import { CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
+
+/** What the browser holds, and what the page's session would tell. */
+let held, open, page;
+
+beforeEach(() => {
+  [held, open, page] = [[], [], new EventTarget()];
+  mock.timers.reset();
+  mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.window = page;
+  globalThis.fetchLater = hold;
+});
+
+function hold(url, { body, signal }) {
+  const request = { url, body };
+  signal.addEventListener("abort", () => held.splice(held.indexOf(request), 1));
+  held.push(request);
+}
+
+function used() {
+  return lastWord()({ url: "/beacons", guard: (job) => job(), standing: () => open });
+}
+
+const bodies = () => held.map(({ body }) => body);
+
+test("the latest state of what is open is held, in place of the one before", () => {
+  const extension = used();
+  open = ['{"rev":0}'];
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  assert.deepEqual(held, [{ url: "/beacons", body: '{"reports":[{"rev":0}]}' }]);
+  open = ['{"rev":1}', "", '{"rev":7}'];
+  mock.timers.tick(999);
+  assert.deepEqual(bodies(), ['{"reports":[{"rev":0}]}']);
+  mock.timers.tick(1);
+  assert.deepEqual(bodies(), ['{"reports":[{"rev":1},{"rev":7}]}']);
+});
+
+test("chunks are no reason to hurry, a beginning and an end are", () => {
+  const extension = used();
+  open = ["1"];
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  open = ["2"];
+  extension.saw({}, CHUNK);
+  mock.timers.tick(500);
+  assert.deepEqual(bodies(), ['{"reports":[1]}']);
+  open = [];
+  extension.saw({}, CLOSED);
+  mock.timers.tick(0);
+  assert.deepEqual(held, []);
+});
+
+test("nothing is held once nothing is open, and it begins again with the next stream", () => {
+  const extension = used();
+  open = ["{}"];
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  open = [];
+  mock.timers.tick(1000);
+  assert.deepEqual(held, []);
+  mock.timers.tick(5000);
+  open = ["{}"];
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  assert.equal(held.length, 1);
+});
+
+test("a page that is left in good order, or watched no more, leaves nothing", () => {
+  for (const end of [() => page.dispatchEvent(new Event("pagehide")), (extension) => extension.stop()]) {
+    const extension = used();
+    open = ["{}"];
+    extension.saw({}, OPEN);
+    mock.timers.tick(0);
+    assert.equal(held.length, 1);
+    end(extension);
+    assert.deepEqual(held, []);
+    extension.stop();
+  }
+});
+
+test("what is held is bounded, and a browser that holds no more is left alone", () => {
+  const extension = used();
+  open = ["a".repeat(16_000), "b".repeat(400), "c".repeat(100)];
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  assert.deepEqual(bodies().map((body) => [body.includes("a"), body.includes("bb"), body.includes("cc")]), [[true, false, false]]);
+  globalThis.fetchLater = () => {
+    throw new DOMException("over quota", "QuotaExceededError");
+  };
+  mock.timers.tick(1000);
+  assert.deepEqual(held, []);
+  globalThis.fetchLater = hold;
+  mock.timers.tick(1000);
+  assert.equal(held.length, 1);
+});
+
+test("before consent, and without a session, there is nothing to hold", () => {
+  const extension = used();
+  open = undefined;
+  extension.saw({}, OPEN);
+  mock.timers.tick(0);
+  assert.deepEqual(held, []);
+});
+
+test("a browser without `fetchLater` has nothing to do", () => {
+  delete globalThis.fetchLater;
+  assert.deepEqual(used(), {});
+});

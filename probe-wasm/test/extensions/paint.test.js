@@ -1,0 +1,388 @@
+// Which frame is told of which answer, in a page of which only what `paint` looks at is there.
+
+import assert from "node:assert/strict";
+import { beforeEach, mock, test } from "node:test";
+
+import { paint } from "../../js/extensions/paint.js";
+import { CHUNK, CLOSED } from "../../js/tap/tap-events.js";
+import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
+
+const VISIBLE = FIRST_TOKEN | FIRST_VISIBLE;
+
+let now, changed, observing, frames, idle, probe, extension, body;
+
+class Element {
+  textContent = "";
+  isConnected = true;
+  rendered = true;
+  display = "block";
+
+  constructor(parentNode) {
+    this.parentNode = parentNode;
+  }
+
+  contains(other) {
+    for (; other; other = other.parentNode) if (other == this) return true;
+    return false;
+  }
+
+  checkVisibility() {
+    for (let node = this; node; node = node.parentNode) if (!node.rendered) return false;
+    return this.display != "contents";
+  }
+}
+
+beforeEach(() => {
+  [now, observing, frames, idle, body] = [1000, false, [], [], new Element()];
+  mock.restoreAll();
+  mock.timers.reset();
+  mock.timers.enable({ apis: ["setTimeout"] });
+  mock.method(performance, "now", () => now);
+  globalThis.window = { requestIdleCallback: (job) => idle.push(job) };
+  globalThis.document = Object.assign(new EventTarget(), { hidden: false });
+  globalThis.getComputedStyle = ({ display }) => ({ display });
+  globalThis.requestAnimationFrame = (job) => frames.push(job);
+  globalThis.MutationObserver = class {
+    constructor(callback) {
+      changed = (...changes) => observing && callback(changes);
+    }
+    observe() {
+      observing = true;
+    }
+    disconnect() {
+      observing = false;
+    }
+  };
+  globalThis.MessageChannel = class {
+    port1 = {};
+    port2 = { postMessage: () => this.port1.onmessage({}) };
+  };
+  probe = {};
+  extension = paint()({ probe, guard: (job) => job() });
+});
+
+/** A frame is presented, so many milliseconds later. */
+function frame(ms = 10) {
+  pass(ms);
+  for (const job of frames.splice(0)) job();
+}
+
+function pass(ms) {
+  now += ms;
+  mock.timers.tick(ms);
+  for (const job of idle.splice(0)) job();
+}
+
+function grow(element, chars) {
+  const text = { textContent: "x".repeat(chars), contains: () => false };
+  element.textContent += text.textContent;
+  changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
+}
+
+/** The element comes to the page with what is in it. */
+function insert(element) {
+  element.isConnected = true;
+  changed({ type: "childList", target: element.parentNode, addedNodes: [element], removedNodes: [] });
+}
+
+function chunk(stream, seen = VISIBLE) {
+  stream.seen |= seen;
+  stream.read = now;
+  extension.saw(stream, CHUNK, undefined, now);
+  return stream;
+}
+
+/** An answer whose first visible text comes now. */
+const answer = () => chunk({ time: now - 100 });
+const ended = (stream) => extension.saw(stream, CLOSED, undefined, now);
+
+/** `ttfp_ms` of a stream that came to its first visible text after 100 ms. */
+function painted(stream) {
+  const report = { ttfv_ms: 100 };
+  extension.add(report, stream);
+  return report.ttfp_ms;
+}
+
+test("the first frame with the text in it is told", () => {
+  const [output, stream] = [new Element(body), answer()];
+  grow(output, 5);
+  frame();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 110);
+});
+
+/** An answer whose first visible text came after so long, or will have: what reads it is on its way. */
+const unread = (ms = 100) => chunk({ time: now - ms }, BEYOND);
+
+/** What reads it has come, and another chunk with it. */
+function read(stream) {
+  stream.seen = 0;
+  chunk(stream);
+}
+
+test("text that is shown before anybody can read the answer is told when somebody can", () => {
+  const [output, status, stream] = [new Element(body), new Element(body), unread()];
+  grow(output, 5);
+  frame();
+  grow(output, 5);
+  frame(800);
+  read(stream);
+  grow(output, 5);
+  grow(status, 2);
+  frame();
+  assert.equal(painted(stream), 110);
+});
+
+test("what grew before the first text of an answer that nobody could read is not it", () => {
+  const [output, earlier] = [new Element(body), new Element(body)];
+  const stream = unread(60);
+  grow(earlier, 50);
+  frame();
+  pass(30);
+  grow(output, 5);
+  frame();
+  read(stream);
+  assert.equal(painted(stream), 110);
+});
+
+test("an answer that is over before anybody can read it has its frame, if somebody can within three seconds", () => {
+  for (const [ms, frameMs] of [[2000, 110], [4000, undefined]]) {
+    const [output, stream] = [new Element(body), unread()];
+    grow(output, 5);
+    frame();
+    ended(stream);
+    // Until then it has no times.
+    extension.add({}, stream);
+    pass(ms);
+    grow(new Element(body), 1);
+    assert.equal(painted(stream), frameMs);
+    frame(4000);
+    grow(output, 1);
+    assert.deepEqual([observing, stream.paint.records], [false, undefined]);
+  }
+});
+
+test("what begins to grow long after text that nobody could read has to go on", () => {
+  const [label, stream] = [new Element(body), unread()];
+  pass(300);
+  grow(label, 5);
+  frame();
+  read(stream);
+  assert.equal(painted(stream), undefined);
+  for (const at of [1, 2]) frame(grow(label, at));
+  assert.equal(painted(stream), 410);
+});
+
+test("an answer that can be read long before its first text has its frame", () => {
+  const [output, status] = [new Element(body), new Element(body)];
+  const stream = unread(-9900);
+  grow(status, 50);
+  frame();
+  stream.seen = 0;
+  pass(9990);
+  chunk(stream);
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 110);
+});
+
+test("of an answer that nobody can read only what is just in the page is held", () => {
+  const [output, stream] = [new Element(body), unread()];
+  for (const at of [1, 2, 3]) frame(grow(output, at));
+  frame(4000);
+  frame(grow(output, 1));
+  assert.equal(stream.paint.records.length, 1);
+});
+
+test("of an answer whose text came before anybody looked nobody knows the frame", () => {
+  const [output, stream] = [new Element(body), unread(300)];
+  frame(grow(output, 5));
+  read(stream);
+  frame(grow(output, 5));
+  assert.equal(painted(stream), undefined);
+});
+
+test("after an answer without visible text nothing is looked at", () => {
+  ended(chunk({ time: now }, FIRST_TOKEN));
+  assert.equal(observing, false);
+  // Some clients stop reading at the end marker.
+  chunk({ time: now }, FIRST_TOKEN | END_MARKER);
+  assert.equal(observing, false);
+});
+
+test("of an answer that is over a stream holds nothing of the page", () => {
+  const [output, stream] = [new Element(body), answer()];
+  grow(output, 5);
+  frame();
+  ended(stream);
+  frame(4000);
+  grow(output, 1);
+  assert.equal(observing, false);
+  assert.equal(painted(stream), 110);
+  const { records, outputs } = stream.paint;
+  assert.deepEqual([records, outputs], [undefined, undefined]);
+});
+
+test("an output that comes with its first text is told by when it came", () => {
+  probe.watchOutput(new Element(body));
+  for (const named of [(name) => name(), (name) => mock.timers.tick(0, name())]) {
+    const output = Object.assign(new Element(body), { textContent: "Hello", isConnected: false });
+    const stream = answer();
+    insert(output);
+    named(() => probe.watchOutput(output));
+    frame();
+    frame(700);
+    grow(output, 5);
+    frame();
+    assert.equal(painted(stream), 110);
+    ended(stream);
+  }
+});
+
+test("an output that comes empty is told by its own text, not by what is beside it", () => {
+  probe.watchOutput(new Element(body));
+  const stream = answer();
+  const message = Object.assign(new Element(body), { textContent: "Assistant" });
+  const output = new Element(message);
+  insert(message);
+  probe.watchOutput(output);
+  frame();
+  grow(output, 5);
+  // An app may name it with each text.
+  probe.watchOutput(output);
+  frame();
+  assert.equal(painted(stream), 120);
+});
+
+test("of two answers each has the frame of its own output, or none", () => {
+  const [one, other] = [new Element(body), new Element(body)];
+  probe.watchOutput(one);
+  probe.watchOutput(other);
+  const first = answer();
+  grow(one, 5);
+  frame();
+  const second = answer();
+  grow(one, 5);
+  frame();
+  assert.deepEqual([first, second].map(painted), [110, undefined]);
+  grow(other, 5);
+  frame();
+  assert.deepEqual([first, second].map(painted), [110, 120]);
+});
+
+test("of two answers that begin before one is shown nobody knows which is where", () => {
+  const [one, other] = [new Element(body), new Element(body)];
+  probe.watchOutput(one);
+  probe.watchOutput(other);
+  const streams = [answer(), answer()];
+  grow(one, 5);
+  frame();
+  grow(other, 5);
+  frame();
+  assert.deepEqual(streams.map(painted), [undefined, undefined]);
+});
+
+test("an answer that goes on for long is not taken for the next one", () => {
+  const [output, long] = [new Element(body), answer()];
+  grow(output, 5);
+  frame();
+  frame(4000);
+  grow(output, 5);
+  chunk(long);
+  const next = answer();
+  grow(output, 5);
+  frame();
+  assert.deepEqual([long, next].map(painted), [110, undefined]);
+  // One that nobody reads any more is no answer under way.
+  frame(4000);
+  const last = answer();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(last), 110);
+});
+
+test("what nobody sees is no output", () => {
+  const [output, data, stream] = [new Element(body), new Element(body), answer()];
+  Object.assign(data, { textContent: "x".repeat(500), rendered: false });
+  insert(data);
+  frame();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 120);
+  ended(stream);
+
+  probe.watchOutput(output);
+  output.rendered = false;
+  const unseen = answer();
+  grow(output, 5);
+  frame();
+  // When the text before it was shown nobody knows.
+  output.rendered = true;
+  grow(output, 5);
+  frame();
+  assert.equal(painted(unseen), undefined);
+});
+
+test("the page is asked once where text grows, not with each text", () => {
+  const output = new Element(body);
+  const asked = mock.method(output, "checkVisibility");
+  const stream = answer();
+  for (let count = 0; count < 20; count++) {
+    grow(output, 5);
+    frame();
+  }
+  assert.equal(painted(stream), 110);
+  assert.equal(asked.mock.callCount(), 1);
+});
+
+test("what has no box of its own, or is gone when it is looked at, was seen", () => {
+  const output = Object.assign(new Element(body), { display: "contents" });
+  const stream = answer();
+  grow(output, 5);
+  frame();
+  assert.equal(painted(stream), 110);
+  ended(stream);
+
+  const [message, next] = [Object.assign(new Element(body), { textContent: "Hello" }), answer()];
+  insert(message);
+  Object.assign(message, { isConnected: false, rendered: false });
+  frame();
+  assert.equal(painted(next), 110);
+});
+
+test("a label that changes later than an idle page shows text is no output", () => {
+  const stream = answer();
+  pass(300);
+  grow(new Element(body), 20);
+  frame();
+  assert.equal(painted(stream), undefined);
+});
+
+test("a page that is busy shows its text when it can", () => {
+  const busy = [];
+  window.requestIdleCallback = (job) => busy.push(job);
+  const stream = answer();
+  pass(300);
+  grow(new Element(body), 20);
+  frame();
+  assert.equal(painted(stream), 410);
+});
+
+test("in a worker there is nothing to see", () => {
+  delete globalThis.document;
+  assert.deepEqual(paint()({ probe }), {});
+});
+
+test("an answer that was told late is no fault of the next one", () => {
+  probe.watchOutput(new Element(body));
+  const late = { time: now - 200, seen: VISIBLE, read: now };
+  extension.saw(late, CHUNK, undefined, now - 100);
+  pass(500);
+  const [output, stream] = [new Element(body), answer()];
+  probe.watchOutput(output);
+  grow(output, 5);
+  frame();
+  assert.equal(painted(late), undefined);
+  assert.equal(painted(stream), 110);
+});

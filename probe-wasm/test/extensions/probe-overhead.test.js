@@ -1,0 +1,94 @@
+// What the probe says of its own cost: what it times, what it cannot, and what it has sent.
+
+import assert from "node:assert/strict";
+import { beforeEach, mock, test } from "node:test";
+
+import { CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
+import { cost } from "../../js/extensions/probe-overhead.js";
+
+let now;
+const watcher = { memory: { buffer: new ArrayBuffer(65_536) } };
+
+beforeEach(() => {
+  now = 1000;
+  mock.restoreAll();
+  mock.method(performance, "now", () => now);
+});
+
+/** The extension in a page whose probe has loaded. */
+function used() {
+  const extension = cost()({});
+  extension.saw({}, OPEN, undefined, 1000, watcher);
+  return extension;
+}
+
+/** A chunk noted at `time`, done with after `ms`. */
+function chunk(extension, stream, time, ms) {
+  now = time + ms;
+  extension.saw(stream, CHUNK, new Uint8Array(1), time, watcher);
+}
+
+function told(extension, stream) {
+  const report = {};
+  extension.add(report, stream);
+  return JSON.parse(JSON.stringify(report)).cost;
+}
+
+test("the times of chunks add up, stream by stream", () => {
+  const extension = used();
+  const [one, other] = [{ bodies: 1 }, { bodies: 1 }];
+  for (const [stream, time, ms] of [[one, 1010, 0], [other, 1020, 0.3], [one, 1030, 0.1], [one, 1040, 0]]) chunk(extension, stream, time, ms);
+  now = 1100;
+  extension.saw(one, CLOSED, undefined, 1050, watcher);
+  assert.deepEqual(told(extension, one), { timed_chunks: 3, chunks_ms: 0.1, memory_bytes: 65_536 });
+  assert.deepEqual(told(extension, other), { timed_chunks: 1, chunks_ms: 0.3, memory_bytes: 65_536 });
+});
+
+test("what chunks take that are read later counts too, and without a timed one there is no sum", () => {
+  const extension = used();
+  const [stream, other] = [{ bodies: 1 }, { bodies: 1, late: 0.4 }];
+  chunk(extension, stream, 1010, 0.1);
+  stream.late = 0.4;
+  assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.5, memory_bytes: 65_536 });
+  assert.deepEqual(told(extension, other), { memory_bytes: 65_536 });
+});
+
+test("what waited for the probe to load is not timed, and neither is what is told with an earlier time", () => {
+  const extension = cost()({});
+  const held = { bodies: 1 };
+  for (const time of [400, 700]) {
+    now = 1000;
+    extension.saw(held, CHUNK, new Uint8Array(1), time, watcher);
+  }
+  // Of a socket or an event source: it has no body, and its parts are joined before they are told.
+  chunk(extension, {}, 1010, 4);
+  assert.deepEqual(told(extension, held), { memory_bytes: 65_536 });
+});
+
+test("a page without the compiled part has no memory to tell of", () => {
+  const extension = cost()({});
+  extension.saw({}, OPEN, undefined, 1000, {});
+  assert.deepEqual(told(extension, {}), {});
+});
+
+test("a stream that was given up before the probe could read it is no fault, and has no part in the memory", () => {
+  const extension = used();
+  extension.saw({ bodies: 1 }, CHUNK, new Uint8Array(1), 1010, undefined);
+  assert.deepEqual(told(extension, {}), { memory_bytes: 65_536 });
+});
+
+test("used twice, each sum is one of its own", () => {
+  const [one, other] = [used(), used()];
+  const stream = { bodies: 1 };
+  for (const extension of [one, other]) chunk(extension, stream, 1010, 0.1);
+  for (const extension of [one, other])
+    assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.1, memory_bytes: 65_536 });
+});
+
+test("memory is told as it is by then, and what was sent in bytes", () => {
+  const extension = used();
+  for (const body of ["é", undefined, "abc", false]) extension.sent(body);
+  assert.equal(told(extension, {}).sent_bytes, 5);
+  watcher.memory.buffer = new ArrayBuffer(131_072);
+  assert.equal(told(extension, {}).memory_bytes, 131_072);
+});

@@ -1,0 +1,67 @@
+// What sources are handed in one task, and when it is told.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createBurst } from "../../js/extensions/task-coalescer.js";
+
+let channels = 0;
+let posted = 0;
+const port1 = {};
+
+// The real one keeps Node running.
+globalThis.MessageChannel = class {
+  constructor() {
+    channels++;
+    Object.assign(this, { port1, port2: { postMessage: () => posted++ } });
+  }
+};
+
+/** The messages that were posted arrive. */
+function deliver(count = posted) {
+  posted -= count;
+  while (count--) port1.onmessage();
+}
+
+test("each source is told after its own task, and all of them by one channel, as browsers keep each", () => {
+  const told = [];
+  const [one, other] = ["one", "other"].map((name) => createBurst((text) => told.push(`${name}: ${text}`)));
+  one.put("a", true);
+  one.put("b", true);
+  other.put("c", true);
+  deliver(1);
+  other.put("d", true);
+  assert.deepEqual(told, ["one: ab"]);
+  deliver();
+  assert.deepEqual(told, ["one: ab", "other: cd"]);
+  for (let source = 0; source < 100; source++) createBurst(() => {}).put("x", true);
+  deliver();
+  assert.equal(channels, 1);
+});
+
+test("what cannot wait is told at once, with what came before it, and not again", () => {
+  const told = [];
+  const burst = createBurst((text) => told.push(text));
+  burst.put("a", true);
+  burst.put("b", false);
+  assert.deepEqual(told, ["ab"]);
+  deliver();
+  assert.deepEqual(told, ["ab"]);
+});
+
+test("what comes in one task has one time, told at once or after it, and what comes later has its own", (context) => {
+  let now = 100;
+  context.mock.method(performance, "now", () => now++);
+  const told = [];
+  const burst = createBurst((text, time) => told.push([text, time]));
+  burst.put("a", false);
+  burst.put("b", false);
+  burst.put("c", true);
+  burst.put("d", true);
+  deliver();
+  burst.put("e", true);
+  burst.flush();
+  burst.put("f", true);
+  deliver();
+  assert.deepEqual(told, [["a", 100], ["b", 100 - 0.001], ["cd", 100 - 0.001 - 0.001], ["e", 101], ["f", 102]]);
+});

@@ -1,0 +1,145 @@
+// Answers over XMLHttpRequest, of a browser that does as the standard says with what the app chooses late.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { xhr } from "../../js/extensions/xhr.js";
+import { CANCELLED, CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
+
+class Request extends EventTarget {
+  readyState = 0;
+  responseType = "";
+  status = 200;
+  text = "";
+  open() {
+    this.readyState = 1;
+  }
+  send() {}
+  setRequestHeader(name) {
+    if (typeof name == "symbol") throw new TypeError("a name is a text");
+  }
+  getResponseHeader = () => "text/event-stream";
+  get responseText() {
+    if (!/^(text)?$/.test(this.responseType)) throw new DOMException("no text", "InvalidStateError");
+    return this.text;
+  }
+  comes(readyState, text = "") {
+    this.readyState = readyState;
+    this.text += text;
+    this.dispatchEvent(new Event("readystatechange"));
+  }
+}
+
+/** A request of a watched page; what is told of its streams, and what of it is a fault of ours. */
+function page(options) {
+  const chat = { told: [], moments: [], faults: 0 };
+  const guard = (job) => {
+    try {
+      return job();
+    } catch {
+      chat.faults++;
+    }
+  };
+  globalThis.self = { XMLHttpRequest: Request };
+  const tell = (stream, moment, value, time) => {
+    chat.moments.push(moment);
+    chat.told.push([stream, moment, value, time]);
+  };
+  const extension = xhr(options)({ tell, guard, attempt: guard });
+  return Object.assign(chat, extension, { request: new self.XMLHttpRequest() });
+}
+
+const ASK = '{"stream":true}';
+
+/** The moments that an answer is told by. */
+function told(choose) {
+  const { request, moments, stop } = page();
+  request.open("POST", "/chat");
+  request.send(ASK);
+  choose(request);
+  request.comes(2);
+  request.comes(3, "data: one\n\n");
+  request.comes(3, "data: two\n\n");
+  request.dispatchEvent(new Event("load"));
+  stop();
+  return moments;
+}
+
+test("a text that grows is told as it grows", () => {
+  assert.deepEqual(told(() => {}), [OPEN, HEADERS, READ, CHUNK, CHUNK, CLOSED]);
+});
+
+test("where the app chooses after it has asked that it wants no text, nothing is seen", () => {
+  assert.deepEqual(told((request) => (request.responseType = "blob")), [OPEN, HEADERS, READ, WHOLE]);
+});
+
+test("a request that is opened anew before its headers is another stream, from its own beginning", (t) => {
+  const { request, told } = page();
+  for (const time of [10, 500]) {
+    t.mock.method(performance, "now", () => time);
+    request.open("POST", "/chat");
+    request.send(ASK);
+  }
+  const [one, , other] = told.map(([stream]) => stream);
+  assert.deepEqual(
+    told.map(([stream, moment, , time]) => [stream, moment, time]),
+    [[one, OPEN, 10], [one, CANCELLED, 500], [other, OPEN, 500]],
+  );
+  assert.equal(other.time, 500);
+});
+
+test("what is opened without saying whether it waits does, and what says `undefined` does not", () => {
+  for (const [rest, expected] of [[[], [OPEN]], [[true], [OPEN]], [[undefined], []], [[false], []]]) {
+    const { request, moments } = page();
+    request.open("POST", "/chat", ...rest);
+    request.send(ASK);
+    assert.deepEqual(moments, expected, `${rest}`);
+  }
+});
+
+test("the app's test gets each address as a text, as it is declared", () => {
+  const asked = [];
+  const { request, moments, faults } = page({ isStream: (url) => asked.push(url) && url.includes("/chat") });
+  for (const address of ["/chat", new URL("https://rum.example/chat")]) {
+    request.open("GET", address);
+    request.send();
+    request.comes(2);
+  }
+  assert.deepEqual([asked, faults], [["/chat", "https://rum.example/chat"], 0]);
+  assert.deepEqual(moments, [OPEN, HEADERS, READ, CANCELLED, OPEN, HEADERS, READ]);
+});
+
+test("a name that is none throws what the browser throws, and one that is no text is left to it", () => {
+  const chat = page();
+  chat.request.open("GET", "/chat");
+  const set = () => chat.request.setRequestHeader(Symbol("accept"), "text/event-stream");
+  assert.throws(set, { message: "a name is a text" });
+  let reads = 0;
+  chat.request.setRequestHeader({ toString: () => `${reads++}` }, "text/event-stream");
+  chat.request.setRequestHeader("Accept", "text/event-stream");
+  chat.request.send();
+  assert.deepEqual([chat.faults, reads, chat.moments], [0, 0, [OPEN]]);
+});
+
+test("the headers' time is not the first byte's: it is told where Resource Timing knows it", () => {
+  const { request, told, add } = page();
+  request.open("POST", "/chat");
+  request.send(ASK);
+  const [[stream]] = told;
+  const added = (report, of) => {
+    add(report, of);
+    return report.headers_ms;
+  };
+  assert.equal(added({ headers_ms: 605.5 }, stream), undefined);
+  assert.equal(added({ headers_ms: 2.7, phases: { wait_ms: 2 } }, stream), 2.7);
+  assert.equal(added({ headers_ms: 4.5 }, { bodies: 1 }), 4.5);
+});
+
+test("an answer that is no stream is forgotten", () => {
+  const { request, moments } = page();
+  request.getResponseHeader = () => "application/json";
+  request.open("POST", "/chat");
+  request.send(ASK);
+  request.comes(2);
+  assert.deepEqual(moments, [OPEN, FORGET]);
+});

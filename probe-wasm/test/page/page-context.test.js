@@ -1,0 +1,55 @@
+// Where the user is: what is told of the browser and of the path, and what is not.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { describer, routeOf } from "../../js/page/page-context.js";
+
+/** What a page in this browser says of itself. */
+function described(navigator, options = {}) {
+  Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
+  globalThis.location = { pathname: "/chat/42" };
+  return describer(options)("m-1");
+}
+
+test("a route keeps words and no ids", () => {
+  const cases = {
+    "/": "/",
+    "/chat/": "/chat",
+    "/v1/chat": "/v1/chat",
+    "/chat/9f86d081884c7d659a2feaa0c55ad015": "/chat/:id",
+    "/chat/3f2504e0-4f89-11d3-9a0c-0305e82c3301/edit": "/chat/:id/edit",
+    "/u/42": "/u/:id",
+    "/u/someone@example.org": "/u/:id",
+    "/t/Vh3kQzLm": "/t/:id",
+    "/a%20b": "/:id",
+    "/a-word-of-24-letters-long": "/:id",
+    "/a-word-of-24-letters-max": "/a-word-of-24-letters-max",
+    "/a/b/c/d/e/f/g/h": "/a/b/c/d/e/f",
+  };
+  for (const [path, route] of Object.entries(cases)) assert.equal(routeOf(path), route, path);
+});
+
+test("the browser is named only where its user agent hides it", () => {
+  const cases = [
+    // The newest iPads say that they are Macs.
+    ["MacIntel", 5, "tablet"],
+    ["MacIntel", 0, undefined],
+    ["iPhone", 5, undefined],
+    ["Linux armv81", 5, undefined],
+    ["Win32", 10, undefined],
+    // As workers have it.
+    ["MacIntel", undefined, undefined],
+  ];
+  for (const [platform, maxTouchPoints, device] of cases) {
+    const { page } = JSON.parse(JSON.stringify(described({ platform, maxTouchPoints, userAgent: "Firefox" })));
+    assert.deepEqual(page, device ? { device, route: "/chat/:id" } : { route: "/chat/:id" }, platform);
+  }
+});
+
+test("what the page said goes into every report", () => {
+  const said = described({ connection: { effectiveType: "4g" } }, { useCase: 'ch\u00e9"t', release: "1.2" });
+  const { page, ...more } = JSON.parse(JSON.stringify(said));
+  assert.deepEqual(more, { use_case: 'ch\u00e9"t', model: "m-1" });
+  assert.deepEqual(page, { connection: "4g", release: "1.2", route: "/chat/:id" });
+});

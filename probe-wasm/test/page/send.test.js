@@ -1,0 +1,71 @@
+// How batches are carried: what the browser refuses to keep alive goes once more without that.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createSender } from "../../js/page/send.js";
+
+/** A page whose browser has `room` bytes left for requests that outlive it, and its sender. */
+function page({ room, onLine = true, answer = { status: 204 }, sendBeacon }) {
+  const requests = [];
+  globalThis.window = {};
+  Object.defineProperty(globalThis, "navigator", { configurable: true, value: { onLine, sendBeacon } });
+  const browser = { room };
+  const fetch = async (url, { method, body, keepalive, credentials, signal }) => {
+    signal.throwIfAborted();
+    assert.deepEqual([url, method, credentials], ["https://rum.example/v1/beacons?site=pk%201", "POST", "omit"]);
+    requests.push(keepalive);
+    if (keepalive && body.length > browser.room) throw new TypeError("Failed to fetch");
+    return { status: answer.status, headers: new Headers(answer.headers) };
+  };
+  return { requests, browser, sender: createSender("https://rum.example/", " pk 1 ", fetch) };
+}
+
+test("what the browser does not keep alive goes without that the next time, and the one after that with it", async () => {
+  const { requests, browser, sender } = page({ room: 3 });
+  assert.equal((await sender.post("four"))[0], 0, "no answer: the outbox tries again");
+  assert.equal((await sender.post("four"))[0], 204);
+  browser.room = 4;
+  assert.equal((await sender.post("four"))[0], 204);
+  assert.deepEqual(requests, [true, false, true]);
+});
+
+test("without a network nothing is given up", async () => {
+  const { sender } = page({ room: 0, onLine: false });
+  assert.deepEqual(await sender.post("four"), [503, 0]);
+});
+
+test("a collector that never answers counts as none", async (context) => {
+  let patience;
+  context.mock.method(AbortSignal, "timeout", (ms) => ((patience = ms), AbortSignal.abort()));
+  const { sender } = page({ room: 9 });
+  assert.equal((await sender.post("four"))[0], 0);
+  assert.equal(patience, 30_000);
+});
+
+test("a collector says in seconds or by a date when it wants more", async () => {
+  for (const [after, least, most] of [
+    ["7", 7000, 7000],
+    [new Date(Date.now() + 60_000).toUTCString(), 58_000, 60_000],
+    [new Date(0).toUTCString(), -Infinity, 0],
+    ["soon", 0, 0],
+  ]) {
+    const { sender } = page({ room: 9, answer: { status: 429, headers: { "retry-after": after } } });
+    const [status, retryAfterMs] = await sender.post("four");
+    assert.equal(status, 429);
+    assert.ok(retryAfterMs >= least && retryAfterMs <= most, `${after}: ${retryAfterMs}`);
+  }
+});
+
+test("as the page is left a beacon goes, or a request where the browser takes no more of them", () => {
+  for (const [sendBeacon, expected] of [
+    [() => true, []],
+    [() => false, [false]],
+    // Switched off.
+    [undefined, [true]],
+  ]) {
+    const { requests, sender } = page({ room: 9, sendBeacon });
+    sender.lastPost("four");
+    assert.deepEqual(requests, expected);
+  }
+});

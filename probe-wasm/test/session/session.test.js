@@ -1,0 +1,411 @@
+// All streams of a page, over the watcher that sees chunks only: what is told when, how streams end,
+// and what cannot be told from chunks.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createChunkWatcher } from "../../js/watcher/fallback-watcher.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
+import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
+import { createSession } from "../../js/session/session.js";
+import { CANCELLED as CANCELLED_END, PAGE_GONE, UNSEEN } from "../../js/session/end-reasons.js";
+
+const BYTES = new Uint8Array(5);
+const END = new Uint8Array(6);
+
+/** A page's session, and the reports that its callbacks got. */
+function watched(enrich = (stream, json) => json, watcher = createChunkWatcher()) {
+  const ends = [];
+  const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
+  const session = createSession(watcher, describe, (job) => job(), () => {}, (make) => ends.push(JSON.parse(make())), enrich);
+  return { session, ends };
+}
+
+function open(session, { status = 200, read = true, ...stream } = {}) {
+  stream = { time: 100, submit: NaN, ...stream };
+  session.take(stream, OPEN);
+  session.take(stream, HEADERS, { status, headers: new Headers() }, 140);
+  if (read) session.take(stream, READ);
+  return stream;
+}
+
+function outcome(moment, value, stream) {
+  const { session, ends } = watched();
+  session.take(open(session, stream), moment, value, 200);
+  return ends[0].outcome;
+}
+
+const reports = (body) => (body ? JSON.parse(body).reports : []);
+
+test("a stream's report has chunk times, and says that it has no more", () => {
+  const { session, ends } = watched();
+  const stream = open(session, { submit: 90, model: "m" });
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, CHUNK, BYTES, 160);
+  session.take(stream, CLOSED, undefined, 170);
+  const [{ id, ...report }] = ends;
+  assert.match(id, /^[0-9a-f]{32}$/);
+  assert.deepEqual(report, {
+    v: 1,
+    rev: 0,
+    use_case: "chat",
+    observed: "chunks",
+    model: "m",
+    status: 200,
+    outcome: "unobserved",
+    submit_delay_ms: 10,
+    headers_ms: 40,
+    first_byte_ms: 50,
+    close_ms: 70,
+    chunks: 2,
+    events: 0,
+    deltas: 0,
+    bytes: 10,
+    page: { release: "1.2" },
+  });
+  assert.equal(session.next(), 1170);
+  assert.deepEqual(reports(session.body(1170)), ends);
+});
+
+test("an outcome is told only where chunks show it", () => {
+  const aborted = (name) => ({ signal: { aborted: true, reason: { name } } });
+  assert.equal(outcome(CLOSED), "empty");
+  assert.equal(outcome(FAILED, new TypeError()), "network_error");
+  assert.equal(outcome(FAILED, { name: "AbortError" }), "aborted");
+  assert.equal(outcome(FAILED, {}, aborted("AbortError")), "aborted");
+  assert.equal(outcome(FAILED, {}, aborted("TimeoutError")), "timeout");
+  assert.equal(outcome(WHOLE, new Blob()), "unobserved");
+  assert.equal(outcome(WHOLE, "text"), "unobserved");
+  assert.equal(outcome(CLOSED, undefined, { status: 429 }), "http_error");
+});
+
+test("a reader that was cancelled may have read the end marker, unless a signal says otherwise", () => {
+  assert.equal(outcome(CANCELLED), "unobserved");
+  assert.equal(outcome(CANCELLED, undefined, { signal: AbortSignal.abort() }), "aborted");
+});
+
+test("a signal ends a stream that nobody reads any more, once", () => {
+  const { session, ends } = watched();
+  const controller = new AbortController();
+  const stream = open(session, { signal: controller.signal });
+  controller.abort();
+  session.take(stream, FAILED, {}, 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["aborted"]);
+});
+
+test("a stream that stays open is told every 15 seconds, each time as a later revision", () => {
+  const { session } = watched();
+  open(session);
+  assert.equal(session.next(), 15_100);
+  assert.equal(session.body(15_099), undefined);
+  const [first] = reports(session.body(15_100));
+  assert.deepEqual([first.open, first.rev, first.outcome], [true, 0, "abandoned"]);
+  assert.equal(session.next(), Infinity, "an answer is awaited");
+  session.answered(204, 0, 15_110, 0.5);
+  assert.equal(session.next(), 30_100);
+  assert.equal(reports(session.body(30_100))[0].rev, 1);
+});
+
+test("visibility is that of the whole stream", () => {
+  const { session } = watched();
+  session.look(false);
+  open(session);
+  session.look(true);
+  open(session);
+  const seen = () => {
+    session.hurry(200);
+    return reports(session.body(200, true)).map(({ page }) => page.visibility);
+  };
+  assert.deepEqual(seen(), ["mixed", "hidden"]);
+  session.look(false);
+  assert.deepEqual(seen(), ["mixed", "mixed"]);
+});
+
+test("what the content proves goes before what the page said", () => {
+  const chunks = createChunkWatcher();
+  const watcher = { ...chunks, report: (key) => ({ ...chunks.report(key), use_case: "proven" }) };
+  const { session, ends } = watched(undefined, watcher);
+  session.take(open(session), CLOSED, undefined, 200);
+  assert.equal(ends[0].use_case, "proven");
+});
+
+test("a page that may go away tells everything once", () => {
+  const { session } = watched();
+  open(session);
+  session.take(open(session), FAILED, {}, 150);
+  session.lost(2);
+  session.hurry(160);
+  const told = reports(session.body(160, true));
+  assert.deepEqual(told.map(({ open, outcome, dropped }) => [open, outcome, dropped]), [
+    [undefined, "network_error", { early: 2 }],
+    [true, "abandoned", undefined],
+  ]);
+  assert.equal(session.body(160, true), undefined);
+});
+
+test("a page that is gone has abandoned what it read, and never saw what it did not", () => {
+  const { session, ends } = watched();
+  open(session);
+  open(session, { read: false });
+  session.take({ time: 100 }, OPEN);
+  session.hurry(200, PAGE_GONE);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
+});
+
+test("a stream that fails once the page has set out was left, a later one was not", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.hurry(190, false, 190);
+  session.take(stream, FAILED, new TypeError("Load failed"), 200);
+  session.take(open(session), FAILED, new TypeError("Load failed"), 210);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
+});
+
+test("a page that sets out has its open streams sent, and says so of what fails after that, hidden or not", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.hurry(190, false, 190);
+  assert.deepEqual(reports(session.body(190, true)).map(({ open }) => open), [true]);
+  session.hurry(191);
+  session.take(stream, FAILED, new TypeError("Load failed"), 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned"]);
+});
+
+test("a stream that outlives the page's setting out fails by itself, and one that brings no more does not", () => {
+  const { session, ends } = watched();
+  const [outlives, silent, unread] = [open(session), open(session), open(session, { read: false })];
+  session.take(silent, CHUNK, BYTES, 180);
+  session.hurry(190, false, 190);
+  session.take(outlives, CHUNK, BYTES, 1200);
+  for (const stream of [outlives, silent, unread]) session.take(stream, FAILED, new TypeError("Load failed"), 5000);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["network_error", "abandoned", "abandoned"]);
+});
+
+test("of an answer that nobody has read yet there is nothing to tell", () => {
+  const { session } = watched();
+  const stream = open(session, { read: false });
+  session.hurry(160);
+  assert.equal(session.body(160, true), undefined);
+  assert.equal(session.next(), 15_160);
+  session.take(stream, READ);
+  session.hurry(170);
+  assert.equal(reports(session.body(170, true)).length, 1);
+});
+
+test("who stops watching does not say how a stream ended", () => {
+  const { session, ends } = watched();
+  open(session);
+  session.hurry(200, UNSEEN);
+  assert.deepEqual(ends.map(({ open, outcome, close_ms }) => [open, outcome, close_ms]), [[undefined, "unobserved", 100]]);
+});
+
+test("a response that lies unread is given up after a minute", () => {
+  const { session, ends } = watched();
+  open(session, { read: false });
+  open(session);
+  session.body(60_140);
+  assert.equal(ends.length, 0);
+  session.body(60_141);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["unobserved"]);
+});
+
+test("open streams are bounded: the oldest is reported as it is", () => {
+  const { session, ends } = watched();
+  for (let count = 0; count < 103; count++) open(session, { model: `${count}` });
+  assert.deepEqual(ends.map(({ model, outcome }) => [model, outcome]), [
+    ["0", "unobserved"],
+    ["1", "unobserved"],
+    ["2", "unobserved"],
+  ]);
+});
+
+test("what is no stream, or has ended, is told no more", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.take(stream, FORGET);
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, CLOSED, undefined, 160);
+  assert.equal(ends.length, 0);
+  assert.equal(session.next(), Infinity);
+});
+
+test("of a stream that has ended nothing is held", () => {
+  const { session } = watched();
+  const stream = open(session);
+  assert.equal(stream.told.length, 2);
+  session.take(stream, CLOSED, undefined, 160);
+  assert.equal(stream.told, undefined);
+});
+
+test("of a body that was read in part before the whole came, each byte counts once", () => {
+  const { session, ends } = watched();
+  const stream = open(session);
+  session.take(stream, CHUNK, new TextEncoder().encode("né"), 150);
+  session.take(stream, WHOLE, "né plus ultra", 200);
+  session.take(open(session), WHOLE, "né plus ultra", 200);
+  assert.deepEqual(ends.map(({ bytes, chunks, close_ms }) => [bytes, chunks, close_ms]), [[14, 2, 100], [14, 1, 100]]);
+});
+
+test("an answer that has no body by its method or status is told of no more, read or unread", () => {
+  const { session, ends } = watched();
+  // Opaque ones say 0.
+  const opaque = [{ status: 0 }, { method: "POST", status: 0 }];
+  const bodiless = [{ method: "HEAD" }, { method: "head" }, { status: 202 }, { status: 204 }, { status: 205 }, { status: 304 }, ...opaque];
+  for (const answer of bodiless) {
+    session.take(open(session, answer), WHOLE, "", 200);
+    open(session, { read: false, ...answer });
+  }
+  session.hurry(60_141, PAGE_GONE);
+  assert.deepEqual([ends, session.next()], [[], Infinity]);
+  session.take(open(session, { method: "POST", status: 404 }), WHOLE, "", 200);
+  assert.equal(ends.length, 1);
+});
+
+test("a GET that is not allowed is no stream, and any other call that is not has failed", () => {
+  const { session, ends } = watched();
+  for (const method of [undefined, "GET", "get", "POST"])
+    session.take(open(session, { method, status: 405, read: false }), CLOSED, undefined, 200);
+  assert.deepEqual(ends.map(({ outcome }) => outcome), ["http_error"]);
+  assert.equal(session.standing().length, 0);
+});
+
+test("what is known only after the end goes into the report that is sent", () => {
+  let phases;
+  const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));
+  const stream = open(session, { url: "/a" });
+  session.take(stream, CLOSED, undefined, 200);
+  phases = { wait_ms: 5 };
+  const [sent] = reports(session.body(1200));
+  assert.deepEqual([ends[0].url, ends[0].phases, sent.url, sent.phases], ["/a", undefined, "/a", { wait_ms: 5 }]);
+});
+
+test("what is kept back goes to the page and not to the collector, open or ended", () => {
+  const { session, ends } = watched((stream, json, goes) => (goes ? "" : json));
+  open(session);
+  session.take(open(session), CLOSED, undefined, 200);
+  assert.equal(ends.length, 1);
+  assert.equal(session.body(20_000), undefined);
+  assert.equal(session.next(), 35_000, "the open one is asked about again later");
+});
+
+test("what is changed on its way out goes as it was changed", () => {
+  const { session } = watched((stream, json, goes) => JSON.stringify({ ...JSON.parse(json), page: goes && "edited" }));
+  session.take(open(session), CLOSED, undefined, 200);
+  const [{ page, use_case }] = reports(session.body(20_000));
+  assert.deepEqual([page, use_case], ["edited", "chat"]);
+});
+
+test("a client that stops at the end marker, without a cancel, has read its stream to the end", () => {
+  const chunks = createChunkWatcher();
+  const told = [];
+  const watcher = {
+    ...chunks,
+    chunk: (key, time, { length }) => (length == END.length ? END_MARKER : 0),
+    end: (key, time, how) => told.push([key, time, how]),
+  };
+  const { session, ends } = watched(undefined, watcher);
+  const stream = open(session);
+  session.take(stream, CHUNK, BYTES, 150);
+  session.take(stream, CHUNK, END, 160);
+  assert.equal(session.next(), 6160, "nobody else has to ask for it");
+  session.body(5159);
+  assert.equal(ends.length, 0, "it waits for more");
+  session.body(6160);
+  assert.deepEqual(told, [[1, 160, CANCELLED_END]], "at the time of what it read last");
+});
+
+/** A session whose watcher sees an answer in each chunk, and what it was told: time and bytes of each. */
+function answering() {
+  const read = [];
+  const watcher = {
+    ...createChunkWatcher(),
+    chunk(key, time, bytes) {
+      read.push([time, ...bytes]);
+      return FIRST_TOKEN | FIRST_VISIBLE | (bytes.length == END.length && END_MARKER);
+    },
+  };
+  return { ...watched(undefined, watcher), read };
+}
+
+test("once an answer is seen, its chunks are read together, each as it was when it came", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  session.take(stream, CHUNK, Uint8Array.of(1), 150);
+  assert.deepEqual(read.splice(0), [[150, 1]], "the first is waited for");
+  const lent = Uint8Array.of(2, 3);
+  session.take(stream, CHUNK, lent.subarray(1), 160);
+  // The page may do with it what it likes.
+  lent.fill(0);
+  session.take(stream, CHUNK, Uint8Array.of(4), 170);
+  assert.deepEqual(read, []);
+  session.take(stream, CLOSED, undefined, 180);
+  assert.deepEqual(read, [[160, 3], [170, 4]]);
+});
+
+test("a chunk of other elements than bytes is read at once, after those that wait, as its bytes", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
+  session.take(stream, CHUNK, new Uint16Array([258]), 170);
+  session.take(stream, CHUNK, new DataView(Uint8Array.of(3, 4, 5).buffer, 1), 180);
+  assert.deepEqual(read, [[150, ...BYTES], [160, ...BYTES], [170, 2, 1], [180, 4, 5]]);
+});
+
+test("once a stream that was seen has ended, no chunk of it waits any more", () => {
+  const { session, read } = answering();
+  const [ended, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  for (const stream of [ended, other]) session.take(stream, CHUNK, BYTES, 150);
+  session.take(ended, CLOSED, undefined, 160);
+  session.take(ended, CHUNK, BYTES, 170);
+  session.take(other, CLOSED, undefined, 180);
+  assert.deepEqual(read.map(([time]) => time), [150, 150]);
+});
+
+test("chunks wait for a second at most", () => {
+  const { session, read } = answering();
+  const stream = open(session, { bodies: 1 });
+  session.take(stream, CHUNK, BYTES, 150);
+  session.body(1150);
+  session.answered(204, 0, 1160, 0.5);
+  assert.equal(session.take(stream, CHUNK, BYTES, 2000), false, "something is due earlier than before");
+  assert.equal(session.take(stream, CHUNK, END, 2500), true);
+  assert.equal(session.next(), 3000);
+  assert.equal(session.body(3000), undefined);
+  assert.equal(read.length, 3);
+  assert.equal(session.next(), 8500, "who stops at the end marker is told of as late as without that");
+});
+
+test("of more chunks than there is room for, some are read at once, in their order", () => {
+  const { session, read } = answering();
+  const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  const sizes = [1, 1, 16_000, 384, 1, 17_000, 1];
+  sizes.forEach((size, number) => session.take(number % 2 ? one : other, CHUNK, new Uint8Array(size), 150 + number));
+  session.look(true);
+  const seen = read.map(([time, ...bytes]) => [time - 150, bytes.length]);
+  assert.deepEqual(seen, sizes.slice(0, 6).map((size, number) => [number, size]));
+  assert.equal(session.standing().length, 2);
+  assert.equal(read.length, 7, "what stands is all that came");
+});
+
+test("what it takes to read chunks is told of where no other chunk has it in its time", (context) => {
+  const { session } = answering();
+  const stream = open(session, { bodies: 1 });
+  let now = 0;
+  context.mock.method(performance, "now", () => now++);
+  for (const size of [1, 2, 17_000]) session.take(stream, CHUNK, new Uint8Array(size), 150);
+  assert.equal(stream.late, undefined, "the third had the second read");
+  session.take(stream, CHUNK, BYTES, 160);
+  session.body(1160);
+  assert.equal(stream.late, 1);
+  session.body(1170);
+  session.take(stream, CHUNK, BYTES, 1180);
+  session.take(stream, CLOSED, undefined, 1190);
+  assert.equal(stream.late, 2);
+});
+
+test("chunks that an extension has brought are read at once", () => {
+  const { session, read } = answering();
+  const stream = open(session);
+  for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
+  assert.equal(read.length, 2);
+});

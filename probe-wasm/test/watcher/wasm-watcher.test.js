@@ -1,0 +1,316 @@
+// The Wasm that pages load, after all that the build takes out of it: every recorded stream must give
+// the report that the native meter gives, be it that of the larger module, which the smaller one asks for.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../../js/session/end-reasons.js";
+import { EVENTS, LINES, OTHER, kindOf } from "../../js/tap/content-types.js";
+import * as moments from "../../js/tap/tap-events.js";
+import { BEYOND } from "../../js/session/progress-flags.js";
+import { createSession } from "../../js/session/session.js";
+
+const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
+const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
+/** What the facade adds to each report, and what only real times can tell. */
+const OF_THE_PAGE = ["v", "id", "rev", "page", "clock_resolution_ms", "stalls"];
+const OF_TIME = /^(gaps|(headers|first_byte|first_event|ttft|ttfv|e2e|close|tpot|longest_gap)_ms)$/;
+
+const { createWatcher } = await import("../dist/watcher.mjs");
+const [usual, all] = ["llm-rum.wasm", "llm-rum-all.wasm"].map(
+  (name) => new WebAssembly.Module(readFileSync(new URL(`../../dist/${name}`, import.meta.url))),
+);
+
+function watcher(wake = () => {}, module = usual) {
+  return createWatcher(module, wake, setTimeout);
+}
+
+/** The rows of a timeline, as `probe-core/examples/replay/recording.rs` reads them. */
+function recording(name) {
+  const file = readFileSync(new URL(name, STREAMS));
+  if (name.endsWith(".body")) return [{ status: 200 }, { bytes: file }];
+  const rows = file.toString().split("\n").filter((line) => line.trim());
+  return rows.map((line) => {
+    const { text, b64, ...row } = JSON.parse(line);
+    const bytes = text == undefined ? b64 && Buffer.from(b64, "base64") : Buffer.from(text);
+    return bytes ? { ...row, bytes } : row;
+  });
+}
+
+function reportOf(watcher, rows) {
+  watcher.open(1, 0, NaN);
+  let answered = false;
+  let how = CLOSED;
+  let time = 0;
+  let beyond;
+  for (const { t_ms = 0, status, headers, bytes, end } of rows) {
+    time = t_ms;
+    how = end ? ENDS[end] : how;
+    if (status || headers || (bytes && !answered)) {
+      const type = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() == "content-type");
+      watcher.headers(1, time, status ?? 200, kindOf(type?.[1]));
+      answered = true;
+    }
+    if (bytes && watcher.chunk(1, time, bytes) & BEYOND) beyond = true;
+  }
+  watcher.end(1, time, how);
+  const report = { ...watcher.report(1), beyond };
+  watcher.forget(1);
+  return report;
+}
+
+/** The members that both sides tell of, with floats as the wire has them. */
+function comparable(report, timed) {
+  const members = Object.entries(report).filter(([name]) => !OF_THE_PAGE.includes(name) && (timed || !OF_TIME.test(name)));
+  return JSON.parse(JSON.stringify(Object.fromEntries(members)), (_, value) =>
+    typeof value == "number" ? Math.round(value * 1000) / 1000 : value,
+  );
+}
+
+const names = readdirSync(STREAMS).filter((name) => /\.(body|jsonl)$/.test(name));
+
+function assertAsRecorded(name, rows, report) {
+  const timed = rows.every(({ t_ms }) => t_ms != undefined);
+  const expected = JSON.parse(readFileSync(new URL(name.replace(/\.[a-z]+$/, ".expected.json"), STREAMS)));
+  if (report.gaps && !report.gaps.zero) delete report.gaps.zero;
+  assert.deepEqual(comparable(report, timed), comparable(expected, timed), name);
+  assert.equal(report.stalls ?? 0, expected.stalls ?? 0, name);
+}
+
+test("the larger Wasm reads every recorded stream as the native meter does", () => {
+  assert.ok(names.length > 60, "the recordings are there");
+  const compiled = watcher(undefined, all);
+  for (const name of names) {
+    const rows = recording(name);
+    assertAsRecorded(name, rows, reportOf(compiled, rows));
+  }
+});
+
+/** What the first Wasm asks for the larger one for. Anything else it reads by itself. */
+const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
+const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|json_array)|plain_text)/;
+
+test("the first Wasm reads what is not rare as the larger one does, and asks for that where it is", () => {
+  const compiled = watcher();
+  const asked = [];
+  for (const name of names) {
+    const rows = recording(name);
+    const { beyond, ...report } = reportOf(compiled, rows);
+    if (!beyond) assertAsRecorded(name, rows, report);
+    else {
+      asked.push(name);
+      const { dialect, outcome, ttft_ms } = report;
+      assert.deepEqual([dialect, ttft_ms], [undefined, undefined], name);
+      assert.notEqual(outcome, "complete", name);
+    }
+  }
+  assert.deepEqual(asked, names.filter((name) => RARE.test(name) || RARE_FRAMES.test(name)));
+});
+
+const KINDS = { [CLOSED]: moments.CLOSED, [FAILED]: moments.FAILED, [CANCELLED]: moments.CANCELLED };
+
+/** A session over the first Wasm. `enlarged` brings the larger one, or what there is instead. */
+function session() {
+  const ends = [];
+  const asked = [];
+  const tell = (make) => ends.push(JSON.parse(make()));
+  const describe = () => ({ page: {} });
+  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, (stream, json) => json, (use) => asked.push(use));
+  return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
+}
+
+/** Plays the rows; before the one with that number `before` is called. */
+function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
+  let time = 0;
+  let how = CLOSED;
+  session.take(stream, moments.OPEN);
+  rows.forEach(({ t_ms = 0, status, headers, bytes, end }, number) => {
+    time = t_ms;
+    how = end ? ENDS[end] : how;
+    if (number == 0 || status || headers)
+      session.take(stream, moments.HEADERS, { status: status ?? 200, headers: new Headers(headers ?? {}) }, time);
+    if (number == at) before();
+    const lent = bytes && Uint8Array.from(bytes);
+    if (lent) session.take(stream, moments.CHUNK, lent, time);
+    // The page may do with it what it likes.
+    lent?.fill(0);
+  });
+  session.take(stream, KINDS[how], undefined, time);
+  return stream;
+}
+
+test("a stream whose chunks wait to be read together is what it is without that", () => {
+  const isTold = (name) => recording(name).every(({ end }) => !end || ENDS[end] in KINDS);
+  const usual = names.filter((name) => isTold(name) && !RARE.test(name) && !RARE_FRAMES.test(name));
+  assert.ok(usual.length > 40, `${usual.length} recordings`);
+  for (const name of usual) {
+    const rows = recording(name);
+    const [waiting, ...others] = [1, 2, undefined].map((bodies) => {
+      const { one, ends } = session();
+      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies });
+      const [{ id, observed, clock_resolution_ms, ...report }] = ends;
+      return report;
+    });
+    for (const other of others) assert.deepEqual(waiting, other, name);
+  }
+});
+
+test("a rare stream is measured from its first byte on, whenever the larger Wasm comes", () => {
+  const timed = (name) => recording(name).every(({ t_ms }) => t_ms > 0);
+  const rare = names.filter((name) => RARE.test(name) && timed(name));
+  assert.ok(rare.length > 10, "there are some with times");
+  for (const name of rare) {
+    const rows = recording(name);
+    for (const at of [2, rows.length - 1, Infinity]) {
+      const { one, ends, enlarged } = session();
+      const larger = watcher(undefined, all);
+      play(one, rows, at, () => enlarged(larger));
+      if (at == Infinity) {
+        assert.deepEqual(ends, [], `${name} waits`);
+        assert.equal(enlarged(larger), 1, "one stream has asked, once");
+      } else enlarged(larger);
+      assert.equal(ends.length, 1, `${name} ${at}`);
+      const [{ observed, open, model, ...report }] = ends;
+      assert.equal(observed, undefined);
+      assertAsRecorded(name, rows, report);
+      assert.equal(ends.length, 1);
+      // From now on nothing has to wait.
+      play(one, rows);
+      assertAsRecorded(name, rows, (({ observed, open, model, ...again }) => again)(ends[1]));
+    }
+  }
+});
+
+test("of two rare streams at once the second may ask when the larger Wasm is there", () => {
+  const { one, ends, enlarged } = session();
+  const larger = watcher(undefined, all);
+  const rows = recording("cohere_text.jsonl");
+  // The first asks and ends while the second has brought nothing.
+  play(one, rows, 1, () => {
+    play(one, rows);
+    enlarged(larger);
+  });
+  assert.equal(ends.length, 1);
+  assert.equal(enlarged(larger), 1);
+  for (const { observed, open, model, ...report } of ends) assertAsRecorded("cohere_text.jsonl", rows, report);
+  assert.equal(ends.length, 2);
+});
+
+test("where the larger Wasm cannot be had, a rare stream is one of chunks, and the next ones are read", () => {
+  const rows = recording("cohere_text.jsonl");
+  const { one, ends, enlarged } = session();
+  play(one, rows);
+  assert.equal(enlarged({}), 1);
+  const [{ observed, outcome, dialect, chunks, bytes, ttft_ms }] = ends;
+  assert.deepEqual([observed, outcome, dialect, ttft_ms], ["chunks", "unobserved", undefined, undefined]);
+  assert.deepEqual([chunks, bytes], [rows.filter((row) => row.bytes).length, rows.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0)]);
+  play(one, recording("llamaserver_timeline_ok.jsonl"));
+  assert.equal(ends[1].outcome, "complete");
+});
+
+test("a page that leaves before the larger Wasm has come tells what it has seen", () => {
+  const { one, ends, enlarged } = session();
+  play(one, recording("cohere_text.jsonl"));
+  one.hurry(60_000, PAGE_GONE);
+  const [{ observed, outcome, open }] = ends;
+  assert.deepEqual([observed, outcome, open], ["chunks", "unobserved", undefined]);
+  enlarged(watcher(undefined, all));
+  assert.equal(ends.length, 1, "its stream is told of once");
+});
+
+test("a rare stream that is too much to hold is told as far as it was seen", () => {
+  const [first, ...rows] = recording("plain_text.jsonl");
+  const { one, ends, enlarged } = session();
+  const many = Array.from({ length: 300 }, () => ({ t_ms: 1, bytes: Buffer.alloc(1000, 97) }));
+  play(one, [first, ...rows, ...many]);
+  assert.deepEqual([ends[0].observed, ends[0].outcome], ["chunks", "unobserved"]);
+  enlarged(watcher(undefined, all));
+  assert.equal(ends.length, 1);
+});
+
+test("only a response's name in the shape of one is reported", () => {
+  for (const [written, name] of [
+    ["gemini-3-flash", "gemini-3-flash"],
+    // As PHP writes a slash.
+    [String.raw`meta-llama\/Llama-3`, "meta-llama/Llama-3"],
+    [String.raw`a\u00e9\"b`, undefined],
+    ["my secret", undefined],
+    ["x".repeat(129), undefined],
+  ])
+    for (const module of [usual, all]) {
+      const bytes = Buffer.from(`data: {"model":"${written}","choices":[{"delta":{"content":"x"}}]}\n\n`);
+      const { response_model } = reportOf(watcher(undefined, module), [{ status: 200 }, { bytes }]);
+      assert.equal(response_model, name);
+    }
+});
+
+test("a page takes a content type for what the native meter takes it for", () => {
+  const source = readFileSync(new URL("../../../probe-core/src/framing/content_type.rs", import.meta.url), "utf8");
+  const [, list] = /const LINES: [^=]+= \[([^\]]+)\]/.exec(source);
+  const lines = list.match(/[a-z/+-]+(?=")/g);
+  assert.ok(lines.length > 3, "the list is there");
+  for (const type of [...lines, ...lines.map((type) => `${type.toUpperCase()} ; charset=utf-8`)])
+    assert.equal(kindOf(type), LINES, type);
+  for (const type of ["", null, undefined, "text/event-stream", "Text/Event-Stream;charset=utf-8"])
+    assert.equal(kindOf(type), EVENTS, type);
+  for (const type of ["text/plain", "application/json", "text/event-streams", "application/x-ndjsons", "x/application/jsonl"])
+    assert.equal(kindOf(type), OTHER, type);
+});
+
+test("a page that starts again has a probe of its own", () => {
+  const rows = recording("ollama_chat.body");
+  const report = reportOf(watcher(), rows);
+  assert.deepEqual({ ...reportOf(watcher(), rows), clock_resolution_ms: 0 }, { ...report, clock_resolution_ms: 0 });
+});
+
+test("the step of the clock is the smallest that it shows, and one that stands still has none", (context) => {
+  const rows = recording("ollama_chat.body");
+  for (const [step, seen] of [[0.1, 0.1], [1, 1], [100, 100], [1000 / 60, 16.667], [0, undefined]]) {
+    let calls = 0;
+    // Each step is read three times.
+    const now = context.mock.method(performance, "now", () => 1234.5 + Math.floor(calls++ / 3) * step);
+    assert.equal(reportOf(watcher(), rows).clock_resolution_ms, seen, `${step}`);
+    now.mock.restore();
+  }
+});
+
+test("what a stream took is for the next one", () => {
+  const rows = recording("ollama_chat.body");
+  const compiled = watcher();
+  const sizes = Array.from({ length: 300 }, () => {
+    reportOf(compiled, rows);
+    compiled.chunk(0, 0, new Uint8Array(100_000));
+    return compiled.memory.buffer.byteLength;
+  });
+  assert.equal(sizes.at(-1), sizes[1]);
+});
+
+test("a timer calls once, and one set anew takes the place of the one before", async () => {
+  let calls = 0;
+  await new Promise((woken) => {
+    const compiled = watcher(() => woken(calls++));
+    compiled.wake_in(60_000);
+    compiled.wake_in(1);
+  });
+  assert.equal(calls, 1);
+});
+
+test("what an extension tells in pieces is one read, and reads of a fetch at one time are as many", () => {
+  const event = (delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+  const usage = { prompt_tokens: 3, completion_tokens: 9, total_tokens: 12 };
+  const pieces = (earlier_ms) => [
+    [150, event({ role: "assistant" })],
+    [150 - earlier_ms, event({ content: "Hel" })],
+    [150 - 2 * earlier_ms, event({ content: "lo" }) + `data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`],
+  ];
+  const report = (pieces) => {
+    const { one, ends } = session();
+    play(one, [{}, ...pieces.map(([t_ms, text]) => ({ t_ms, bytes: Buffer.from(text) }))]);
+    const [{ outcome, chunks, events, ttft_ms, tpot_ms, longest_gap_ms }] = ends;
+    return { outcome, chunks, events, ttft_ms, tpot_ms, longest_gap_ms };
+  };
+  const same = { outcome: "complete", events: 5, ttft_ms: 150 };
+  assert.deepEqual(report(pieces(0.001)), { ...same, chunks: 1, tpot_ms: undefined, longest_gap_ms: undefined });
+  assert.deepEqual(report(pieces(0)), { ...same, chunks: 3, tpot_ms: 0, longest_gap_ms: 0 });
+});
