@@ -1,6 +1,6 @@
 /** The collector's books in, a quiet line at the foot out, with the sums behind it; loud when something is amiss. */
-import type { Accounting } from "./answers";
-import type { Asked } from "./asked";
+import type { Accounting } from "./api/api-types";
+import type { Asked } from "./api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./books";
 import { readCost } from "./cost";
 import { count } from "./format";

@@ -1,5 +1,5 @@
 /** The collector's books in; what came of all that was sent, and what is amiss with it, out. */
-import type { Accounting } from "./answers";
+import type { Accounting } from "./api/api-types";
 import { count, percent, plural, words } from "./format";
 
 export interface Entry {

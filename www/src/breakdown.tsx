@@ -2,8 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./answers";
-import type { Tried } from "./asked";
+import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./api/api-types";
+import type { Tried } from "./api/async-result";
 import { Choice } from "./choice";
 import { Missing } from "./figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";

@@ -1,6 +1,6 @@
 /** Error budgets in; the most urgent of them, what is left of each and how long it lasts, out. */
-import type { Budgets as BudgetsAnswer } from "./answers";
-import type { Asked } from "./asked";
+import type { Budgets as BudgetsAnswer } from "./api/api-types";
+import type { Asked } from "./api/async-result";
 import {
   ALERT_WORDS,
   burnDown,

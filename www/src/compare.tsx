@@ -2,8 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Compare as CompareAnswer } from "./answers";
-import type { Tried } from "./asked";
+import type { Compare as CompareAnswer } from "./api/api-types";
+import type { Tried } from "./api/async-result";
 import { Choice } from "./choice";
 import { Figure, Missing } from "./figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";

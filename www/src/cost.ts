@@ -1,5 +1,5 @@
 /** What the probe says of its own cost in, words that say no more than the clocks of pages can know out. */
-import type { Accounting, Cost } from "./answers";
+import type { Accounting, Cost } from "./api/api-types";
 import { bytes, isKnown, microseconds, plural, type Maybe } from "./format";
 
 /**

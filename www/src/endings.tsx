@@ -1,5 +1,5 @@
 /** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
-import type { Outcome, Summary } from "./answers";
+import type { Outcome, Summary } from "./api/api-types";
 import { DEFECT_MEANINGS } from "./defects";
 import { count, percent, plural, words } from "./format";
 import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";

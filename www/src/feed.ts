@@ -1,7 +1,7 @@
 /** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
-import type { Filters, StreamReport } from "./answers";
+import type { Filters, StreamReport } from "./api/api-types";
 import {
   getAbandonment,
   getBreakdown,
@@ -19,8 +19,8 @@ import {
   type Access,
   type Wanted,
   type Window,
-} from "./api";
-import { tried, type Tried } from "./asked";
+} from "./api/client";
+import { tried, type Tried } from "./api/async-result";
 import { addOlder, mergeLatest, mergeSamples } from "./latest";
 import { isWait, targetsInView } from "./metric";
 import {

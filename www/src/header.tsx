@@ -1,7 +1,7 @@
 /** The name, the range, the filters in force, the refresh and the theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import type { Range } from "./answers";
+import type { Range } from "./api/api-types";
 import { Choice } from "./choice";
 import { clock, nameOf, words } from "./format";
 import { REFRESH_MS, refresh } from "./feed";

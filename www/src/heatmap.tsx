@@ -1,7 +1,7 @@
 /** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
 import { useMemo, useState } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer } from "./answers";
+import type { Heatmap as HeatmapAnswer } from "./api/api-types";
 import { count, duration, percent, stretch, tickDuration } from "./format";
 import { cellsOf, SHADES, type Cell } from "./heat";
 import { slowTarget } from "./reading";

@@ -1,5 +1,5 @@
 /** The histogram answer in, its distribution with percentiles and targets out. */
-import type { HistogramAnswer } from "./answers";
+import type { HistogramAnswer } from "./api/api-types";
 import { Bars, type Mark } from "./bars";
 import { count, duration, isKnown, percent } from "./format";
 import { Figure } from "./figure";

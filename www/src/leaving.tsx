@@ -1,8 +1,8 @@
 /** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
 import { useState } from "preact/hooks";
 
-import type { Abandonment, HistogramAnswer, LeavingPoint } from "./answers";
-import type { Tried } from "./asked";
+import type { Abandonment, HistogramAnswer, LeavingPoint } from "./api/api-types";
+import type { Tried } from "./api/async-result";
 import { placeMarks, type Mark } from "./bars";
 import { Figure, Missing } from "./figure";
 import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "./format";

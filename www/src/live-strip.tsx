@@ -1,7 +1,7 @@
 /** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
 import { useLayoutEffect } from "preact/hooks";
 
-import type { Live, Outcome, Quantiles, StreamReport } from "./answers";
+import type { Live, Outcome, Quantiles, StreamReport } from "./api/api-types";
 import { ABSENT, count, duration, percent, plural, rate } from "./format";
 import { Glyph, OUTCOME_LOOKS } from "./glyph";
 import { FEW } from "./metric";

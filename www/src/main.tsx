@@ -5,7 +5,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { startFeed } from "./feed";
 import { duration, isKnown } from "./format";
-import { startListening } from "./listen";
+import { startListening } from "./api/live-client";
 import { startMinutely } from "./minutely";
 import { answers, followHistory, screen } from "./state";
 import "./style/colours.css";

@@ -10,7 +10,7 @@ import type {
   Targets,
   Timeseries,
   Wait,
-} from "./answers";
+} from "./api/api-types";
 import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "./format";
 import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
 import { trusted } from "./patience";

@@ -1,5 +1,5 @@
 /** Groups in, the log scale on which their percentiles lie beside each other out. */
-import type { Group } from "./answers";
+import type { Group } from "./api/api-types";
 import { isKnown } from "./format";
 
 export interface SpanScale {

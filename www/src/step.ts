@@ -1,5 +1,5 @@
 /** How many samples the finest steps of a range hold in, the step to draw its lines with out. */
-import type { Range, Timeseries } from "./answers";
+import type { Range, Timeseries } from "./api/api-types";
 import { RANGE_MS, RANGES } from "./url";
 
 /** Minutes that people count in. From the hour on, also where minutes are no longer kept. */

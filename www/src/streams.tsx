@@ -1,5 +1,5 @@
 /** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, Sample, StreamReport, Summary } from "./answers";
+import type { Outcome, Sample, StreamReport, Summary } from "./api/api-types";
 import { Choice } from "./choice";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
 import { loadOlder } from "./feed";

@@ -1,5 +1,5 @@
 /** One stream in, what became of it in a few sentences out. */
-import type { StreamReport } from "./answers";
+import type { StreamReport } from "./api/api-types";
 import { count, duration, isKnown } from "./format";
 import { OUTCOME_LOOKS } from "./glyph";
 

@@ -1,8 +1,8 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Compare, Interval, Range, Summary } from "./answers";
-import type { Tried } from "./asked";
+import type { Compare, Interval, Range, Summary } from "./api/api-types";
+import type { Tried } from "./api/async-result";
 import {
   ABSENT,
   count,

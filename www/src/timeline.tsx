@@ -1,7 +1,7 @@
 /** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
 import { useState } from "preact/hooks";
 
-import type { StreamReport } from "./answers";
+import type { StreamReport } from "./api/api-types";
 import { noteworthy } from "./around";
 import { Choice } from "./choice";
 import { duration, exactDuration, tickDuration, words } from "./format";

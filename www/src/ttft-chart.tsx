@@ -1,8 +1,8 @@
 /** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./answers";
-import type { Tried } from "./asked";
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./api/api-types";
+import type { Tried } from "./api/async-result";
 import { Choice } from "./choice";
 import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
 import { Figure, Missing } from "./figure";

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { unlock } from "./feed";
 import { token } from "./state";
-import { flawOf } from "./token";
+import { flawOf } from "./api/token";
 
 export function Unlock() {
   const [typed, setTyped] = useState("");

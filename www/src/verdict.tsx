@@ -1,5 +1,5 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
-import type { Level, Summary } from "./answers";
+import type { Level, Summary } from "./api/api-types";
 import { BooksNote } from "./books-foot";
 import { Glyph, type GlyphName } from "./glyph";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { Accounting } from "../src/answers";
+import type { Accounting } from "../src/api/api-types";
 import { pagesOf, readBooks, troublesOf } from "../src/books";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");

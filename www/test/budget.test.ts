@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Budget, Slo } from "../src/answers";
+import type { Budget, Slo } from "../src/api/api-types";
 import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/budget";
 
 const DAY = 86_400_000;

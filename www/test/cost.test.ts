@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { Accounting } from "../src/answers";
+import type { Accounting } from "../src/api/api-types";
 import { perChunk, readCost } from "../src/cost";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");

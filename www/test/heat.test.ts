@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { Heatmap } from "../src/answers";
+import type { Heatmap } from "../src/api/api-types";
 import { cellsOf, shadeOf } from "../src/heat";
 import { spanScale } from "../src/span";
 

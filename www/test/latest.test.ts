@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { StreamPage } from "../src/answers";
+import type { StreamPage } from "../src/api/api-types";
 import { addOlder, mergeLatest, mergeSamples, nextOf, rowsOf, type Listed } from "../src/latest";
 
 /** A stream's id is its letter, and it arrived at the letter's place in the alphabet. */

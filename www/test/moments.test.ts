@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { StreamReport } from "../src/answers";
+import type { StreamReport } from "../src/api/api-types";
 import { hasLongTail, layOut } from "../src/moments";
 
 const REPORT: StreamReport = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Abandonment, LeavingPoint } from "../src/answers";
+import type { Abandonment, LeavingPoint } from "../src/api/api-types";
 import { bandPath, pointAt, stepPath, topShare, trusted } from "../src/patience";
 
 const point = (wait_ms: number, waiting: number, share: number, more: Partial<LeavingPoint> = {}): LeavingPoint => ({

@@ -8,7 +8,7 @@ import type {
   HistogramAnswer,
   SeriesPoint,
   Timeseries,
-} from "../src/answers";
+} from "../src/api/api-types";
 import {
   readAdjusted,
   readAsked,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import type { StreamReport } from "../src/answers";
+import type { StreamReport } from "../src/api/api-types";
 import { fieldsOf } from "../src/fields";
 import { tell, whyNoGaps } from "../src/telling";
 

@@ -1,5 +1,5 @@
 /** What was asked of the collector and has its own way of failing: it leaves the rest of the screen alone. */
-import { whyNot } from "./api";
+import { whyNot } from "./client";
 
 /** `what` says why there is no answer, as a sentence. */
 export type Tried<Answer> = { kind: "failed"; what: string } | { kind: "known"; answer: Answer };

@@ -18,7 +18,7 @@ import type {
   Summary,
   Timeseries,
   Wait,
-} from "./answers";
+} from "./api-types";
 
 export interface Window {
   range: Range;

@@ -1,10 +1,10 @@
 /** Listens to what happens now while the page is looked at, and puts it into `state.ts`. */
 import { computed, effect, signal } from "@preact/signals";
 
-import type { Live } from "./answers";
-import { openLive, type Access } from "./api";
+import type { Live } from "./api-types";
+import { openLive, type Access } from "./client";
 import { backoff, EventReader } from "./events";
-import { link, live, paused, token, view } from "./state";
+import { link, live, paused, token, view } from "../state";
 
 /** The collector says something every 15 s at the latest. */
 const SILENCE_MS = 40_000;
