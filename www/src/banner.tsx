@@ -1,6 +1,6 @@
 /** No good answer from the collector: says so above what it last answered, and offers to try again. */
 import { clock } from "./format";
-import { refresh } from "./feed";
+import { refresh } from "./polling/feed";
 import { Glyph } from "./glyph";
 import { readAsked } from "./reading";
 import { answers, busy, isStale, link } from "./state";

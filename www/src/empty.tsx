@@ -3,7 +3,7 @@ import { BooksNote } from "./books-foot";
 import { moment } from "./format";
 import { lastRange } from "./reading";
 import { answers, elsewhere, go, setRange, view } from "./state";
-import { widerRange } from "./step";
+import { widerRange } from "./polling/resolution";
 
 export function Empty() {
   const found = elsewhere.value;

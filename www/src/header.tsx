@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Range } from "./api/api-types";
 import { Choice } from "./choice";
 import { clock, nameOf, words } from "./format";
-import { REFRESH_MS, refresh } from "./feed";
+import { REFRESH_MS, refresh } from "./polling/feed";
 import { Glyph } from "./glyph";
 import { answers, busy, paused, screen, setFilter, setRange, view } from "./state";
 import { nextTheme, theme } from "./theme";

@@ -3,10 +3,10 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 
 import { App } from "./app";
-import { startFeed } from "./feed";
+import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
 import { startListening } from "./api/live-client";
-import { startMinutely } from "./minutely";
+import { startMinutely } from "./polling/slow-poll";
 import { answers, followHistory, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";

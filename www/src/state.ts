@@ -20,7 +20,7 @@ import type {
   Timeseries,
 } from "./api/api-types";
 import { LOADING, type Asked, type Tried } from "./api/async-result";
-import { nextOf, rowsOf, type Listed } from "./latest";
+import { nextOf, rowsOf, type Listed } from "./polling/stream-list";
 import { canBeSent } from "./api/token";
 import { readView, writeView, type Drawing, type View } from "./url";
 

@@ -2,7 +2,7 @@
 import type { Outcome, Sample, StreamReport, Summary } from "./api/api-types";
 import { Choice } from "./choice";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
-import { loadOlder } from "./feed";
+import { loadOlder } from "./polling/feed";
 import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "./state";
 import { OUTCOMES, SAMPLES } from "./url";

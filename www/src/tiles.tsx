@@ -21,7 +21,7 @@ import {
 import { Glyph } from "./glyph";
 import { FEW, QUANTILES, targetsInView } from "./metric";
 import { readAdjusted, readEarlier, readSides } from "./reading";
-import { elapsedShare } from "./step";
+import { elapsedShare } from "./polling/resolution";
 
 interface TilesProps {
   summary: Summary;

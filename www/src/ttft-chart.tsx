@@ -12,7 +12,7 @@ import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
 import type { Line, PlotSpec } from "./plot";
 import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "./reading";
 import { setDrawing, setMetric, setRange } from "./state";
-import { tighterRange } from "./step";
+import { tighterRange } from "./polling/resolution";
 import { DRAWINGS, METRICS, type Drawing } from "./url";
 
 interface TtftChartProps {

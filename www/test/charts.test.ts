@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { placeMarks, type Mark } from "../src/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
-import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/step";
+import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));

@@ -41,7 +41,7 @@ afterEach(() => {
 
 /** A page whose first questions have had their answers. */
 async function opened() {
-  const [feed, state] = [await import("../src/feed"), await import("../src/state")];
+  const [feed, state] = [await import("../src/polling/feed"), await import("../src/state")];
   feed.startFeed();
   await vi.advanceTimersByTimeAsync(0);
   return { ...feed, ...state };
@@ -233,7 +233,7 @@ it("what answers without being a collector is told as that", async () => {
 
 it("budgets are those of the filters that are chosen, or not known yet", async () => {
   const page = await opened();
-  const { startMinutely } = await import("../src/minutely");
+  const { startMinutely } = await import("../src/polling/slow-poll");
   startMinutely();
   await vi.advanceTimersByTimeAsync(0);
   expect(page.budgets.value.kind).toBe("known");

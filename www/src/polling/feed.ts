@@ -1,7 +1,7 @@
 /** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
-import type { Filters, StreamReport } from "./api/api-types";
+import type { Filters, StreamReport } from "../api/api-types";
 import {
   getAbandonment,
   getBreakdown,
@@ -19,10 +19,10 @@ import {
   type Access,
   type Wanted,
   type Window,
-} from "./api/client";
-import { tried, type Tried } from "./api/async-result";
-import { addOlder, mergeLatest, mergeSamples } from "./latest";
-import { isWait, targetsInView } from "./metric";
+} from "../api/client";
+import { tried, type Tried } from "../api/async-result";
+import { addOlder, mergeLatest, mergeSamples } from "./stream-list";
+import { isWait, targetsInView } from "../metric";
 import {
   answers,
   busy,
@@ -37,9 +37,9 @@ import {
   token,
   view,
   type Elsewhere,
-} from "./state";
-import { stepFor } from "./step";
-import type { View } from "./url";
+} from "../state";
+import { stepFor } from "./resolution";
+import type { View } from "../url";
 
 export const REFRESH_MS = 5_000;
 /** A link to a stream may be followed before its report has come, and that been stored. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { StreamPage } from "../src/api/api-types";
-import { addOlder, mergeLatest, mergeSamples, nextOf, rowsOf, type Listed } from "../src/latest";
+import { addOlder, mergeLatest, mergeSamples, nextOf, rowsOf, type Listed } from "../src/polling/stream-list";
 
 /** A stream's id is its letter, and it arrived at the letter's place in the alphabet. */
 const page = (ids: string, next: string | null = ids.at(-1) ?? null): StreamPage => ({

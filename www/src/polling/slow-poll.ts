@@ -1,10 +1,10 @@
 /** Asks once a minute what changes slowly: budgets and books. Their failing leaves the rest of the screen alone. */
 import { computed, effect } from "@preact/signals";
 
-import type { Budgets } from "./api/api-types";
-import { getAccounting, getSlo, getUseCases, type Access } from "./api/client";
-import { LOADING, tried } from "./api/async-result";
-import { accounting, budgets, link, paused, token, view } from "./state";
+import type { Budgets } from "../api/api-types";
+import { getAccounting, getSlo, getUseCases, type Access } from "../api/client";
+import { LOADING, tried } from "../api/async-result";
+import { accounting, budgets, link, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
 /** So many use cases at most are asked for. */

@@ -1,6 +1,6 @@
 /** How many samples the finest steps of a range hold in, the step to draw its lines with out. */
-import type { Range, Timeseries } from "./api/api-types";
-import { RANGE_MS, RANGES } from "./url";
+import type { Range, Timeseries } from "../api/api-types";
+import { RANGE_MS, RANGES } from "../url";
 
 /** Minutes that people count in. From the hour on, also where minutes are no longer kept. */
 const STEPS = [2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];

@@ -1,5 +1,5 @@
 /** The newest page of streams and the list already on screen in, the list to show out. */
-import type { StreamPage, StreamReport } from "./api/api-types";
+import type { StreamPage, StreamReport } from "../api/api-types";
 
 export interface Listed {
   /** From the newest on. Below each the list can be cut, and goes on at its `next`. */
