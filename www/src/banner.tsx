@@ -1,7 +1,7 @@
 /** No good answer from the collector: says so above what it last answered, and offers to try again. */
 import { clock } from "./format";
 import { refresh } from "./polling/feed";
-import { Glyph } from "./glyph";
+import { Glyph } from "./ui/icon";
 import { readAsked } from "./reading";
 import { answers, busy, isStale, link } from "./state";
 

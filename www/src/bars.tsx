@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Bucket } from "./api/api-types";
 import { count, duration, percent, shortCount, tickDuration } from "./format";
 import { linearTicks, logTicks } from "./ticks";
-import { useWidth } from "./width";
+import { useWidth } from "./ui/width";
 
 export interface Mark {
   label: string;

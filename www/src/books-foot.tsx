@@ -4,7 +4,7 @@ import type { Asked } from "./api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./books";
 import { readCost } from "./cost";
 import { count } from "./format";
-import { Glyph } from "./glyph";
+import { Glyph } from "./ui/icon";
 import { accounting } from "./state";
 
 export function Books({ asked }: { asked: Asked<Accounting> }) {

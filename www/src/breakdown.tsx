@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./api/api-types";
 import type { Tried } from "./api/async-result";
-import { Choice } from "./choice";
+import { Choice } from "./ui/segmented-control";
 import { Missing } from "./figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";
 import { FEW, METRIC_LOOKS } from "./metric";

@@ -16,7 +16,7 @@ import {
   type Standing,
 } from "./budget";
 import { plural, words } from "./format";
-import { Glyph, type GlyphName } from "./glyph";
+import { Glyph, type GlyphName } from "./ui/icon";
 import { setFilter } from "./state";
 
 export function Budgets({ asked }: { asked: Asked<BudgetsAnswer> }) {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "./api/api-types";
 import type { Tried } from "./api/async-result";
-import { Choice } from "./choice";
+import { Choice } from "./ui/segmented-control";
 import { Figure, Missing } from "./figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";
 import { Legend, LineChart, type Readout } from "./line-chart";

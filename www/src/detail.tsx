@@ -7,7 +7,7 @@ import { Bars } from "./bars";
 import { duration, isKnown, moment, nameOf } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";
-import { Glyph, OutcomeMark } from "./glyph";
+import { Glyph, OutcomeMark } from "./ui/icon";
 import { closeStream, link, opened, openStream, rows, setFilter, view } from "./state";
 import { modelOf } from "./streams";
 import { tell, whyNoGaps } from "./telling";

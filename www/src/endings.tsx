@@ -2,7 +2,7 @@
 import type { Outcome, Summary } from "./api/api-types";
 import { DEFECT_MEANINGS } from "./defects";
 import { count, percent, plural, words } from "./format";
-import { OUTCOME_LOOKS, OutcomeMark } from "./glyph";
+import { OUTCOME_LOOKS, OutcomeMark } from "./ui/icon";
 import { setOutcome, view } from "./state";
 import { OUTCOMES } from "./url";
 

@@ -2,10 +2,10 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "./api/api-types";
-import { Choice } from "./choice";
+import { Choice } from "./ui/segmented-control";
 import { clock, nameOf, words } from "./format";
 import { REFRESH_MS, refresh } from "./polling/feed";
-import { Glyph } from "./glyph";
+import { Glyph } from "./ui/icon";
 import { answers, busy, paused, screen, setFilter, setRange, view } from "./state";
 import { nextTheme, theme } from "./theme";
 import { DIMENSIONS, RANGES } from "./url";

@@ -6,7 +6,7 @@ import { count, duration, percent, stretch, tickDuration } from "./format";
 import { cellsOf, SHADES, type Cell } from "./heat";
 import { slowTarget } from "./reading";
 import { logTicks, timeLabel, timeTicks } from "./ticks";
-import { useWidth } from "./width";
+import { useWidth } from "./ui/width";
 
 const LEFT = 64;
 const RIGHT = 8;

@@ -10,7 +10,7 @@ import { QUANTILES } from "./metric";
 import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./patience";
 import { readLeaving } from "./reading";
 import { linearTicks, logTicks } from "./ticks";
-import { useWidth } from "./width";
+import { useWidth } from "./ui/width";
 
 const TITLE = "Who left while waiting";
 

@@ -3,11 +3,11 @@ import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "./api/api-types";
 import { ABSENT, count, duration, percent, plural, rate } from "./format";
-import { Glyph, OUTCOME_LOOKS } from "./glyph";
+import { Glyph, OUTCOME_LOOKS } from "./ui/icon";
 import { FEW } from "./metric";
 import { live, openStream, type LiveState } from "./state";
 import { modelOf } from "./streams";
-import { useWidth } from "./width";
+import { useWidth } from "./ui/width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */
 const SHOWN = 5;

@@ -18,7 +18,7 @@ import {
   steadyDuration,
   type Maybe,
 } from "./format";
-import { Glyph } from "./glyph";
+import { Glyph } from "./ui/icon";
 import { FEW, QUANTILES, targetsInView } from "./metric";
 import { readAdjusted, readEarlier, readSides } from "./reading";
 import { elapsedShare } from "./polling/resolution";

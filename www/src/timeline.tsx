@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { StreamReport } from "./api/api-types";
 import { noteworthy } from "./around";
-import { Choice } from "./choice";
+import { Choice } from "./ui/segmented-control";
 import { duration, exactDuration, tickDuration, words } from "./format";
 import {
   hasLongTail,
@@ -14,7 +14,7 @@ import {
   type Timeline as Layout,
 } from "./moments";
 import { linearTicks } from "./ticks";
-import { useWidth } from "./width";
+import { useWidth } from "./ui/width";
 
 const ROW = 28;
 const NAME = 104;

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./api/api-types";
 import type { Tried } from "./api/async-result";
-import { Choice } from "./choice";
+import { Choice } from "./ui/segmented-control";
 import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
 import { Figure, Missing } from "./figure";
 import { Heatmap, HeatLegend } from "./heatmap";

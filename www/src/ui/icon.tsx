@@ -1,5 +1,5 @@
 /** A name in, a small drawing out. Shapes differ as much as colours do, so that colour is never the only sign. */
-import type { Outcome } from "./api/api-types";
+import type { Outcome } from "../api/api-types";
 
 export type GlyphName =
   | "good"
