@@ -8,7 +8,7 @@ import { Detail } from "./detail";
 import { Empty } from "./empty";
 import { Endings } from "./endings";
 import { Header } from "./header";
-import { Histogram } from "./histogram";
+import { Histogram } from "./charts/histogram";
 import { Leaving } from "./leaving";
 import { LiveStrip } from "./live-strip";
 import { accounting, answers, budgets, hasData, isAwaited, screen, view, type Answers } from "./state";

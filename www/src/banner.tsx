@@ -2,7 +2,7 @@
 import { clock } from "./format";
 import { refresh } from "./polling/feed";
 import { Glyph } from "./ui/icon";
-import { readAsked } from "./reading";
+import { readAsked } from "./charts/chart-captions";
 import { answers, busy, isStale, link } from "./state";
 
 export function Banner() {

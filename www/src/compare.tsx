@@ -5,12 +5,12 @@ import { useSignal } from "@preact/signals";
 import type { Compare as CompareAnswer } from "./api/api-types";
 import type { Tried } from "./api/async-result";
 import { Choice } from "./ui/segmented-control";
-import { Figure, Missing } from "./figure";
+import { Figure, Missing } from "./charts/figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";
-import { Legend, LineChart, type Readout } from "./line-chart";
+import { Legend, LineChart, type Readout } from "./charts/line-chart";
 import { FEW } from "./metric";
-import type { PlotSpec } from "./plot";
-import { readCompare } from "./reading";
+import type { PlotSpec } from "./charts/plot";
+import { readCompare } from "./charts/chart-captions";
 
 type Percentile = "p50" | "p95";
 

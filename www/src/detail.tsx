@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "./api/api-types";
-import { Bars } from "./bars";
+import { Bars } from "./charts/bars";
 import { duration, isKnown, moment, nameOf } from "./format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gaps";

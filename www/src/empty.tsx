@@ -1,7 +1,7 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
 import { BooksNote } from "./books-foot";
 import { moment } from "./format";
-import { lastRange } from "./reading";
+import { lastRange } from "./charts/chart-captions";
 import { answers, elsewhere, go, setRange, view } from "./state";
 import { widerRange } from "./polling/resolution";
 

@@ -3,13 +3,13 @@ import { useState } from "preact/hooks";
 
 import type { Abandonment, HistogramAnswer, LeavingPoint } from "./api/api-types";
 import type { Tried } from "./api/async-result";
-import { placeMarks, type Mark } from "./bars";
-import { Figure, Missing } from "./figure";
+import { placeMarks, type Mark } from "./charts/bars";
+import { Figure, Missing } from "./charts/figure";
 import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "./format";
 import { QUANTILES } from "./metric";
 import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./patience";
-import { readLeaving } from "./reading";
-import { linearTicks, logTicks } from "./ticks";
+import { readLeaving } from "./charts/chart-captions";
+import { linearTicks, logTicks } from "./charts/ticks";
 import { useWidth } from "./ui/width";
 
 const TITLE = "Who left while waiting";

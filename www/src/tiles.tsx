@@ -20,7 +20,7 @@ import {
 } from "./format";
 import { Glyph } from "./ui/icon";
 import { FEW, QUANTILES, targetsInView } from "./metric";
-import { readAdjusted, readEarlier, readSides } from "./reading";
+import { readAdjusted, readEarlier, readSides } from "./charts/chart-captions";
 import { elapsedShare } from "./polling/resolution";
 
 interface TilesProps {

@@ -13,7 +13,7 @@ import {
   type StretchRow,
   type Timeline as Layout,
 } from "./moments";
-import { linearTicks } from "./ticks";
+import { linearTicks } from "./charts/ticks";
 import { useWidth } from "./ui/width";
 
 const ROW = 28;

@@ -5,12 +5,12 @@ import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries }
 import type { Tried } from "./api/async-result";
 import { Choice } from "./ui/segmented-control";
 import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
-import { Figure, Missing } from "./figure";
-import { Heatmap, HeatLegend } from "./heatmap";
-import { Legend, LineChart, type Readout } from "./line-chart";
+import { Figure, Missing } from "./charts/figure";
+import { Heatmap, HeatLegend } from "./charts/heatmap";
+import { Legend, LineChart, type Readout } from "./charts/line-chart";
 import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
-import type { Line, PlotSpec } from "./plot";
-import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "./reading";
+import type { Line, PlotSpec } from "./charts/plot";
+import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "./charts/chart-captions";
 import { setDrawing, setMetric, setRange } from "./state";
 import { tighterRange } from "./polling/resolution";
 import { DRAWINGS, METRICS, type Drawing } from "./url";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { placeMarks, type Mark } from "../src/bars";
+import { placeMarks, type Mark } from "../src/charts/bars";
 import { bucketsOf } from "../src/gaps";
 import { targetsOf } from "../src/metric";
 import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";

@@ -2,8 +2,8 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { columns, LEAST, lonely } from "./columns";
-import { colourOf } from "./theme";
+import { columns, LEAST, lonely } from "./plot-columns";
+import { colourOf } from "../theme";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {

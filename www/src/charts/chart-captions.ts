@@ -10,11 +10,11 @@ import type {
   Targets,
   Timeseries,
   Wait,
-} from "./api/api-types";
-import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "./format";
-import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
-import { trusted } from "./patience";
-import { DIMENSIONS, type View } from "./url";
+} from "../api/api-types";
+import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "../format";
+import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { trusted } from "../patience";
+import { DIMENSIONS, type View } from "../url";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
   "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },

@@ -1,10 +1,10 @@
 /** The histogram answer in, its distribution with percentiles and targets out. */
-import type { HistogramAnswer } from "./api/api-types";
+import type { HistogramAnswer } from "../api/api-types";
 import { Bars, type Mark } from "./bars";
-import { count, duration, isKnown, percent } from "./format";
+import { count, duration, isKnown, percent } from "../format";
 import { Figure } from "./figure";
-import { METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
-import { readHistogram, slowTarget } from "./reading";
+import { METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { readHistogram, slowTarget } from "./chart-captions";
 
 export function Histogram({ answer }: { answer: HistogramAnswer }) {
   const look = METRIC_LOOKS[answer.metric];

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 
 import type { Heatmap } from "../src/api/api-types";
-import { cellsOf, shadeOf } from "../src/heat";
-import { spanScale } from "../src/span";
+import { cellsOf, shadeOf } from "../src/charts/heatmap-scale";
+import { spanScale } from "../src/charts/group-scale";
 
 const answer: Heatmap = {
   from: 0,

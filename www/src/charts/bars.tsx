@@ -1,10 +1,10 @@
 /** Buckets in, their bars on a log axis out, with percentiles and targets as marks. */
 import { useState } from "preact/hooks";
 
-import type { Bucket } from "./api/api-types";
-import { count, duration, percent, shortCount, tickDuration } from "./format";
+import type { Bucket } from "../api/api-types";
+import { count, duration, percent, shortCount, tickDuration } from "../format";
 import { linearTicks, logTicks } from "./ticks";
-import { useWidth } from "./ui/width";
+import { useWidth } from "../ui/width";
 
 export interface Mark {
   label: string;

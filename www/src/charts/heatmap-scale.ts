@@ -1,5 +1,5 @@
 /** The heatmap answer in, the cells that hold something and how strongly each is drawn out. */
-import type { Heatmap } from "./api/api-types";
+import type { Heatmap } from "../api/api-types";
 
 export interface Cell {
   t: number;

@@ -1,6 +1,6 @@
 /** Groups in, the log scale on which their percentiles lie beside each other out. */
-import type { Group } from "./api/api-types";
-import { isKnown } from "./format";
+import type { Group } from "../api/api-types";
+import { isKnown } from "../format";
 
 export interface SpanScale {
   /** From 0 at the left to 1 at the right. */

@@ -1,5 +1,5 @@
 /** An axis' limits in, the values worth a tick out, and how a time is written there. */
-import { day } from "./format";
+import { day } from "../format";
 
 /** Round values of 1, 2 and 5 times a power of ten within the limits, thinned until at most `most` remain. */
 export function logTicks(low: number, high: number, most: number): number[] {

@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Plot, type PlotSpec } from "./plot";
-import { shade } from "./theme";
+import { shade } from "../theme";
 
 /** What stands beside the cursor: a heading and named values. */
 export interface Readout {

@@ -23,7 +23,7 @@ import {
   readTimeseries,
   shareOver,
   stepWords,
-} from "../src/reading";
+} from "../src/charts/chart-captions";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };

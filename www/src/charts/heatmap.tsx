@@ -1,12 +1,12 @@
 /** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
 import { useMemo, useState } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer } from "./api/api-types";
-import { count, duration, percent, stretch, tickDuration } from "./format";
-import { cellsOf, SHADES, type Cell } from "./heat";
-import { slowTarget } from "./reading";
+import type { Heatmap as HeatmapAnswer } from "../api/api-types";
+import { count, duration, percent, stretch, tickDuration } from "../format";
+import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
+import { slowTarget } from "./chart-captions";
 import { logTicks, timeLabel, timeTicks } from "./ticks";
-import { useWidth } from "./ui/width";
+import { useWidth } from "../ui/width";
 
 const LEFT = 64;
 const RIGHT = 8;
