@@ -4,7 +4,7 @@ import { Books } from "./books-foot";
 import { Breakdown } from "./breakdown";
 import { Budgets } from "./budgets";
 import { Compare } from "./compare";
-import { Detail } from "./detail";
+import { Detail } from "./stream/detail";
 import { Empty } from "./empty";
 import { Endings } from "./endings";
 import { Header } from "./header";

@@ -2,7 +2,7 @@
 import type { Accounting } from "./api/api-types";
 import type { Asked } from "./api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./books";
-import { readCost } from "./cost";
+import { readCost } from "./stream/probe-overhead";
 import { count } from "./format";
 import { Glyph } from "./ui/icon";
 import { accounting } from "./state";

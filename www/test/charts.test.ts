@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { placeMarks, type Mark } from "../src/charts/bars";
-import { bucketsOf } from "../src/gaps";
+import { bucketsOf } from "../src/stream/gap-buckets";
 import { targetsOf } from "../src/metric";
 import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";
 

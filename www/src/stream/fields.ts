@@ -1,8 +1,8 @@
 /** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
-import type { Dimension, StreamReport } from "./api/api-types";
-import { perChunk } from "./cost";
-import { bytes, count, exactDuration, isKnown, words, type Maybe } from "./format";
-import { isOpaque } from "./telling";
+import type { Dimension, StreamReport } from "../api/api-types";
+import { perChunk } from "./probe-overhead";
+import { bytes, count, exactDuration, isKnown, words, type Maybe } from "../format";
+import { isOpaque } from "./stream-summary";
 
 export interface Field {
   name: string;

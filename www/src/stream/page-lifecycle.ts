@@ -1,6 +1,6 @@
 /** What a page tells of a stream beside its moments in, what of it is worth a sentence out. */
-import type { Around, StreamReport } from "./api/api-types";
-import { bytes, count, duration, isKnown, plural, type Maybe } from "./format";
+import type { Around, StreamReport } from "../api/api-types";
+import { bytes, count, duration, isKnown, plural, type Maybe } from "../format";
 
 /** From what cost the user time to what only explains. Nothing where nothing stood out, or nothing was told. */
 export function noteworthy({ around }: Pick<StreamReport, "around">): string[] {

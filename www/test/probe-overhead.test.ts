@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { perChunk, readCost } from "../src/cost";
+import { perChunk, readCost } from "../src/stream/probe-overhead";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
 const of = (chunks: number, ms: number, step: number) => plain(perChunk({ timed_chunks: chunks, chunks_ms: ms }, step));

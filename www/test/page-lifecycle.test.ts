@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { noteworthy } from "../src/around";
+import { noteworthy } from "../src/stream/page-lifecycle";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 

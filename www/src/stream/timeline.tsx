@@ -1,10 +1,10 @@
 /** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
 import { useState } from "preact/hooks";
 
-import type { StreamReport } from "./api/api-types";
-import { noteworthy } from "./around";
-import { Choice } from "./ui/segmented-control";
-import { duration, exactDuration, tickDuration, words } from "./format";
+import type { StreamReport } from "../api/api-types";
+import { noteworthy } from "./page-lifecycle";
+import { Choice } from "../ui/segmented-control";
+import { duration, exactDuration, tickDuration, words } from "../format";
 import {
   hasLongTail,
   layOut,
@@ -12,9 +12,9 @@ import {
   type Span,
   type StretchRow,
   type Timeline as Layout,
-} from "./moments";
-import { linearTicks } from "./charts/ticks";
-import { useWidth } from "./ui/width";
+} from "./timeline-layout";
+import { linearTicks } from "../charts/ticks";
+import { useWidth } from "../ui/width";
 
 const ROW = 28;
 const NAME = 104;

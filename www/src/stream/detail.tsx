@@ -2,15 +2,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { Dimension, StreamReport } from "./api/api-types";
-import { Bars } from "./charts/bars";
-import { duration, isKnown, moment, nameOf } from "./format";
+import type { Dimension, StreamReport } from "../api/api-types";
+import { Bars } from "../charts/bars";
+import { duration, isKnown, moment, nameOf } from "../format";
 import { fieldsOf } from "./fields";
-import { bucketsOf } from "./gaps";
-import { Glyph, OutcomeMark } from "./ui/icon";
-import { closeStream, link, opened, openStream, rows, setFilter, view } from "./state";
-import { modelOf } from "./streams";
-import { tell, whyNoGaps } from "./telling";
+import { bucketsOf } from "./gap-buckets";
+import { Glyph, OutcomeMark } from "../ui/icon";
+import { closeStream, link, opened, openStream, rows, setFilter, view } from "../state";
+import { modelOf } from "../streams";
+import { tell, whyNoGaps } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {

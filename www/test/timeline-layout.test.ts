@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
-import { hasLongTail, layOut } from "../src/moments";
+import { hasLongTail, layOut } from "../src/stream/timeline-layout";
 
 const REPORT: StreamReport = {
   v: 1,

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
-import { fieldsOf } from "../src/fields";
-import { tell, whyNoGaps } from "../src/telling";
+import { fieldsOf } from "../src/stream/fields";
+import { tell, whyNoGaps } from "../src/stream/stream-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const NOTHING = { chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };

@@ -1,5 +1,5 @@
 /** The gap histogram of one report in, drawable buckets out. */
-import type { Bucket, WireHistogram } from "./api/api-types";
+import type { Bucket, WireHistogram } from "../api/api-types";
 
 /** Folds neighbours until a doubling has four buckets: exact, only coarser. */
 export function bucketsOf({ scale, offset, counts, zero }: WireHistogram): Bucket[] {

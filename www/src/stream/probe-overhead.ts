@@ -1,6 +1,6 @@
 /** What the probe says of its own cost in, words that say no more than the clocks of pages can know out. */
-import type { Accounting, Cost } from "./api/api-types";
-import { bytes, isKnown, microseconds, plural, type Maybe } from "./format";
+import type { Accounting, Cost } from "../api/api-types";
+import { bytes, isKnown, microseconds, plural, type Maybe } from "../format";
 
 /**
  * The probe's time per chunk of one stream. A time is read in whole steps of the clock, most of them none: their sum

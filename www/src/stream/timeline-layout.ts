@@ -1,6 +1,6 @@
 /** One report in, the rows of its timeline out: where each moment lies on a common axis, in shares of its width. */
-import type { ServerTiming, StreamReport } from "./api/api-types";
-import { isKnown, type Maybe } from "./format";
+import type { ServerTiming, StreamReport } from "../api/api-types";
+import { isKnown, type Maybe } from "../format";
 
 export interface MomentRow {
   name: string;
