@@ -13,7 +13,7 @@ import type {
 } from "../api/api-types";
 import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "../format";
 import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
-import { trusted } from "../patience";
+import { trusted } from "../panels/abandonment-curve";
 import { DIMENSIONS, type View } from "../url";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { pagesOf, readBooks, troublesOf } from "../src/books";
+import { pagesOf, readBooks, troublesOf } from "../src/panels/accounting-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 

@@ -1,11 +1,11 @@
 /** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, Sample, StreamReport, Summary } from "./api/api-types";
-import { Choice } from "./ui/segmented-control";
-import { ABSENT, count, isKnown, moment, steadyDuration, words } from "./format";
-import { loadOlder } from "./polling/feed";
-import { OUTCOME_LOOKS, OutcomeMark } from "./ui/icon";
-import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "./state";
-import { OUTCOMES, SAMPLES } from "./url";
+import type { Outcome, Sample, StreamReport, Summary } from "../api/api-types";
+import { Choice } from "../ui/segmented-control";
+import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
+import { loadOlder } from "../polling/feed";
+import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { OUTCOMES, SAMPLES } from "../url";
 
 /** Which streams are listed: what the switch says, and what the list then is. */
 const LISTS: Record<Sample | "latest", { word: string; title: string; about: string }> = {

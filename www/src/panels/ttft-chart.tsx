@@ -1,19 +1,19 @@
 /** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "./api/api-types";
-import type { Tried } from "./api/async-result";
-import { Choice } from "./ui/segmented-control";
-import { count, duration, moment, steadyDuration, stretch, tickDuration } from "./format";
-import { Figure, Missing } from "./charts/figure";
-import { Heatmap, HeatLegend } from "./charts/heatmap";
-import { Legend, LineChart, type Readout } from "./charts/line-chart";
-import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "./metric";
-import type { Line, PlotSpec } from "./charts/plot";
-import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "./charts/chart-captions";
-import { setDrawing, setMetric, setRange } from "./state";
-import { tighterRange } from "./polling/resolution";
-import { DRAWINGS, METRICS, type Drawing } from "./url";
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { count, duration, moment, steadyDuration, stretch, tickDuration } from "../format";
+import { Figure, Missing } from "../charts/figure";
+import { Heatmap, HeatLegend } from "../charts/heatmap";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import type { Line, PlotSpec } from "../charts/plot";
+import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
+import { setDrawing, setMetric, setRange } from "../state";
+import { tighterRange } from "../polling/resolution";
+import { DRAWINGS, METRICS, type Drawing } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;

@@ -1,9 +1,9 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
-import { BooksNote } from "./books-foot";
-import { moment } from "./format";
-import { lastRange } from "./charts/chart-captions";
-import { answers, elsewhere, go, setRange, view } from "./state";
-import { widerRange } from "./polling/resolution";
+import { BooksNote } from "./ingest-accounting";
+import { moment } from "../format";
+import { lastRange } from "../charts/chart-captions";
+import { answers, elsewhere, go, setRange, view } from "../state";
+import { widerRange } from "../polling/resolution";
 
 export function Empty() {
   const found = elsewhere.value;

@@ -1,16 +1,16 @@
 /** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
 import { useState } from "preact/hooks";
 
-import type { Abandonment, HistogramAnswer, LeavingPoint } from "./api/api-types";
-import type { Tried } from "./api/async-result";
-import { placeMarks, type Mark } from "./charts/bars";
-import { Figure, Missing } from "./charts/figure";
-import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "./format";
-import { QUANTILES } from "./metric";
-import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./patience";
-import { readLeaving } from "./charts/chart-captions";
-import { linearTicks, logTicks } from "./charts/ticks";
-import { useWidth } from "./ui/width";
+import type { Abandonment, HistogramAnswer, LeavingPoint } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { placeMarks, type Mark } from "../charts/bars";
+import { Figure, Missing } from "../charts/figure";
+import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
+import { QUANTILES } from "../metric";
+import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
+import { readLeaving } from "../charts/chart-captions";
+import { linearTicks, logTicks } from "../charts/ticks";
+import { useWidth } from "../ui/width";
 
 const TITLE = "Who left while waiting";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Abandonment, LeavingPoint } from "../src/api/api-types";
-import { bandPath, pointAt, stepPath, topShare, trusted } from "../src/patience";
+import { bandPath, pointAt, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
 
 const point = (wait_ms: number, waiting: number, share: number, more: Partial<LeavingPoint> = {}): LeavingPoint => ({
   wait_ms,

@@ -1,13 +1,13 @@
 /** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
 import { useLayoutEffect } from "preact/hooks";
 
-import type { Live, Outcome, Quantiles, StreamReport } from "./api/api-types";
-import { ABSENT, count, duration, percent, plural, rate } from "./format";
-import { Glyph, OUTCOME_LOOKS } from "./ui/icon";
-import { FEW } from "./metric";
-import { live, openStream, type LiveState } from "./state";
+import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
+import { ABSENT, count, duration, percent, plural, rate } from "../format";
+import { Glyph, OUTCOME_LOOKS } from "../ui/icon";
+import { FEW } from "../metric";
+import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "./streams";
-import { useWidth } from "./ui/width";
+import { useWidth } from "../ui/width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */
 const SHOWN = 5;

@@ -1,6 +1,6 @@
 /** The collector's books in; what came of all that was sent, and what is amiss with it, out. */
-import type { Accounting } from "./api/api-types";
-import { count, percent, plural, words } from "./format";
+import type { Accounting } from "../api/api-types";
+import { count, percent, plural, words } from "../format";
 
 export interface Entry {
   name: string;

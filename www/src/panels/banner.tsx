@@ -1,9 +1,9 @@
 /** No good answer from the collector: says so above what it last answered, and offers to try again. */
-import { clock } from "./format";
-import { refresh } from "./polling/feed";
-import { Glyph } from "./ui/icon";
-import { readAsked } from "./charts/chart-captions";
-import { answers, busy, isStale, link } from "./state";
+import { clock } from "../format";
+import { refresh } from "../polling/feed";
+import { Glyph } from "../ui/icon";
+import { readAsked } from "../charts/chart-captions";
+import { answers, busy, isStale, link } from "../state";
 
 export function Banner() {
   const { value } = link;

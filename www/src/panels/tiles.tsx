@@ -1,8 +1,8 @@
 /** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
 import type { ComponentChildren } from "preact";
 
-import type { Compare, Interval, Range, Summary } from "./api/api-types";
-import type { Tried } from "./api/async-result";
+import type { Compare, Interval, Range, Summary } from "../api/api-types";
+import type { Tried } from "../api/async-result";
 import {
   ABSENT,
   count,
@@ -17,11 +17,11 @@ import {
   slower,
   steadyDuration,
   type Maybe,
-} from "./format";
-import { Glyph } from "./ui/icon";
-import { FEW, QUANTILES, targetsInView } from "./metric";
-import { readAdjusted, readEarlier, readSides } from "./charts/chart-captions";
-import { elapsedShare } from "./polling/resolution";
+} from "../format";
+import { Glyph } from "../ui/icon";
+import { FEW, QUANTILES, targetsInView } from "../metric";
+import { readAdjusted, readEarlier, readSides } from "../charts/chart-captions";
+import { elapsedShare } from "../polling/resolution";
 
 interface TilesProps {
   summary: Summary;

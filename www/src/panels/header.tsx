@@ -1,14 +1,14 @@
 /** The name, the range, the filters in force, the refresh and the theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import type { Range } from "./api/api-types";
-import { Choice } from "./ui/segmented-control";
-import { clock, nameOf, words } from "./format";
-import { REFRESH_MS, refresh } from "./polling/feed";
-import { Glyph } from "./ui/icon";
-import { answers, busy, paused, screen, setFilter, setRange, view } from "./state";
-import { nextTheme, theme } from "./theme";
-import { DIMENSIONS, RANGES } from "./url";
+import type { Range } from "../api/api-types";
+import { Choice } from "../ui/segmented-control";
+import { clock, nameOf, words } from "../format";
+import { REFRESH_MS, refresh } from "../polling/feed";
+import { Glyph } from "../ui/icon";
+import { answers, busy, paused, screen, setFilter, setRange, view } from "../state";
+import { nextTheme, theme } from "../theme";
+import { DIMENSIONS, RANGES } from "../url";
 
 const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
 

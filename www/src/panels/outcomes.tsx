@@ -1,10 +1,10 @@
 /** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
-import type { Outcome, Summary } from "./api/api-types";
+import type { Outcome, Summary } from "../api/api-types";
 import { DEFECT_MEANINGS } from "./defects";
-import { count, percent, plural, words } from "./format";
-import { OUTCOME_LOOKS, OutcomeMark } from "./ui/icon";
-import { setOutcome, view } from "./state";
-import { OUTCOMES } from "./url";
+import { count, percent, plural, words } from "../format";
+import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { setOutcome, view } from "../state";
+import { OUTCOMES } from "../url";
 
 export function Endings({ summary }: { summary: Summary }) {
   return (

@@ -1,6 +1,6 @@
 /** Error budgets in; the most urgent of them, what is left of each and how long it lasts, out. */
-import type { Budgets as BudgetsAnswer } from "./api/api-types";
-import type { Asked } from "./api/async-result";
+import type { Budgets as BudgetsAnswer } from "../api/api-types";
+import type { Asked } from "../api/async-result";
 import {
   ALERT_WORDS,
   burnDown,
@@ -14,10 +14,10 @@ import {
   tellBudget,
   type Held,
   type Standing,
-} from "./budget";
-import { plural, words } from "./format";
-import { Glyph, type GlyphName } from "./ui/icon";
-import { setFilter } from "./state";
+} from "./error-budget";
+import { plural, words } from "../format";
+import { Glyph, type GlyphName } from "../ui/icon";
+import { setFilter } from "../state";
 
 export function Budgets({ asked }: { asked: Asked<BudgetsAnswer> }) {
   if (asked.kind === "known" && asked.answer.slos.every(({ budgets }) => budgets.length === 0)) return null;

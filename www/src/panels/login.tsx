@@ -1,9 +1,9 @@
 /** The collector wants a token: a form for it. The token stays in this tab's session storage. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { unlock } from "./polling/feed";
-import { token } from "./state";
-import { flawOf } from "./api/token";
+import { unlock } from "../polling/feed";
+import { token } from "../state";
+import { flawOf } from "../api/token";
 
 export function Unlock() {
   const [typed, setTyped] = useState("");

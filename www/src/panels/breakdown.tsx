@@ -2,16 +2,16 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Breakdown as BreakdownAnswer, Dimension, Group } from "./api/api-types";
-import type { Tried } from "./api/async-result";
-import { Choice } from "./ui/segmented-control";
-import { Missing } from "./charts/figure";
-import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "./format";
-import { FEW, METRIC_LOOKS } from "./metric";
-import { readBreakdown, slowTarget } from "./charts/chart-captions";
-import { setBy, setFilter, setLong } from "./state";
-import { spanScale, type SpanScale } from "./charts/group-scale";
-import { DIMENSIONS, type View } from "./url";
+import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { Missing } from "../charts/figure";
+import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
+import { FEW, METRIC_LOOKS } from "../metric";
+import { readBreakdown, slowTarget } from "../charts/chart-captions";
+import { setBy, setFilter, setLong } from "../state";
+import { spanScale, type SpanScale } from "../charts/group-scale";
+import { DIMENSIONS, type View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
 

@@ -1,5 +1,5 @@
 /** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
-import type { Abandonment, LeavingPoint } from "./api/api-types";
+import type { Abandonment, LeavingPoint } from "../api/api-types";
 
 /** A curve that fewer than these still wait on is an anecdote. */
 export const FEW_WAITING = 10;

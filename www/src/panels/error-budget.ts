@@ -1,6 +1,6 @@
 /** Budgets of use cases in; which matter most, how each stands and when it will be gone, out. */
-import type { Budget, Severity, Slo, Targets } from "./api/api-types";
-import { ABSENT, count, duration, isKnown, plainPercent, plural } from "./format";
+import type { Budget, Severity, Slo, Targets } from "../api/api-types";
+import { ABSENT, count, duration, isKnown, plainPercent, plural } from "../format";
 
 /** A budget with the use case that it belongs to. */
 export interface Held {

@@ -1,11 +1,11 @@
 /** The collector's books in, a quiet line at the foot out, with the sums behind it; loud when something is amiss. */
-import type { Accounting } from "./api/api-types";
-import type { Asked } from "./api/async-result";
-import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./books";
-import { readCost } from "./stream/probe-overhead";
-import { count } from "./format";
-import { Glyph } from "./ui/icon";
-import { accounting } from "./state";
+import type { Accounting } from "../api/api-types";
+import type { Asked } from "../api/async-result";
+import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./accounting-summary";
+import { readCost } from "../stream/probe-overhead";
+import { count } from "../format";
+import { Glyph } from "../ui/icon";
+import { accounting } from "../state";
 
 export function Books({ asked }: { asked: Asked<Accounting> }) {
   if (asked.kind === "loading") return null;

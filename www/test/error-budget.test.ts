@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Budget, Slo } from "../src/api/api-types";
-import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/budget";
+import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/panels/error-budget";
 
 const DAY = 86_400_000;
 const TO = 40 * DAY;

@@ -2,15 +2,15 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Compare as CompareAnswer } from "./api/api-types";
-import type { Tried } from "./api/async-result";
-import { Choice } from "./ui/segmented-control";
-import { Figure, Missing } from "./charts/figure";
-import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "./format";
-import { Legend, LineChart, type Readout } from "./charts/line-chart";
-import { FEW } from "./metric";
-import type { PlotSpec } from "./charts/plot";
-import { readCompare } from "./charts/chart-captions";
+import type { Compare as CompareAnswer } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { Figure, Missing } from "../charts/figure";
+import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "../format";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import { FEW } from "../metric";
+import type { PlotSpec } from "../charts/plot";
+import { readCompare } from "../charts/chart-captions";
 
 type Percentile = "p50" | "p95";
 

@@ -1,7 +1,7 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
-import type { Level, Summary } from "./api/api-types";
-import { BooksNote } from "./books-foot";
-import { Glyph, type GlyphName } from "./ui/icon";
+import type { Level, Summary } from "../api/api-types";
+import { BooksNote } from "./ingest-accounting";
+import { Glyph, type GlyphName } from "../ui/icon";
 
 const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
   good: { glyph: "good", word: "Within targets" },
