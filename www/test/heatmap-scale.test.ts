@@ -2,7 +2,6 @@ import { expect, it } from "vitest";
 
 import type { Heatmap } from "../src/api/api-types";
 import { cellsOf, shadeOf } from "../src/charts/heatmap-scale";
-import { spanScale } from "../src/charts/group-scale";
 
 const answer: Heatmap = {
   from: 0,
@@ -32,15 +31,4 @@ it("keeps single samples visible, and orders shades by count", () => {
   const shades = [1, 5, 20, 50, 100, 400].map((count) => shadeOf(count, 400));
   expect(shades).toEqual([...shades].sort((a, b) => a - b));
   expect([shades[0], shades.at(-1)]).toEqual([1, 7]);
-});
-
-it("puts all groups and the target on one scale", () => {
-  const group = (p50_ms?: number, p99_ms?: number) => ({ p50_ms, p99_ms }) as Parameters<typeof spanScale>[0][0];
-  const scale = spanScale([group(100, 400), group(200, 6400), group()], () => 2000);
-  const places = [100, 400, 2000, 6400].map(scale.at);
-  expect(places).toEqual([...places].sort((a, b) => a - b));
-  expect(places.every((place) => place > 0 && place < 1)).toBe(true);
-  const far = spanScale([group(100, 400)], ({ p50_ms }) => (p50_ms ?? 0) * 100);
-  expect(far.at(10_000)).toBeLessThan(1);
-  expect(spanScale([], () => null).at(5)).toBeGreaterThan(0);
 });

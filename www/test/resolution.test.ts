@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
 
-import { placeMarks, type Mark } from "../src/charts/bars";
-import { bucketsOf } from "../src/stream/gap-buckets";
-import { targetsOf } from "../src/metric";
 import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";
 
 describe("the step of a line", () => {
@@ -57,50 +54,6 @@ describe("a tighter range", () => {
     expect(tighter(4 * hour)).toBeNull();
     expect(tighterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
   });
-});
-
-describe("gap buckets", () => {
-  it("fold eight fine ones into one, and lose none", () => {
-    const buckets = bucketsOf({ scale: 5, offset: 158, counts: [1, 2, 3], zero: 0 });
-    expect(buckets.map(({ count }) => count)).toEqual([3, 3]);
-    expect(buckets[0]?.upper_ms).toBeCloseTo(2 ** 5);
-    expect(buckets[1]?.lower_ms).toBeCloseTo(2 ** 5);
-  });
-
-  it("below one millisecond lie where they belong", () => {
-    const [bucket] = bucketsOf({ scale: 5, offset: -1, counts: [4] });
-    expect(bucket).toEqual({ lower_ms: 2 ** -0.25, upper_ms: 1, count: 4 });
-  });
-
-  it("keep what was shorter than a step of the clock", () => {
-    expect(bucketsOf({ scale: 5, offset: 0, counts: [], zero: 2 })).toEqual([
-      { lower_ms: 0, upper_ms: 0, count: 2 },
-    ]);
-  });
-});
-
-describe("labels of marks", () => {
-  const mark = (value: number): Mark => ({ label: "p50 812 ms", value, tone: "p50", kind: "percentile" });
-  const place = (...values: number[]) => placeMarks(values.map(mark), (value) => value, 0, 400);
-
-  it("share a lane while they do not touch", () => {
-    expect(place(10, 200).map(({ lane }) => lane)).toEqual([0, 0]);
-  });
-
-  it("step down when they would cover each other", () => {
-    expect(place(100, 110, 120).map(({ lane }) => lane)).toEqual([0, 1, 2]);
-  });
-
-  it("turn to the left where the right has no room", () => {
-    expect(place(380)[0]?.flips).toBe(true);
-  });
-});
-
-it("targets for the first token are held against what the user sees", () => {
-  const targets = { ttft_p95_ms: 2000, tpot_ms: 80 };
-  expect(targetsOf("ttfv", targets)).toEqual([{ quantile: "p95", value: 2000 }]);
-  expect(targetsOf("ttft", targets)).toEqual([]);
-  expect(targetsOf("tpot", targets)).toEqual([{ quantile: null, value: 80 }]);
 });
 
 it("a wider range is the shortest that reaches back to what there is", () => {
