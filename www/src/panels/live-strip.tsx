@@ -6,7 +6,7 @@ import { ABSENT, count, duration, percent, plural, rate } from "../format";
 import { Glyph, OUTCOME_LOOKS } from "../ui/icon";
 import { FEW } from "../metric";
 import { live, openStream, type LiveState } from "../state";
-import { modelOf } from "./streams";
+import { modelOf } from "../stream/stream-summary";
 import { useWidth } from "../ui/width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */

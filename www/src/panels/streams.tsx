@@ -4,6 +4,7 @@ import { Choice } from "../ui/segmented-control";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
 import { loadOlder } from "../polling/feed";
 import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { modelOf } from "../stream/stream-summary";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
 import { OUTCOMES, SAMPLES } from "../url";
 
@@ -180,12 +181,7 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
   );
 }
 
-/** The name that the collector files a stream under. */
-export function modelOf({ model, response_model }: StreamReport): string {
-  return model ?? response_model ?? "unknown";
-}
-
-export function defectsOf({ defects }: StreamReport): string {
+function defectsOf({ defects }: StreamReport): string {
   return Object.entries(defects ?? {})
     .filter(([, held]) => isKnown(held) && held > 0)
     .map(([name, held]) => words(name) + (held > 1 ? ` ×${held}` : ""))

@@ -9,8 +9,7 @@ import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gap-buckets";
 import { Glyph, OutcomeMark } from "../ui/icon";
 import { closeStream, link, opened, openStream, rows, setFilter, view } from "../state";
-import { modelOf } from "../panels/streams";
-import { tell, whyNoGaps } from "./stream-summary";
+import { modelOf, tell, whyNoGaps } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {

@@ -39,3 +39,8 @@ export function whyNoGaps(report: StreamReport): string {
 export function isOpaque({ observed }: Pick<StreamReport, "observed">): boolean {
   return observed === "chunks";
 }
+
+/** The name under which the collector counts the stream. */
+export function modelOf({ model, response_model }: StreamReport): string {
+  return model ?? response_model ?? "unknown";
+}
