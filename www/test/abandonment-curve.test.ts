@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Abandonment, LeavingPoint } from "../src/api/api-types";
-import { bandPath, pointAt, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
+import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
 
 const point = (wait_ms: number, waiting: number, share: number, more: Partial<LeavingPoint> = {}): LeavingPoint => ({
   wait_ms,
@@ -45,5 +45,33 @@ describe("the curve of leaving", () => {
     expect(topShare([point(1, 1, 0.22, { upper: 0.31 })])).toBeCloseTo(0.4);
     expect(topShare([point(1, 1, 1)])).toBe(1);
     expect(topShare([])).toBeCloseTo(0.02);
+  });
+});
+
+describe("what is said of those who left", () => {
+  const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+  const leaving = (more: Partial<Abandonment>): string => {
+    const points = [
+      { wait_ms: 1000, waiting: 50, share: 0.02 },
+      { wait_ms: 5000, waiting: 12, share: 0.11 },
+      { wait_ms: 9000, waiting: 4, share: 0.4 },
+    ];
+    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
+    return plain(readLeaving(answer));
+  };
+
+  it("says how many left and how long patience lasts", () => {
+    expect(leaving({})).toBe(
+      "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
+    );
+    expect(leaving({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+      "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
+    );
+  });
+
+  it("is honest about nobody", () => {
+    expect(leaving({ left: 0 })).toBe("Nobody left before the first visible token.");
+    expect(leaving({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 
 import type {
-  Abandonment,
   Breakdown,
   Compare,
   Group,
@@ -16,7 +15,6 @@ import {
   readCompare,
   readEarlier,
   readHistogram,
-  readLeaving,
   readManyTargets,
   readSides,
   readThinSteps,
@@ -160,30 +158,6 @@ describe("what is said of those who saw nothing", () => {
     expect(readAdjusted({ ...plain_, adjusted: { ...plain_, p95_ms: 2140, left: 3, failed: 0 } })).toBeNull();
     const nothing = { n: 0, adjusted: { left: 2, failed: 0 } };
     expect(readAdjusted(nothing)).toBeNull();
-  });
-
-  const leaving = (more: Partial<Abandonment>): string => {
-    const points = [
-      { wait_ms: 1000, waiting: 50, share: 0.02 },
-      { wait_ms: 5000, waiting: 12, share: 0.11 },
-      { wait_ms: 9000, waiting: 4, share: 0.4 },
-    ];
-    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
-    return plain(readLeaving(answer));
-  };
-
-  it("says how many left and how long patience lasts", () => {
-    expect(leaving({})).toBe(
-      "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
-    );
-    expect(leaving({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
-      "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
-    );
-  });
-
-  it("is honest about nobody", () => {
-    expect(leaving({ left: 0 })).toBe("Nobody left before the first visible token.");
-    expect(leaving({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
   });
 });
 

@@ -1,6 +1,5 @@
 /** A chart's data in, the sentence that says what it shows out. */
 import type {
-  Abandonment,
   Breakdown,
   Compare,
   HistogramAnswer,
@@ -9,11 +8,9 @@ import type {
   Range,
   Targets,
   Timeseries,
-  Wait,
 } from "../api/api-types";
 import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "../format";
 import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
-import { trusted } from "../panels/abandonment-curve";
 import { DIMENSIONS, type View } from "../url";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
@@ -150,8 +147,6 @@ export function shareOver({ buckets, n }: HistogramAnswer, target: number): numb
   return n > 0 ? over / n : 0;
 }
 
-const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
-
 /** What the percentiles are with those who saw nothing; `null` where they are the same to the eye. */
 export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null {
   if (!adjusted) return null;
@@ -169,25 +164,6 @@ export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null
 /** By more than the error of both. */
 export function isMoved(plain: Maybe, adjusted: Maybe): boolean {
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
-}
-
-/** How many left, and how long the others' patience is. */
-export function readLeaving(answer: Abandonment): string {
-  const { waited, left, failed, metric } = answer;
-  if (waited === 0) return "No stream in which a user waited for text.";
-  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
-  const what = `${who} left before the ${WAITED_FOR[metric]}`;
-  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
-  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
-}
-
-function patienceOf(answer: Abandonment): string {
-  const points = trusted(answer);
-  const tenth = points.find(({ share }) => share >= 0.1);
-  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
-  const last = points.at(-1);
-  if (!last) return "";
-  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
 }
 
 /** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */

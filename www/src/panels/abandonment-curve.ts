@@ -1,5 +1,6 @@
 /** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
-import type { Abandonment, LeavingPoint } from "../api/api-types";
+import type { Abandonment, LeavingPoint, Wait } from "../api/api-types";
+import { count, duration, percent, plural } from "../format";
 
 /** A curve that fewer than these still wait on is an anecdote. */
 export const FEW_WAITING = 10;
@@ -12,6 +13,27 @@ export function trusted({ waited, points }: Abandonment): LeavingPoint[] {
 /** The point in force at a wait; none before the first. */
 export function pointAt(points: readonly LeavingPoint[], waitMs: number): LeavingPoint | undefined {
   return points.findLast((point) => point.wait_ms <= waitMs);
+}
+
+const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
+
+/** How many left, and how long the others' patience is. */
+export function readLeaving(answer: Abandonment): string {
+  const { waited, left, failed, metric } = answer;
+  if (waited === 0) return "No stream in which a user waited for text.";
+  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
+  const what = `${who} left before the ${WAITED_FOR[metric]}`;
+  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
+  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
+}
+
+function patienceOf(answer: Abandonment): string {
+  const points = trusted(answer);
+  const tenth = points.find(({ share }) => share >= 0.1);
+  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
+  const last = points.at(-1);
+  if (!last) return "";
+  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
 }
 
 export interface Scale {

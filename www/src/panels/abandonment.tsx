@@ -7,8 +7,7 @@ import { placeMarks, type Mark } from "../charts/bars";
 import { Figure, Missing } from "../charts/figure";
 import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
 import { QUANTILES } from "../metric";
-import { bandPath, pointAt, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
-import { readLeaving } from "../charts/chart-captions";
+import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
 import { linearTicks, logTicks } from "../charts/ticks";
 import { useWidth } from "../ui/width";
 
