@@ -1,82 +1,59 @@
-/** Listens to what happens now while the page is looked at, and puts it into `state.ts`. */
-import { computed, effect, signal } from "@preact/signals";
-
-import type { Live } from "./api-types";
+/** Client of `/v1/live`: keeps one connection open and reconnects with a growing delay. */
+import type { Filters, Live } from "./api-types";
 import { openLive, type Access } from "./client";
 import { backoff, EventReader } from "./events";
-import { link, live, paused, token, view } from "../state";
 
-/** The collector says something every 15 s at the latest. */
-const SILENCE_MS = 40_000;
+/** Receives each update, and `null` when the connection is lost. */
+export type OnLive = (now: Live | null) => void;
 
-export function startListening(): void {
-  const hidden = signal(document.hidden);
-  document.addEventListener("visibilitychange", () => {
-    hidden.value = document.hidden;
-  });
-  const filters = computed(() => JSON.stringify(view.value.filters));
-  // A browser has few connections for one collector: none for a page that nobody looks at.
-  const isWanted = computed(
-    () => !hidden.value && !paused.value && link.value.kind !== "loading" && link.value.kind !== "locked",
-  );
-  effect(() => {
-    if (!isWanted.value) {
-      live.value = { kind: paused.value ? "paused" : "joining" };
-      return;
-    }
-    const mine = new AbortController();
-    live.value = { kind: "joining" };
-    const asked = JSON.parse(filters.value) as Record<string, string>;
-    void listenOn(asked, { token: token.value, signal: mine.signal });
-    return () => mine.abort();
-  });
-}
+/** The collector sends an event or a comment at least every 15 s. */
+const IDLE_TIMEOUT_MS = 40_000;
 
-/** Listens, and when that ends listens again, until it is told to stop. */
-async function listenOn(filters: Record<string, string>, access: Required<Access>): Promise<void> {
+/** Listens until `access.signal` is aborted. */
+export async function listen(filters: Filters, access: Required<Access>, onLive: OnLive): Promise<void> {
   const { signal } = access;
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
-      await listen(filters, access, () => {
+      await readUpdates(filters, access, (now) => {
         attempt = 0;
+        onLive(now);
       });
     } catch {
-      // Whatever it was, it is not live now; the rest of the screen says what is wrong with the collector.
+      // The banner reports the cause, because the feed asks the same collector.
     }
     if (signal.aborted) return;
-    live.value = { kind: "away" };
-    await pause(backoff(attempt, Math.random()), signal);
+    onLive(null);
+    await sleep(backoff(attempt, Math.random()), signal);
   }
 }
 
-/** Returns at the end of the stream, which is no reason to stop listening: a collector that restarts ends it. */
-async function listen(filters: Record<string, string>, access: Required<Access>, onEvent: () => void): Promise<void> {
-  const mine = new AbortController();
-  const stop = () => mine.abort();
+/** Returns when the collector closes the stream, as it does on a restart. */
+async function readUpdates(filters: Filters, access: Required<Access>, onLive: OnLive): Promise<void> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
   access.signal.addEventListener("abort", stop);
-  let silence = setTimeout(stop, SILENCE_MS);
+  let idle = setTimeout(stop, IDLE_TIMEOUT_MS);
   try {
-    const body = await openLive(filters, { ...access, signal: mine.signal });
+    const body = await openLive(filters, { ...access, signal: controller.signal });
     const [reader, events] = [body.pipeThrough(new TextDecoderStream()).getReader(), new EventReader()];
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      clearTimeout(silence);
-      silence = setTimeout(stop, SILENCE_MS);
+      clearTimeout(idle);
+      idle = setTimeout(stop, IDLE_TIMEOUT_MS);
       for (const { name, data } of events.read(value)) {
-        if (mine.signal.aborted) return;
-        live.value = name === "message" ? { kind: "live", now: JSON.parse(data) as Live } : { kind: "away" };
-        onEvent();
+        if (controller.signal.aborted) return;
+        onLive(name === "message" ? (JSON.parse(data) as Live) : null);
       }
     }
   } finally {
-    clearTimeout(silence);
+    clearTimeout(idle);
     access.signal.removeEventListener("abort", stop);
     stop();
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener("abort", () => {
