@@ -1,22 +1,22 @@
 /** The signals of `state.ts` in, the whole screen out. */
-import { Banner } from "./banner";
-import { Books } from "./books-foot";
-import { Breakdown } from "./breakdown";
-import { Budgets } from "./budgets";
-import { Compare } from "./compare";
-import { Detail } from "./detail";
-import { Empty } from "./empty";
-import { Endings } from "./endings";
-import { Header } from "./header";
-import { Histogram } from "./histogram";
-import { Leaving } from "./leaving";
-import { LiveStrip } from "./live-strip";
+import { Banner } from "./panels/banner";
+import { Books } from "./panels/ingest-accounting";
+import { Breakdown } from "./panels/breakdown";
+import { Budgets } from "./panels/budgets";
+import { Compare } from "./panels/compare";
+import { Detail } from "./stream/detail";
+import { Empty } from "./panels/empty";
+import { Endings } from "./panels/outcomes";
+import { Header } from "./panels/header";
+import { Histogram } from "./charts/histogram";
+import { Leaving } from "./panels/abandonment";
+import { LiveStrip } from "./panels/live-strip";
 import { accounting, answers, budgets, hasData, isAwaited, screen, view, type Answers } from "./state";
-import { Streams } from "./streams";
-import { Tiles } from "./tiles";
-import { TtftChart } from "./ttft-chart";
-import { Unlock } from "./unlock";
-import { Verdict } from "./verdict";
+import { Streams } from "./panels/streams";
+import { Tiles } from "./panels/tiles";
+import { TtftChart } from "./panels/ttft-chart";
+import { Unlock } from "./panels/login";
+import { Verdict } from "./panels/verdict";
 
 export function App() {
   return (

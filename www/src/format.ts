@@ -1,5 +1,5 @@
 /** Numbers in, short text out. Three significant digits at most: percentiles are no more exact than 1.1 %. */
-import type { Dimension } from "./answers";
+import type { Dimension } from "./api/api-types";
 
 /** Stands where there is nothing to show: never a zero. */
 export const ABSENT = "–";

@@ -1,5 +1,5 @@
 /** What each metric is called, and which of the targets it is held against. */
-import type { Metric, Quantiles, Summary, Targets, Wait } from "./answers";
+import type { Metric, Quantiles, Summary, Targets, Wait } from "./api/api-types";
 import { isKnown } from "./format";
 
 interface MetricLook {

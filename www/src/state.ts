@@ -18,10 +18,10 @@ import type {
   StreamReport,
   Summary,
   Timeseries,
-} from "./answers";
-import { LOADING, type Asked, type Tried } from "./asked";
-import { nextOf, rowsOf, type Listed } from "./latest";
-import { canBeSent } from "./token";
+} from "./api/api-types";
+import { LOADING, type Asked, type Tried } from "./api/async-result";
+import { nextOf, rowsOf, type Listed } from "./polling/stream-list";
+import { canBeSent } from "./api/token";
 import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */

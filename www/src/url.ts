@@ -1,5 +1,5 @@
 /** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
-import type { Dimension, Filters, Metric, Outcome, Range, Sample } from "./answers";
+import type { Dimension, Filters, Metric, Outcome, Range, Sample } from "./api/api-types";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { backoff, EventReader } from "../src/events";
+import { backoff, EventReader } from "../src/api/events";
 
 const STREAM = 'data: {"open":1}\n\n: \n\nevent: refused\ndata: {"error":{}}\n\ndata: a\ndata: b\n\n';
 const EVENTS = [

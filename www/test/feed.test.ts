@@ -41,7 +41,7 @@ afterEach(() => {
 
 /** A page whose first questions have had their answers. */
 async function opened() {
-  const [feed, state] = [await import("../src/feed"), await import("../src/state")];
+  const [feed, state] = [await import("../src/polling/feed"), await import("../src/state")];
   feed.startFeed();
   await vi.advanceTimersByTimeAsync(0);
   return { ...feed, ...state };
@@ -176,7 +176,7 @@ const hung: Answer = (_, { signal }) =>
 
 it("a collector that hangs is told as one that is away, and its figures as old", async () => {
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api");
+  const { LIMIT_MS } = await import("../src/api/client");
   const at = page.answers.value?.at;
   answer = hung;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS + LIMIT_MS);
@@ -192,7 +192,7 @@ it("what is shown stays readable while nothing answers, and waits while somethin
   answer = hung;
   page.setRange("6h");
   expect([page.isStale.value, page.isAwaited.value]).toEqual([true, true]);
-  const { LIMIT_MS } = await import("../src/api");
+  const { LIMIT_MS } = await import("../src/api/client");
   await vi.advanceTimersByTimeAsync(LIMIT_MS);
   expect([page.isStale.value, page.isAwaited.value]).toEqual([true, false]);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
@@ -209,7 +209,7 @@ it("a body that does not end is given up as well", async () => {
     });
   answer = (_, { signal }) => new Response(never(signal));
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api");
+  const { LIMIT_MS } = await import("../src/api/client");
   await vi.advanceTimersByTimeAsync(LIMIT_MS);
   expect(page.link.value.kind).toBe("failed");
 });
@@ -233,7 +233,7 @@ it("what answers without being a collector is told as that", async () => {
 
 it("budgets are those of the filters that are chosen, or not known yet", async () => {
   const page = await opened();
-  const { startMinutely } = await import("../src/minutely");
+  const { startMinutely } = await import("../src/polling/slow-poll");
   startMinutely();
   await vi.advanceTimersByTimeAsync(0);
   expect(page.budgets.value.kind).toBe("known");

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { canBeSent, flawOf } from "../src/token";
+import { canBeSent, flawOf } from "../src/api/token";
 
 afterEach(() => {
   vi.unstubAllGlobals();

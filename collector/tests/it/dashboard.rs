@@ -13,8 +13,8 @@ use crate::harness::TestCollector;
 #[tokio::test]
 async fn every_field_that_the_dashboard_reads_is_one_that_answers_have() {
     let document = TestCollector::new().json("/openapi.json").await;
-    let types = Types::read(&www("answers.ts"));
-    let asked = asked(&www("api.ts"));
+    let types = Types::read(&www("api/api-types.ts"));
+    let asked = asked(&www("api/client.ts"));
     assert!(asked.len() >= 10, "the requests are found: {asked:?}");
     for (route, name) in asked {
         let schema =

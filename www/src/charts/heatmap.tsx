@@ -1,0 +1,125 @@
+/** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
+import { useMemo, useState } from "preact/hooks";
+
+import type { Heatmap as HeatmapAnswer } from "../api/api-types";
+import { count, duration, percent, stretch, tickDuration } from "../format";
+import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
+import { slowTarget } from "./chart-captions";
+import { logTicks, timeLabel, timeTicks } from "./ticks";
+import { useWidth } from "../ui/width";
+
+const LEFT = 64;
+const RIGHT = 8;
+const FOOT = 24;
+const HEIGHT = 304;
+
+export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: string }) {
+  const [host, width] = useWidth<HTMLDivElement>(960);
+  const [over, setOver] = useState<Cell | null>(null);
+  const cells = useMemo(() => cellsOf(answer), [answer]);
+  const drawn = scales(answer, width);
+  const target = slowTarget(answer);
+  // There may be thousands: the pointer on its way over them must not draw them all again.
+  const rects = useMemo(() => cells.map((cell, at) => rectOf(cell, at, drawn, answer.step_ms)), [cells, width]);
+  const point = (event: MouseEvent) => {
+    const at = event.target instanceof SVGRectElement ? event.target.dataset["at"] : undefined;
+    setOver(at === undefined ? null : (cells[Number(at)] ?? null));
+  };
+  return (
+    <div class="heat" ref={host} onMouseLeave={() => setOver(null)}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={label} onMouseOver={point}>
+        {rects}
+        {target !== null && target > drawn.low && target < drawn.high && (
+          <g class="mark target quiet">
+            <line x1={LEFT} x2={width - RIGHT} y1={drawn.y(target)} y2={drawn.y(target)} />
+            <text class="end" x={width - RIGHT - 4} y={drawn.y(target) - 6}>
+              target {duration(target)}
+            </text>
+          </g>
+        )}
+        <Axes answer={answer} drawn={drawn} width={width} />
+      </svg>
+      <p class="bars-over" aria-hidden="true">
+        {over && say(over, answer)}
+      </p>
+    </div>
+  );
+}
+
+function rectOf(cell: Cell, at: number, drawn: Scales, step: number) {
+  return (
+    <rect
+      key={`${cell.t}/${cell.lower_ms}`}
+      class={`heat-${cell.shade}`}
+      data-at={at}
+      x={drawn.x(cell.t)}
+      y={drawn.y(cell.upper_ms)}
+      width={Math.max(1, drawn.x(cell.t + step) - drawn.x(cell.t))}
+      height={Math.max(1, drawn.y(cell.lower_ms) - drawn.y(cell.upper_ms))}
+    />
+  );
+}
+
+/** How pale and how strong cells read: the fullest cell of the picture is the strongest. */
+export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
+  const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts));
+  return (
+    <p class="heat-legend">
+      <span>1</span>
+      {SHADES.map((shade) => (
+        <span key={shade} class={`heat-key heat-${shade}`} />
+      ))}
+      <span>{count(fullest)} samples in a cell</span>
+    </p>
+  );
+}
+
+function Axes({ answer, drawn, width }: { answer: HeatmapAnswer; drawn: Scales; width: number }) {
+  const most = Math.max(2, Math.floor((width - LEFT) / 80));
+  const { ticks, step } = timeTicks(answer.from, answer.to, most);
+  return (
+    <>
+      {logTicks(drawn.low, drawn.high, 8).map((tick) => (
+        <text key={tick} class="tick end" x={LEFT - 8} y={drawn.y(tick)}>
+          {tickDuration(tick)}
+        </text>
+      ))}
+      <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />
+      {ticks.map((tick) => (
+        <text key={tick} class="tick middle" x={drawn.x(tick)} y={HEIGHT - FOOT + 16}>
+          {timeLabel(tick, step)}
+        </text>
+      ))}
+    </>
+  );
+}
+
+interface Scales {
+  low: number;
+  high: number;
+  x: (time: number) => number;
+  y: (value: number) => number;
+}
+
+function scales({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, width: number): Scales {
+  const shown = buckets.filter(({ lower_ms }) => lower_ms > 0);
+  const low = Math.min(...shown.map(({ lower_ms }) => lower_ms), 1000);
+  const high = Math.max(...shown.map(({ upper_ms }) => upper_ms), 1001);
+  const until = Math.max(to, (points.at(-1)?.t ?? 0) + step);
+  const reach = Math.log(high / low);
+  const foot = HEIGHT - FOOT;
+  return {
+    low,
+    high,
+    // A first step that began before the range is drawn for the part that lies in it.
+    x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
+    // What is shorter than the lowest bucket has no place on a log axis: it sits at the foot.
+    y: (value) => (value <= low ? foot : Math.round(foot - (Math.log(value / low) / reach) * (foot - 8))),
+  };
+}
+
+function say(cell: Cell, { step_ms, to }: HeatmapAnswer): string {
+  const range = `${duration(cell.lower_ms)} – ${duration(cell.upper_ms)}`;
+  const share = `${count(cell.count)} of ${count(cell.n)} (${percent(cell.count / cell.n)})`;
+  return `${stretch(cell.t, step_ms, to)}, ${range}: ${share}`;
+}

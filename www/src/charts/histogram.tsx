@@ -1,0 +1,59 @@
+/** The histogram answer in, its distribution with percentiles and targets out. */
+import type { HistogramAnswer } from "../api/api-types";
+import { Bars, type Mark } from "./bars";
+import { count, duration, isKnown, percent } from "../format";
+import { Figure } from "./figure";
+import { METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { readHistogram, slowTarget } from "./chart-captions";
+
+export function Histogram({ answer }: { answer: HistogramAnswer }) {
+  const look = METRIC_LOOKS[answer.metric];
+  return (
+    <Figure
+      chart="histogram"
+      title={`Distribution of ${look.phrase}`}
+      sentence={readHistogram(answer)}
+      table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableOf(answer) }}
+    >
+      {answer.n === 0 ? (
+        <p class="nothing">No samples of this metric in the range.</p>
+      ) : (
+        <Bars
+          buckets={answer.buckets}
+          marks={marksOf(answer)}
+          slowFrom={slowTarget(answer)}
+          height={304}
+          label={`Histogram of ${look.phrase}, ${count(answer.n)} samples`}
+        />
+      )}
+    </Figure>
+  );
+}
+
+function marksOf(answer: HistogramAnswer): Mark[] {
+  const percentiles = QUANTILES.flatMap(({ name, key, colour }): Mark[] => {
+    const value = answer[key];
+    return isKnown(value)
+      ? [{ label: `${name} ${duration(value)}`, value, tone: colour, kind: "percentile" }]
+      : [];
+  });
+  const slow = slowTarget(answer);
+  const targets = targetsOf(answer.metric, answer.targets)
+    .filter(({ value }) => value === slow)
+    .map(({ quantile, value }): Mark => ({
+      label: `target ${duration(value)}`,
+      value,
+      tone: quantile ?? "quiet",
+      kind: "target",
+    }));
+  return [...percentiles, ...targets];
+}
+
+function tableOf({ buckets, n }: HistogramAnswer): string[][] {
+  return buckets.map(({ lower_ms, upper_ms, count: held }) => [
+    duration(lower_ms),
+    duration(upper_ms),
+    count(held),
+    percent(held / n),
+  ]);
+}

@@ -1,0 +1,324 @@
+/** Lines over time in, a canvas out. The only importer of uPlot. */
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { columns, LEAST, lonely } from "./plot-columns";
+import { colourOf } from "../theme";
+import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
+
+export interface Line {
+  label: string;
+  /** Name of the CSS colour variable. */
+  colour: string;
+  values: (number | null)[];
+  width: number;
+  dash?: number[];
+}
+
+/** A value to stay under, drawn across the plot. */
+export interface TargetLine {
+  label: string;
+  /** Where there is no room for the label. */
+  short: string;
+  colour: string;
+  value: number;
+}
+
+export interface PlotSpec {
+  /** Unix milliseconds, the middle of each step. */
+  times: number[];
+  from: number;
+  to: number;
+  scale: "log" | "linear";
+  lines: Line[];
+  targets: TargetLine[];
+  /** Points that rest on few samples: drawn dashed and hollow. */
+  isThin: boolean[];
+  /** Streams and those of them that failed, as bars at the foot; the last step is still running. */
+  volume?: { streams: number[]; errors: number[] };
+  format: (value: number) => string;
+}
+
+/** A plot that lives in `host` until destroyed, and keeps its cursor when given new data of the same shape. */
+export class Plot {
+  private chart: uPlot;
+  private readonly observer: ResizeObserver;
+
+  constructor(
+    private readonly host: HTMLElement,
+    private spec: PlotSpec,
+    private readonly onCursor: (index: number | null, left: number) => void,
+  ) {
+    this.chart = this.draw();
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(host);
+  }
+
+  update(spec: PlotSpec): void {
+    const sameShape =
+      spec.lines.length === this.spec.lines.length &&
+      Boolean(spec.volume) === Boolean(this.spec.volume) &&
+      spec.scale === this.spec.scale;
+    this.spec = spec;
+    if (sameShape) {
+      this.chart.setData(columns(spec) as uPlot.AlignedData);
+      return;
+    }
+    this.chart.destroy();
+    this.chart = this.draw();
+  }
+
+  /** Draws again with the colours that the page has now. */
+  recolour(): void {
+    this.chart.redraw(false, true);
+  }
+
+  /** Moves the cursor by whole points, for the keyboard. */
+  step(by: number): void {
+    const { left } = this.chart.cursor;
+    const last = this.spec.times.length - 1;
+    const at = left === undefined || left < 0 ? last : clamp(this.chart.posToIdx(left) + by, 0, last);
+    const time = this.spec.times[at];
+    if (time !== undefined) this.chart.setCursor({ left: this.chart.valToPos(time / 1000, "x"), top: 0 });
+  }
+
+  leave(): void {
+    this.chart.setCursor({ left: -10, top: -10 });
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.chart.destroy();
+  }
+
+  private draw(): uPlot {
+    const options = this.options();
+    return new uPlot(options, columns(this.spec) as uPlot.AlignedData, this.host);
+  }
+
+  private fit(): void {
+    const { clientWidth: width, clientHeight: height } = this.host;
+    if (width > 0 && (width !== this.chart.width || height !== this.chart.height))
+      this.chart.setSize({ width, height });
+  }
+
+  private options(): uPlot.Options {
+    return {
+      width: Math.max(this.host.clientWidth, 200),
+      height: Math.max(this.host.clientHeight, 160),
+      padding: [12, (chart) => this.gutter(chart), 0, 0],
+      legend: { show: false },
+      cursor: {
+        y: false,
+        drag: { x: false, y: false, setScale: false },
+        points: {
+          size: 7,
+          width: 1.5,
+          fill: (_, i) => (this.isBar(i) ? "transparent" : colourOf("--surface")),
+          stroke: (_, i) =>
+            this.isBar(i) ? "transparent" : colourOf(this.lineColours()[i - this.firstLine()] ?? "--ink"),
+        },
+      },
+      scales: {
+        x: { time: true, range: () => [this.spec.from / 1000, this.spec.to / 1000] },
+        y:
+          this.spec.scale === "log"
+            ? { distr: 3, log: 10, range: () => this.limits() }
+            : { range: () => this.limits() },
+        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_SHARE] },
+      },
+      axes: [this.timeAxis(), this.valueAxis()],
+      series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
+      hooks: {
+        draw: [(chart) => this.drawTargets(chart)],
+        setCursor: [(chart) => this.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+      },
+    };
+  }
+
+  /** Room for the targets' labels at the right. */
+  private gutter({ ctx }: uPlot): number {
+    if (this.spec.targets.length === 0) return 8;
+    ctx.save();
+    ctx.font = this.labelFont(1);
+    const widths = this.spec.targets.map((target) => ctx.measureText(this.labelOf(target)).width);
+    ctx.restore();
+    return Math.ceil(LABEL_GAP + Math.max(...widths)) + 1;
+  }
+
+  private labelOf({ label, short }: TargetLine): string {
+    return this.isNarrow() ? short : label;
+  }
+
+  private labelFont(ratio: number): string {
+    return `${11 * ratio}px ${getComputedStyle(this.host).fontFamily}`;
+  }
+
+  private isNarrow(): boolean {
+    return this.host.clientWidth < 560;
+  }
+
+  private limits(): [number, number] {
+    const values = this.spec.lines.flatMap((line) =>
+      line.values.filter((value): value is number => value !== null),
+    );
+    const shown = [...values, ...this.spec.targets.map((target) => target.value)];
+    if (this.spec.scale === "log") {
+      const [low, high] = logLimits(shown.map((value) => Math.max(value, LEAST)));
+      // The lines keep off the bars: what is one fifth of the whole is a quarter of the rest.
+      return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_SHARE - 1)) : low, high];
+    }
+    return [0, Math.max(1, ...shown) * 1.12];
+  }
+
+  /** The lowest value of the log axis that is not beside the bars. */
+  private aboveBars(low: number, high: number): number {
+    return this.spec.volume ? low * (high / low) ** (1 / VOLUME_SHARE) * 0.99 : low;
+  }
+
+  private timeAxis(): uPlot.Axis {
+    const most = (chart: uPlot) => Math.max(2, Math.floor(chart.width / 96));
+    let step = 0;
+    return {
+      ...this.axisLook(),
+      size: 32,
+      splits: (chart, _axis, low, high) => {
+        const answer = timeTicks(low * 1000, high * 1000, most(chart));
+        step = answer.step;
+        // A label nearer to the end than half its width would be cut off.
+        const end = high * 1000 - ((high - low) * 1000 * 20) / Math.max(1, chart.width - 64);
+        return answer.ticks.filter((tick) => tick < end).map((tick) => tick / 1000);
+      },
+      values: (_, splits) => splits.map((tick) => timeLabel(tick * 1000, step)),
+      grid: { show: false },
+    };
+  }
+
+  private valueAxis(): uPlot.Axis {
+    return {
+      ...this.axisLook(),
+      size: 64,
+      splits: (chart, _axis, low, high) =>
+        this.spec.scale === "log"
+          ? logTicks(this.aboveBars(low, high), high, Math.max(3, Math.floor(chart.height / 36)))
+          : linearTicks(high, 5),
+      filter: (_, splits) => splits,
+      values: (_, splits) => splits.map((tick) => this.spec.format(tick)),
+    };
+  }
+
+  private axisLook(): uPlot.Axis {
+    return {
+      stroke: () => colourOf("--muted"),
+      font: `12px ${getComputedStyle(this.host).fontFamily}`,
+      gap: 8,
+      ticks: { show: false },
+      grid: { stroke: () => colourOf("--line"), width: 1 },
+    };
+  }
+
+  /** Columns: the times, three of bars where there is a volume, then two for each line. */
+  private firstLine(): number {
+    return this.spec.volume ? 4 : 1;
+  }
+
+  private isBar(column: number): boolean {
+    return column < this.firstLine();
+  }
+
+  private lineColours(): string[] {
+    return this.spec.lines.flatMap(({ colour }) => [colour, colour]);
+  }
+
+  private volumeSeries(): uPlot.Series[] {
+    if (!this.spec.volume) return [];
+    const bars = uPlot.paths.bars?.({ size: [0.72, 24], gap: 1 });
+    const look = (label: string, colour: string, isHollow = false): uPlot.Series => ({
+      label,
+      scale: "volume",
+      paths: bars,
+      width: isHollow ? 1 : 0,
+      stroke: () => colourOf(colour),
+      points: { show: false },
+      fill: () => (isHollow ? "transparent" : colourOf(colour)),
+    });
+    return [look("streams", "--volume"), look("streams so far", "--edge", true), look("errors", "--bad")];
+  }
+
+  private lineSeries(): uPlot.Series[] {
+    return this.spec.lines.flatMap((line, index) => {
+      const stroke = () => colourOf(line.colour);
+      const common = { label: line.label, scale: "y", stroke, width: line.width };
+      const solid: uPlot.Series = {
+        ...common,
+        dash: line.dash,
+        points: {
+          size: 6,
+          width: 0,
+          fill: stroke,
+          filter: (chart, at) => lonely(chart.data[at] as (number | null)[]),
+        },
+      };
+      const thin: uPlot.Series = {
+        ...common,
+        dash: line.dash ?? [5, 4],
+        points: {
+          size: 5,
+          width: 1.25,
+          stroke,
+          fill: () => colourOf("--surface"),
+          filter: () => this.hollow(index),
+        },
+      };
+      return [solid, thin];
+    });
+  }
+
+  /** Thin points get a ring while there is room for rings; on a crowded plot the dashes say it alone. */
+  private hollow(line: number): number[] {
+    const { isThin, times, lines } = this.spec;
+    const room = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
+    const values = lines[line]?.values ?? [];
+    const alone = new Set(lonely(values));
+    return [...values.keys()].filter(
+      (i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)),
+    );
+  }
+
+  private drawTargets(chart: uPlot): void {
+    const { ctx, bbox } = chart;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = this.labelFont(ratio);
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([6 * ratio, 4 * ratio]);
+    for (const target of this.spec.targets) {
+      const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      ctx.strokeStyle = ctx.fillStyle = colourOf(target.colour);
+      ctx.globalAlpha = 0.7;
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+      ctx.fillText(this.labelOf(target), bbox.left + bbox.width + LABEL_GAP * ratio, y);
+    }
+    ctx.restore();
+  }
+}
+
+/** Between the plot and a target's label. */
+const LABEL_GAP = 8;
+
+/** A ring needs this many pixels beside its neighbours. */
+const RING_ROOM = 18;
+
+/** Volume bars take one fifth of the height. */
+const VOLUME_SHARE = 5;
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

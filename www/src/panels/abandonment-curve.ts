@@ -1,0 +1,73 @@
+/** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
+import type { Abandonment, LeavingPoint, Wait } from "../api/api-types";
+import { count, duration, percent, plural } from "../format";
+
+/** A curve that fewer than these still wait on is an anecdote. */
+export const FEW_WAITING = 10;
+
+/** The points by which at least ten streams had waited on from the point before. */
+export function trusted({ waited, points }: Abandonment): LeavingPoint[] {
+  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= FEW_WAITING);
+}
+
+/** The point in force at a wait; none before the first. */
+export function pointAt(points: readonly LeavingPoint[], waitMs: number): LeavingPoint | undefined {
+  return points.findLast((point) => point.wait_ms <= waitMs);
+}
+
+const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
+
+/** How many left, and how long the others' patience is. */
+export function readLeaving(answer: Abandonment): string {
+  const { waited, left, failed, metric } = answer;
+  if (waited === 0) return "No stream in which a user waited for text.";
+  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
+  const what = `${who} left before the ${WAITED_FOR[metric]}`;
+  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
+  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
+}
+
+function patienceOf(answer: Abandonment): string {
+  const points = trusted(answer);
+  const tenth = points.find(({ share }) => share >= 0.1);
+  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
+  const last = points.at(-1);
+  if (!last) return "";
+  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
+}
+
+export interface Scale {
+  x: (waitMs: number) => number;
+  y: (share: number) => number;
+}
+
+/** The curve as an SVG path: a share holds until the next wait that ends. */
+export function stepPath(points: readonly LeavingPoint[], { x, y }: Scale, from: number): string {
+  const steps = points.map(({ wait_ms, share }) => `H${round(x(wait_ms))}V${round(y(share))}`);
+  return `M${round(from)} ${round(y(0))}${steps.join("")}`;
+}
+
+/** What lies between both ends of the intervals, as an SVG path; empty where no point has one. */
+export function bandPath(points: readonly LeavingPoint[], { x, y }: Scale): string {
+  const known = points.filter(({ lower, upper }) => lower != null && upper != null);
+  const first = known[0];
+  if (!first) return "";
+  const start = round(x(first.wait_ms));
+  const over = known.map(({ wait_ms, upper }) => `H${round(x(wait_ms))}V${round(y(upper ?? 0))}`);
+  const back = known
+    .map(({ lower }, at) => [lower ?? 0, known[at + 1]?.wait_ms ?? known.at(-1)?.wait_ms ?? 0] as const)
+    .reverse()
+    .map(([lower, until]) => `H${round(x(until))}V${round(y(lower))}`);
+  return `M${start} ${round(y(first.upper ?? 0))}${over.join("")}${back.join("")}H${start}Z`;
+}
+
+/** The highest share that has to fit, rounded up to a tenth where it is a small one. */
+export function topShare(points: readonly LeavingPoint[]): number {
+  const high = Math.max(0, ...points.map(({ share, upper }) => Math.max(share, upper ?? 0)));
+  const step = high > 0.5 ? 0.25 : high > 0.1 ? 0.1 : 0.02;
+  return Math.min(1, Math.max(step, Math.ceil(high / step - 1e-9) * step));
+}
+
+function round(pixels: number): number {
+  return Math.round(pixels * 10) / 10;
+}

@@ -1,0 +1,163 @@
+/** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
+import { useState } from "preact/hooks";
+
+import type { Abandonment, HistogramAnswer, LeavingPoint } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { placeMarks, type Mark } from "../charts/bars";
+import { Figure, Missing } from "../charts/figure";
+import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
+import { QUANTILES } from "../metric";
+import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
+import { linearTicks, logTicks } from "../charts/ticks";
+import { useWidth } from "../ui/width";
+
+const TITLE = "Who left while waiting";
+
+interface LeavingProps<Answer = Abandonment> {
+  answer: Answer;
+  /** Of the metric that is looked at, which may be another. */
+  histogram: HistogramAnswer;
+}
+
+export function Leaving({ answer: asked, histogram }: LeavingProps<Tried<Abandonment>>) {
+  return (
+    <div class="leaving">
+      {asked.kind === "known" ? (
+        <Known answer={asked.answer} histogram={histogram} />
+      ) : (
+        <Figure chart="leaving" title={TITLE}>
+          <Missing what={asked.what} />
+        </Figure>
+      )}
+    </div>
+  );
+}
+
+function Known({ answer, histogram }: LeavingProps) {
+  const points = trusted(answer);
+  const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
+  return (
+    <Figure
+      chart="leaving"
+      title={TITLE}
+      sentence={readLeaving(answer)}
+      {...(answer.left > 0 && { table: { columns, rows: () => tableOf(answer) } })}
+    >
+      {answer.left > 0 && points.length > 0 && (
+        <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
+      )}
+      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waited to draw a curve.</p>}
+    </Figure>
+  );
+}
+
+/** When tokens came, for who would know how much of the curve matters. */
+function marksOf({ metric, points }: Abandonment, histogram: HistogramAnswer): Mark[] {
+  if (histogram.metric !== metric) return [];
+  const longest = points.at(-1)?.wait_ms ?? 0;
+  return QUANTILES.flatMap(({ name, key, colour }): Mark[] => {
+    const value = histogram[key];
+    const isInside = isKnown(value) && value < longest;
+    return isInside ? [{ label: `${name} ${duration(value)}`, value, tone: colour, kind: "percentile" }] : [];
+  });
+}
+
+const LEFT = 72;
+const RIGHT = 8;
+const LANE = 16;
+const HEAD = 2 * LANE;
+const FOOT = 44;
+const HEIGHT = 256;
+
+interface CurveProps {
+  answer: Abandonment;
+  points: LeavingPoint[];
+  marks: Mark[];
+}
+
+function Curve({ answer, points, marks }: CurveProps) {
+  const [host, width] = useWidth<HTMLDivElement>(1000);
+  const [over, setOver] = useState<number | null>(null);
+  const [low, high] = reachOf(points);
+  const reach = Math.log(high / low);
+  const top = topShare(points);
+  const right = width - RIGHT;
+  const foot = HEIGHT - FOOT;
+  const scale: Scale = {
+    x: (waitMs) => LEFT + (Math.log(Math.max(waitMs, low) / low) / reach) * (right - LEFT),
+    y: (share) => foot - (share / top) * (foot - HEAD),
+  };
+  const ticks = logTicks(low, high, Math.max(3, Math.floor((width - LEFT) / 72)));
+  const inside = marks.filter(({ value }) => value >= low && value <= high);
+  const shown = over === null ? undefined : pointAt(points, over);
+  const onMove = (event: MouseEvent) => {
+    const at = event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;
+    setOver(low * Math.exp(((at - LEFT) / (right - LEFT)) * reach));
+  };
+  return (
+    <div class="bars curve" ref={host} onMouseMove={onMove} onMouseLeave={() => setOver(null)}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={`${readLeaving(answer)} As a curve over the wait.`}>
+        {linearTicks(top, 4).map((tick) => (
+          <g key={tick} class="grid">
+            <line x1={LEFT} x2={right} y1={scale.y(tick) + 0.5} y2={scale.y(tick) + 0.5} />
+            <text x={LEFT - 8} y={scale.y(tick)} class="tick end">
+              {plainPercent(tick)}
+            </text>
+          </g>
+        ))}
+        <path class="band" d={bandPath(points, scale)} />
+        <path class="step" d={stepPath(points, scale, LEFT)} />
+        <line class="axis" x1={LEFT} x2={right} y1={foot + 0.5} y2={foot + 0.5} />
+        <text class="tick end" x={LEFT - 24} y={foot + 34}>
+          waiting
+        </text>
+        {ticks.map((tick) => (
+          <g key={tick}>
+            <text class="tick middle" x={scale.x(tick)} y={foot + 16}>
+              {tickDuration(tick)}
+            </text>
+            <text class="tick middle" x={scale.x(tick)} y={foot + 34}>
+              {shortCount(pointAt(points, tick)?.waiting ?? answer.waited)}
+            </text>
+          </g>
+        ))}
+        {placeMarks(inside, scale.x, LEFT, right).map((mark) => (
+          <g key={mark.label} class={`mark ${mark.kind} ${mark.tone}`}>
+            <line x1={mark.x} x2={mark.x} y1={LANE * mark.lane} y2={foot} />
+            <text
+              class={mark.flips ? "end" : ""}
+              x={mark.x + (mark.flips ? -5 : 5)}
+              y={LANE * mark.lane + 9}
+            >
+              {mark.label}
+            </text>
+          </g>
+        ))}
+      </svg>
+      <p class="bars-over" aria-hidden="true">
+        {shown && readPoint(shown)}
+      </p>
+    </div>
+  );
+}
+
+/** From shortly before the first who left. */
+function reachOf(points: LeavingPoint[]): [number, number] {
+  const first = points.find(({ share }) => share > 0)?.wait_ms ?? 100;
+  return [first / 2, Math.max(points.at(-1)?.wait_ms ?? 0, first * 2)];
+}
+
+function readPoint({ wait_ms, share, lower, upper, waiting }: LeavingPoint): string {
+  const between = isKnown(lower) && isKnown(upper) ? ` (${percent(lower)} – ${percent(upper)})` : "";
+  return `${duration(wait_ms)}: ${percent(share)} left by then${between}, ${count(waiting)} still waiting`;
+}
+
+function tableOf({ points }: Abandonment): string[][] {
+  return points.map(({ wait_ms, share, lower, upper, waiting }) => [
+    duration(wait_ms),
+    percent(share),
+    percent(lower),
+    percent(upper),
+    count(waiting),
+  ]);
+}

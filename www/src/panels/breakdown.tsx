@@ -1,0 +1,195 @@
+/** The breakdown answer in, a table of one dimension's values out: who is slow, and who costs more than their part. */
+import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+
+import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { Missing } from "../charts/figure";
+import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
+import { FEW, METRIC_LOOKS } from "../metric";
+import { readBreakdown, slowTarget } from "../charts/chart-captions";
+import { setBy, setFilter, setLong } from "../state";
+import { spanScale, type SpanScale } from "../charts/group-scale";
+import { DIMENSIONS, type View } from "../url";
+
+type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
+
+const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", title: "Streams that ended in the range", kept: "" },
+  { column: "p50_ms", label: "p50", title: "Half of the samples are at most this", kept: "mid" },
+  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this", kept: "" },
+  { column: "errors", label: "Errors", title: "Share of the judged streams that failed", kept: "mid" },
+  {
+    column: "excess",
+    label: "Excess",
+    title: "Its share of all streams that were not good, minus its share of all judged streams: above 0 it costs more than its part",
+    kept: "wide",
+  },
+];
+
+const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
+
+interface BreakdownProps {
+  answer: Tried<BreakdownAnswer>;
+  /** What it is an answer to. */
+  asked: Pick<View, "by" | "metric">;
+  by: Dimension;
+  isLong: boolean;
+}
+
+export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
+  return (
+    <section class="breakdown" data-breakdown={asked.by} aria-labelledby="breakdown-title">
+      <div class="figure-head">
+        <h2 id="breakdown-title">
+          {METRIC_LOOKS[asked.metric].title} by {words(asked.by)}
+        </h2>
+        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
+      </div>
+      {answer.kind === "failed" ? (
+        <Missing what={answer.what} />
+      ) : (
+        <Known answer={answer.answer} isLong={isLong} />
+      )}
+    </section>
+  );
+}
+
+function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean }) {
+  const sorted = useSignal<Column>("streams");
+  const column = sorted.value;
+  const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
+  const scale = spanScale(answer.groups, ({ targets }) =>
+    slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
+  );
+  return (
+    <>
+      {groups.length === 0 ? (
+        <p class="nothing">No streams ended in the range.</p>
+      ) : (
+        <table class="stream-table breakdown-table">
+          <thead>
+            <tr>
+              <th scope="col">{words(answer.by)}</th>
+              {COLUMNS.map((head) => (
+                <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
+              ))}
+              <th scope="col" class="wide span-cell">
+                p50 to p99, dot at p95
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <Row key={group.value} group={group} by={answer.by} scale={scale} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="reading">
+        {readBreakdown(answer)}
+        {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
+      </p>
+      {(isLong || answer.more > 0) && (
+        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
+          {isLong ? "Show fewer" : "Show all"}
+        </button>
+      )}
+    </>
+  );
+}
+
+interface HeadProps {
+  column: Column;
+  label: string;
+  title: string;
+  kept: string;
+  sorted: Column;
+  onSort: (column: Column) => void;
+}
+
+function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
+  const isSorted = column === sorted;
+  return (
+    <th scope="col" class={`number ${kept}`} aria-sort={isSorted ? "descending" : undefined}>
+      <button type="button" class="sort" title={title} onClick={() => onSort(column)}>
+        {label}
+        <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
+      </button>
+    </th>
+  );
+}
+
+function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
+  const { value, streams, share, excess } = group;
+  const failed = errorShare(group);
+  const few = group.n < FEW ? " few" : "";
+  return (
+    <tr data-group={value}>
+      <td class="model-cell">
+        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${words(by)} ${value}`}>
+          {nameOf(by, value)}
+        </button>
+      </td>
+      <td class="number">
+        {count(streams)} <small class="share">{percent(share)}</small>
+      </td>
+      <td class={`number mid${few}`}>{steadyDuration(group.p50_ms)}</td>
+      <td class={`number strong${few}`} title={intervalOf(group)}>
+        {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
+        {steadyDuration(group.p95_ms)}
+      </td>
+      <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
+        {percent(failed)}
+      </td>
+      <td class="number wide">{excessOf(excess, group.goodput.total < FEW)}</td>
+      <td class="wide span-cell">
+        <Span group={group} scale={scale} />
+      </td>
+    </tr>
+  );
+}
+
+function Span({ group, scale }: { group: Group; scale: SpanScale }) {
+  const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
+  if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
+  const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
+  const target = scale.target(group);
+  const isFew = group.n < FEW;
+  const isSlow = !isFew && target !== null && p95 > target;
+  return (
+    <svg class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
+      {target !== null && <line class="span-target" x1={at(target)} x2={at(target)} y1="0" y2="100%" />}
+      <line x1={at(p50)} x2={at(p99)} y1="50%" y2="50%" />
+      <circle cx={at(p95)} cy="50%" r="4" />
+    </svg>
+  );
+}
+
+function intervalOf({ intervals }: Group): string | undefined {
+  const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
+  if (!isKnown(lower)) return undefined;
+  return isKnown(upper)
+    ? `Between ${duration(lower)} and ${duration(upper)}, with 95 % confidence`
+    : `At least ${duration(lower)}, with 95 % confidence; too few samples to say more`;
+}
+
+/** Of a few streams it is chance, and has no colour. */
+function excessOf(excess: number | null | undefined, isFew: boolean) {
+  if (!isKnown(excess)) return <span class="dim">–</span>;
+  const points = excess * 100;
+  if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
+  const text = `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} pp`;
+  return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
+}
+
+function ordered(groups: readonly Group[], column: Column): Group[] {
+  const key = (group: Group) => (column === "errors" ? errorShare(group) : group[column]) ?? -Infinity;
+  return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
+}
+
+/** Of the judged streams; `null` where none was judged. */
+function errorShare({ errors, goodput }: Group): number | null {
+  return goodput.total > 0 ? errors / goodput.total : null;
+}

@@ -1,0 +1,210 @@
+/** The compare answer in, client beside server time to first token out, or how to get the server's figure. */
+import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+
+import type { Compare as CompareAnswer } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { Figure, Missing } from "../charts/figure";
+import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "../format";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import { FEW } from "../metric";
+import type { PlotSpec } from "../charts/plot";
+import { readCompare } from "../charts/chart-captions";
+
+type Percentile = "p50" | "p95";
+
+const TITLE = "Client against server, time to first token";
+
+interface CompareProps<Answer = CompareAnswer> {
+  answer: Answer;
+  from: number;
+  to: number;
+}
+
+export function Compare({ answer: asked, ...range }: CompareProps<Tried<CompareAnswer>>) {
+  if (asked.kind === "known") return <Sides answer={asked.answer} {...range} />;
+  return (
+    <Figure chart="compare" title={TITLE}>
+      <Missing what={asked.what} />
+    </Figure>
+  );
+}
+
+function Sides({ answer, from, to }: CompareProps) {
+  const percentile = useSignal<Percentile>("p50");
+  const which = percentile.value;
+  const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
+  if (answer.joined === 0) return <NoServerTiming streams={answer.streams} />;
+  const options = (["p50", "p95"] as const).map((value) => ({ value, label: value }));
+  return (
+    <Figure
+      chart="compare"
+      title={TITLE}
+      sentence={readCompare(answer, which)}
+      aside={
+        <Choice
+          legend="Percentile"
+          name="percentile"
+          options={options}
+          chosen={which}
+          onChoose={(value) => (percentile.value = value)}
+        />
+      }
+      table={{
+        columns: [
+          "Time",
+          "n",
+          "Client p50",
+          "Server p50",
+          "Overhead p50",
+          "Client p95",
+          "Server p95",
+          "Overhead p95",
+        ],
+        rows: () => tableOf(answer, to),
+      }}
+    >
+      <Legend
+        entries={[
+          { label: "client", colour: "client" },
+          { label: "server", colour: "server" },
+          { label: "overhead", colour: "overhead" },
+        ]}
+      />
+      <div class="plot-frame">
+        <LineChart
+          spec={spec}
+          label={`Client and server time to first token and the overhead of the way, ${which}`}
+          readout={(index) => readoutOf(answer, which, index, to)}
+        />
+      </div>
+      <Facts answer={answer} />
+    </Figure>
+  );
+}
+
+function Facts({ answer }: { answer: CompareAnswer }) {
+  const { overhead, joined, streams, sources } = answer;
+  const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
+  const isFew = overhead.n < FEW;
+  return (
+    <dl class="facts">
+      <div>
+        <dt>Overhead</dt>
+        <dd class={isFew ? "dim" : undefined}>
+          <span class="source">
+            {duration(overhead.p50_ms)} <small>p50</small>
+          </span>
+          <span class="source">
+            {duration(overhead.p95_ms)} <small>p95{isFew && ` of ${count(overhead.n)}`}</small>
+          </span>
+        </dd>
+      </div>
+      <div>
+        <dt>Joined</dt>
+        <dd>
+          {percent(streams > 0 ? joined / streams : null)}{" "}
+          <small>
+            {count(joined)} of {count(streams)}
+          </small>
+        </dd>
+      </div>
+      <div>
+        <dt>Server figure from</dt>
+        <dd>
+          {from.map(([source, held]) => (
+            <span key={source} class="source">
+              {words(source)} <small>{count(held)}</small>
+            </span>
+          ))}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function NoServerTiming({ streams }: { streams: number }) {
+  return (
+    <Figure
+      chart="compare"
+      title={TITLE}
+      sentence={
+        streams === 0
+          ? "No streams in the range."
+          : `${plural(streams, "stream")}, and none said what the server measured.`
+      }
+    >
+      <div class="advice">
+        <p>
+          When a stream also carries the server's own time to first token, both stand here side by side, and
+          the way between them shows.
+        </p>
+        <ul>
+          <li>
+            Any server: write one comment into the event stream, anywhere before its end.
+            <pre>
+              <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
+            </pre>
+          </li>
+          <li>llama.cpp and Ollama: their streams carry it already, nothing to do.</li>
+        </ul>
+      </div>
+    </Figure>
+  );
+}
+
+function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: number): PlotSpec {
+  const { points, step_ms: step } = answer;
+  // The difference of two percentiles is none of the differences: the overhead has a line of its own.
+  const line = (who: "client" | "server" | "overhead") => ({
+    label: who,
+    colour: `--${who}`,
+    values: points.map((point) => point[`${who}_${which}_ms`] ?? null),
+    width: 1.75,
+  });
+  return {
+    times: points.map((point) => point.t + step / 2),
+    from,
+    to: Math.max(to, (points.at(-1)?.t ?? 0) + step),
+    scale: "linear",
+    lines: [line("client"), line("server"), line("overhead")],
+    targets: [],
+    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    format: tickDuration,
+  };
+}
+
+function readoutOf(
+  { points, step_ms }: CompareAnswer,
+  which: Percentile,
+  index: number,
+  today: number,
+): Readout | null {
+  const point = points[index];
+  if (!point) return null;
+  return {
+    heading: stretch(point.t, step_ms, today),
+    values: [
+      { label: `client ${which}`, text: steadyDuration(point[`client_${which}_ms`]), colour: "client" },
+      { label: `server ${which}`, text: steadyDuration(point[`server_${which}_ms`]), colour: "server" },
+      { label: `overhead ${which}`, text: steadyDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
+      { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
+    ],
+  };
+}
+
+function tableOf({ points }: CompareAnswer, today: number): string[][] {
+  return [...points]
+    .reverse()
+    .map((point) => [
+      moment(point.t, today),
+      count(point.n),
+      steadyDuration(point.client_p50_ms),
+      steadyDuration(point.server_p50_ms),
+      steadyDuration(point.overhead_p50_ms),
+      steadyDuration(point.client_p95_ms),
+      steadyDuration(point.server_p95_ms),
+      steadyDuration(point.overhead_p95_ms),
+    ]);
+}

@@ -1,0 +1,84 @@
+/** Nothing to show: what to do about it, by whether there ever was something. */
+import { BooksNote } from "./ingest-accounting";
+import { moment } from "../format";
+import { lastRange } from "../charts/chart-captions";
+import { answers, elsewhere, go, setRange, view } from "../state";
+import { widerRange } from "../polling/resolution";
+
+export function Empty() {
+  const found = elsewhere.value;
+  return found?.ofAll ? (
+    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.ofAll.received_ms} />
+  ) : (
+    <NeverAny siteKey={found?.siteKey ?? null} />
+  );
+}
+
+function NeverAny({ siteKey }: { siteKey: string | null }) {
+  const script = new URL("llm-rum.js", document.baseURI).href;
+  const snippet = `<script async src="${script}" data-site="${siteKey ?? "YOUR_SITE_KEY"}"></script>`;
+  return (
+    <section class="empty" data-empty="ever">
+      <h2>Waiting for the first stream</h2>
+      <BooksNote />
+      <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
+      <pre>
+        <code>{snippet}</code>
+      </pre>
+      {siteKey === null && (
+        <p>
+          Its key is one of those that <code>sites</code> in the collector’s configuration names.
+        </p>
+      )}
+      <p>
+        <a href="snippet">The same with integrity hashes</a>, a content security policy, and for npm.
+      </p>
+      <p>
+        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its
+        text: only how it arrived.
+      </p>
+      <p class="dim">
+        No page at hand? <code>cargo xtask demo</code> starts one with a scripted model behind it, on{" "}
+        <a href="http://127.0.0.1:8788">127.0.0.1:8788</a>.
+      </p>
+    </section>
+  );
+}
+
+interface NoneInRangeProps {
+  /** Of the newest stream with the filters; `null` where none is kept. */
+  newestMs: number | null;
+  ofAllMs: number;
+}
+
+function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
+  const { range, filters } = view.value;
+  const hasFilters = Object.keys(filters).length > 0;
+  const asked = answers.value?.summary.to ?? ofAllMs;
+  const wider = newestMs === null ? undefined : widerRange(range, asked - newestMs);
+  return (
+    <section class="empty" data-empty="range">
+      <h2>
+        No {hasFilters ? "such " : ""}streams in {lastRange(range)}
+      </h2>
+      <BooksNote />
+      <p>
+        {newestMs === null
+          ? `None of the streams that are kept is such a one; the newest of all arrived at ${moment(ofAllMs, asked)}.`
+          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${moment(newestMs, asked)}.`}
+      </p>
+      <p class="actions">
+        {hasFilters && (
+          <button type="button" class="more" onClick={() => go({ filters: {} })}>
+            Remove the filters
+          </button>
+        )}
+        {wider && (
+          <button type="button" class="more" onClick={() => setRange(wider)}>
+            Show {lastRange(wider)}
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}

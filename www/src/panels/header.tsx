@@ -1,0 +1,111 @@
+/** The name, the range, the filters in force, the refresh and the theme. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+import type { Range } from "../api/api-types";
+import { Choice } from "../ui/segmented-control";
+import { clock, nameOf, words } from "../format";
+import { REFRESH_MS, refresh } from "../polling/feed";
+import { Glyph } from "../ui/icon";
+import { answers, busy, paused, screen, setFilter, setRange, view } from "../state";
+import { nextTheme, theme } from "../theme";
+import { DIMENSIONS, RANGES } from "../url";
+
+const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
+
+export function Header() {
+  const isLocked = screen.value === "locked";
+  return (
+    <header class="header">
+      <h1>
+        <Glyph name="mark" />
+        llm-rum
+      </h1>
+      {!isLocked && (
+        <Choice<Range>
+          legend="Time range"
+          name="range"
+          options={RANGE_OPTIONS}
+          chosen={view.value.range}
+          onChoose={setRange}
+        />
+      )}
+      <div class="tools">
+        {!isLocked && <Refresh />}
+        <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
+          <Glyph name={theme.value} />
+          <span class="tool-word">{theme.value}</span>
+          <span class="unseen">theme, switch</span>
+        </button>
+      </div>
+      <Chips />
+    </header>
+  );
+}
+
+function Refresh() {
+  const at = answers.value?.at;
+  const every = `every ${REFRESH_MS / 1000} s`;
+  const toggle = () => {
+    paused.value = !paused.value;
+    if (!paused.value) void refresh();
+  };
+  return (
+    <div class={`refresh${paused.value ? " paused" : ""}${busy.value ? " busy" : ""}`}>
+      <span class="pulse" aria-hidden="true" />
+      <span class="tool-word" title={at ? `Answered at ${clock(at)}` : undefined}>
+        {paused.value ? (at ? `paused at ${clock(at)}` : "paused") : every}
+      </span>
+      <button
+        type="button"
+        class="quiet"
+        onClick={toggle}
+        aria-pressed={paused.value}
+        title={paused.value ? "Go on" : "Pause"}
+      >
+        <Glyph name={paused.value ? "play" : "pause"} />
+        <span class="unseen">Pause refreshing</span>
+      </button>
+    </div>
+  );
+}
+
+function Chips() {
+  const { filters } = view.value;
+  const removed = useRef<number | null>(null);
+  // The chip takes the focus with it: it goes on to the one in its place, the last one, or the range.
+  useLayoutEffect(() => {
+    if (removed.current === null) return;
+    const chips = document.querySelectorAll<HTMLElement>(".chip");
+    const next = chips[Math.min(removed.current, chips.length - 1)];
+    (next ?? document.querySelector<HTMLElement>(".header input:checked"))?.focus();
+    removed.current = null;
+  }, [filters]);
+  const set = DIMENSIONS.flatMap((dimension) => {
+    const value = filters[dimension];
+    return value === undefined ? [] : [{ dimension, value }];
+  });
+  if (set.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="Filters">
+      {set.map(({ dimension, value }, at) => (
+        <li key={dimension}>
+          <button
+            type="button"
+            class="chip"
+            onClick={() => {
+              removed.current = at;
+              setFilter(dimension, null);
+            }}
+            title="Remove this filter"
+          >
+            <span>
+              {words(dimension)} <b>{nameOf(dimension, value)}</b>
+            </span>
+            <Glyph name="close" />
+            <span class="unseen">remove</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

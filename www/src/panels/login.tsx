@@ -1,0 +1,53 @@
+/** The collector wants a token: a form for it. The token stays in this tab's session storage. */
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { unlock } from "../polling/feed";
+import { token } from "../state";
+import { flawOf } from "../api/token";
+
+export function Unlock() {
+  const [typed, setTyped] = useState("");
+  const [flaw, setFlaw] = useState<string | null>(null);
+  const input = useRef<HTMLInputElement>(null);
+  // Not by `autofocus`: it works once in a page, and this form stands anew after each refusal.
+  useEffect(() => input.current?.focus(), []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const found = flawOf(typed.trim());
+    setFlaw(found);
+    if (found === null) unlock(typed.trim());
+    else input.current?.focus();
+  };
+  return (
+    <section class="empty">
+      <h2>This collector wants a token</h2>
+      <p>
+        It is one of the <code>read_tokens</code> of the collector’s configuration, or its{" "}
+        <code>admin_token</code>. This tab keeps it until it is closed.
+      </p>
+      <form class="unlock" onSubmit={submit}>
+        {/* Password managers file a token under a name. */}
+        <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
+        <label>
+          <span class="unseen">Token</span>
+          <input
+            ref={input}
+            type="password"
+            autocomplete="current-password"
+            placeholder="Token"
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" class="more">
+          Unlock
+        </button>
+      </form>
+      {(flaw !== null || token.value !== null) && (
+        <p class="outcome bad" role="alert">
+          {flaw ?? "The last token was not accepted."}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,94 @@
+/** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
+import type { Outcome, Summary } from "../api/api-types";
+import { DEFECT_MEANINGS } from "./defects";
+import { count, percent, plural, words } from "../format";
+import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { setOutcome, view } from "../state";
+import { OUTCOMES } from "../url";
+
+export function Endings({ summary }: { summary: Summary }) {
+  return (
+    <div class="pair endings">
+      <Outcomes summary={summary} />
+      <Defects summary={summary} />
+    </div>
+  );
+}
+
+function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
+  const seen = OUTCOMES.filter((outcome) => outcomes[outcome]);
+  return (
+    <section class="figure" data-endings="outcomes" aria-labelledby="outcomes-title">
+      <div class="figure-head">
+        <h2 id="outcomes-title">How streams ended</h2>
+      </div>
+      {seen.length === 0 ? (
+        <p class="nothing">No stream has ended in the range.</p>
+      ) : (
+        <ul class="ledger">
+          {seen.map((outcome) => (
+            <OutcomeLine key={outcome} outcome={outcome} held={outcomes[outcome] ?? 0} of={streams} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of: number }) {
+  const isChosen = view.value.outcome === outcome;
+  const { tone, meaning } = OUTCOME_LOOKS[outcome];
+  return (
+    <li>
+      <button
+        type="button"
+        aria-pressed={isChosen}
+        title="Only these in the list of streams"
+        onClick={() => setOutcome(isChosen ? null : outcome)}
+      >
+        <OutcomeMark outcome={outcome} />
+        <small>{meaning}</small>
+        <span class="ledger-count">
+          {count(held)} <small>{percent(held / of)}</small>
+        </span>
+        <progress class={tone} value={held} max={of} aria-hidden="true" />
+      </button>
+    </li>
+  );
+}
+
+function Defects({ summary: { defects, streams } }: { summary: Summary }) {
+  const seen = Object.entries(defects)
+    .filter(([, held]) => held > 0)
+    .sort(([, a], [, b]) => b - a);
+  return (
+    <section class="figure" data-endings="defects" aria-labelledby="defects-title">
+      <div class="figure-head">
+        <h2 id="defects-title">Defects on the way</h2>
+      </div>
+      {seen.length === 0 ? (
+        <p class="nothing">
+          {streams === 0 ? "No stream has ended in the range." : `None in ${plural(streams, "stream")}.`}
+        </p>
+      ) : (
+        <ul class="ledger">
+          {seen.map(([name, held]) => (
+            <li key={name} class="ledger-line">
+              <span class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : ""}>{words(name)}</span>
+              <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
+              <span class="ledger-count">
+                {count(held)} <small>{percent(held / streams)}</small>
+              </span>
+              <progress
+                class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : "quiet"}
+                value={held}
+                max={streams}
+                aria-hidden="true"
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,189 @@
+/** The latest streams in, a table out whose rows open one stream. */
+import type { Outcome, Sample, StreamReport, Summary } from "../api/api-types";
+import { Choice } from "../ui/segmented-control";
+import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
+import { loadOlder } from "../polling/feed";
+import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { modelOf } from "../stream/stream-summary";
+import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { OUTCOMES, SAMPLES } from "../url";
+
+/** Which streams are listed: what the switch says, and what the list then is. */
+const LISTS: Record<Sample | "latest", { word: string; title: string; about: string }> = {
+  latest: { word: "latest", title: "Latest streams", about: "" },
+  slowest: {
+    word: "slowest",
+    title: "Slowest streams",
+    about: "Those of each site and day whose user waited longest for text, the slowest first.",
+  },
+  failed: {
+    word: "failed",
+    title: "Failed streams",
+    about: "Some of each site and day that were not whole, by lot, the newest first.",
+  },
+  uniform: {
+    word: "by lot",
+    title: "Streams by lot",
+    about: "Some of each site and day, each stream as likely as any other, the newest first.",
+  },
+};
+const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LISTS[value].word }));
+
+export function Streams({ summary }: { summary: Summary }) {
+  const list = view.value.sample ?? "latest";
+  const { title, about } = LISTS[list];
+  return (
+    <section class="streams" aria-labelledby="streams-title" data-list={list}>
+      <div class="figure-head">
+        <h2 id="streams-title">{title}</h2>
+        <div class="switches">
+          <Choice<Sample | "latest">
+            legend="Which streams"
+            name="list"
+            options={LIST_OPTIONS}
+            chosen={list}
+            onChoose={(chosen) => setSample(chosen === "latest" ? null : chosen)}
+          />
+          <OutcomeFilter summary={summary} />
+        </div>
+      </div>
+      {about && <p class="reading about">{about} They are kept when single streams no longer are.</p>}
+      {rows.value.length === 0 ? (
+        <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
+      ) : (
+        <table class="stream-table">
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Model</th>
+              <th scope="col" class="wide">
+                Dialect
+              </th>
+              <th scope="col">Outcome</th>
+              <th scope="col" class="number" title="Time to first visible token">
+                First visible
+              </th>
+              <th scope="col" class="number wide" title="Time to first token by the server's own clock">
+                Server
+              </th>
+              <th scope="col" class="number mid" title="From the request to the last generated text">
+                End to end
+              </th>
+              <th scope="col" class="number wide">
+                Longest gap
+              </th>
+              <th scope="col" class="number wide">
+                Chunks
+              </th>
+              <th scope="col" class="number mid" title="Output tokens, as the provider counted">
+                Tokens
+              </th>
+              <th scope="col" class="wide">
+                Defects
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.map((row) => (
+              <Row key={row.id} row={row} today={summary.to} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {nextCursor.value !== null && (
+        <button type="button" class="more" onClick={() => void loadOlder()}>
+          {list === "slowest" ? "Load further streams" : "Load older streams"}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function OutcomeFilter({ summary }: { summary: Summary }) {
+  const label = (outcome: Outcome) => {
+    const held = summary.outcomes[outcome];
+    return OUTCOME_LOOKS[outcome].word + (held ? ` (${count(held)})` : "");
+  };
+  return (
+    <label class="select">
+      <span>Outcome</span>
+      <select
+        value={view.value.outcome ?? ""}
+        onChange={(event) => setOutcome((event.currentTarget.value || null) as Outcome | null)}
+      >
+        <option value="">all</option>
+        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map(
+          (outcome) => (
+            <option key={outcome} value={outcome}>
+              {label(outcome)}
+            </option>
+          ),
+        )}
+      </select>
+    </label>
+  );
+}
+
+function Row({ row, today }: { row: StreamReport; today: number }) {
+  const open = () => openStream(row.id);
+  const defects = defectsOf(row);
+  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTableRowElement }) => {
+    if (event.target !== event.currentTarget) return;
+    const neighbour = {
+      ArrowDown: event.currentTarget.nextElementSibling,
+      ArrowUp: event.currentTarget.previousElementSibling,
+    }[event.key];
+    if (neighbour instanceof HTMLElement) neighbour.focus();
+    else if (event.key === "Enter") open();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <tr
+      data-stream={row.id}
+      data-outcome={row.open ? "open" : row.outcome}
+      tabIndex={0}
+      onClick={open}
+      onKeyDown={onKeyDown}
+      aria-label={`Stream of ${modelOf(row)}, Enter opens it`}
+    >
+      <td class="when">{moment(row.received_ms, today)}</td>
+      <td class="model-cell">
+        <FilterButton dimension="model" value={modelOf(row)} />
+        {row.provider && <FilterButton dimension="provider" value={row.provider} />}
+      </td>
+      <td class="wide dim">{row.dialect ? words(row.dialect) : ABSENT}</td>
+      <td>
+        <OutcomeMark outcome={row.outcome} open={row.open} />
+      </td>
+      <td class="number strong">{steadyDuration(row.ttfv_ms)}</td>
+      <td class="number wide">{steadyDuration(row.server?.ttft_ms)}</td>
+      <td class="number mid">{steadyDuration(row.e2e_ms)}</td>
+      <td class="number wide">{steadyDuration(row.longest_gap_ms)}</td>
+      <td class="number wide">{count(row.chunks)}</td>
+      <td class="number mid">{count(row.output_tokens)}</td>
+      <td class="wide defects" title={defects || undefined}>
+        {defects || <span class="dim">none</span>}
+      </td>
+    </tr>
+  );
+}
+
+function FilterButton({ dimension, value }: { dimension: "model" | "provider"; value: string }) {
+  const narrow = (event: Event) => {
+    event.stopPropagation();
+    setFilter(dimension, value);
+  };
+  return (
+    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Only ${dimension} ${value}`}>
+      {value}
+    </button>
+  );
+}
+
+function defectsOf({ defects }: StreamReport): string {
+  return Object.entries(defects ?? {})
+    .filter(([, held]) => isKnown(held) && held > 0)
+    .map(([name, held]) => words(name) + (held > 1 ? ` ×${held}` : ""))
+    .join(", ");
+}

@@ -1,0 +1,215 @@
+/** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
+import type { ComponentChildren } from "preact";
+
+import type { Compare, Interval, Range, Summary } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import {
+  ABSENT,
+  count,
+  duration,
+  growth,
+  isKnown,
+  percent,
+  plainPercent,
+  plural,
+  points,
+  rate,
+  slower,
+  steadyDuration,
+  type Maybe,
+} from "../format";
+import { Glyph } from "../ui/icon";
+import { FEW, QUANTILES, targetsInView } from "../metric";
+import { readAdjusted, readEarlier, readSides } from "../charts/chart-captions";
+import { elapsedShare } from "../polling/resolution";
+
+interface TilesProps {
+  summary: Summary;
+  range: Range;
+}
+
+interface AllTilesProps extends TilesProps {
+  compare: Tried<Compare>;
+  /** When the summary came. */
+  at: number;
+}
+
+export function Tiles({ summary, range, compare, at }: AllTilesProps) {
+  return (
+    <section class="tiles" aria-label="Key figures">
+      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.answer) : null} />
+      <Integrity summary={summary} range={range} />
+      <Goodput summary={summary} range={range} />
+      <Streams summary={summary} at={at} />
+      <Errors summary={summary} range={range} />
+    </section>
+  );
+}
+
+function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
+  const { ttfv, previous } = summary;
+  const adjusted = readAdjusted(ttfv);
+  const targets = targetsInView(summary);
+  const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
+  return (
+    <Tile name="ttfv" title="Time to first visible token">
+      <div class="quantiles">
+        {QUANTILES.map(({ name, key, colour }) => (
+          <div key={name}>
+            <span class={`key ${colour}`}>{name}</span>
+            <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
+            <Between interval={ttfv.intervals?.[name]} />
+            <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
+            <Change text={slower(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
+          </div>
+        ))}
+      </div>
+      {adjusted !== null && (
+        <p class="rests" data-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
+          {adjusted}
+        </p>
+      )}
+      <p class="rests">
+        {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
+        {readEarlier(previous.ttfv.n, range)}
+        {summary.use_cases > 1 && "; each use case has its own targets"}
+      </p>
+      {sides !== null && <p class="rests">{sides}</p>}
+    </Tile>
+  );
+}
+
+function restsOn(n: number, error: Maybe): string {
+  const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
+  const few = n < FEW ? ", too few for a steady p95" : "";
+  return `${plural(n, "sample")}${exactness}${few}`;
+}
+
+function Integrity({ summary: { integrity, previous } }: TilesProps) {
+  return (
+    <Tile name="integrity" title="Streaming integrity">
+      <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
+      <p class="rests">
+        {integrity.total === 0
+          ? "no streams to judge"
+          : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
+      </p>
+      <Change text={points(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
+    </Tile>
+  );
+}
+
+function Goodput({ summary: { goodput, previous } }: TilesProps) {
+  return (
+    <Tile name="goodput" title="Goodput">
+      <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
+      <p class="rests">
+        {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
+      </p>
+      <Change text={points(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
+    </Tile>
+  );
+}
+
+function Errors({ summary }: TilesProps) {
+  const { errors, previous } = summary;
+  const { availability } = targetsInView(summary);
+  const goal = isKnown(availability) ? 1 - availability : null;
+  return (
+    <Tile name="errors" title="Errors">
+      <Value raw={errors.ratio} text={percent(errors.ratio)} />
+      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} proven={errors.at_least} />
+      <p class="rests">
+        {errors.total === 0
+          ? "no streams to judge"
+          : `${count(errors.count)} of ${count(errors.total)} failed`}
+      </p>
+      <Change text={points(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
+    </Tile>
+  );
+}
+
+function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
+  const { streams, open, previous, output_tokens: tokens } = summary;
+  // The range is not over, that before it is: like is compared with like.
+  const whole = streams / elapsedShare(summary.from, summary.to, at);
+  return (
+    <Tile name="streams" title="Streams">
+      <Value raw={streams} text={count(streams)} />
+      <p class="rests">
+        {open} open now
+        {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
+      </p>
+      <Change text={growth(whole, previous.streams)} earlier={previous.streams} />
+    </Tile>
+  );
+}
+
+interface TileProps {
+  name: "ttfv" | "integrity" | "goodput" | "streams" | "errors";
+  title: string;
+  children: ComponentChildren;
+}
+
+function Tile({ name, title, children }: TileProps) {
+  return (
+    <article class="tile" data-tile={name}>
+      <h2>{title}</h2>
+      {children}
+    </article>
+  );
+}
+
+/** `data-value` carries the bare number, or nothing where there is none. */
+function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: string }) {
+  const known = isKnown(raw);
+  return (
+    <p
+      class={known ? "value" : "value absent"}
+      data-value={known ? String(raw) : ""}
+      data-quantile={quantile}
+    >
+      {known ? text : ABSENT}
+    </p>
+  );
+}
+
+/** Where few samples leave the percentile uncertain. */
+function Between({ interval }: { interval: Interval | undefined }) {
+  if (!interval || !isKnown(interval.lower_ms)) return null;
+  const { lower_ms: lower, upper_ms: upper } = interval;
+  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `${duration(lower)} or more`;
+  return (
+    <p class="between" title="Where it lies with 95 % confidence, as the samples are few">
+      {text}
+    </p>
+  );
+}
+
+interface GoalProps {
+  value: Maybe;
+  goal: Maybe;
+  text: string;
+  /** What the samples prove of the value, where that may be less. */
+  proven?: Maybe;
+}
+
+function Goal({ value, goal, text, proven }: GoalProps) {
+  if (!isKnown(goal)) return null;
+  if (!isKnown(value)) return <p class="goal">target {text}</p>;
+  if (value > goal && isKnown(proven) && proven <= goal) {
+    return <p class="goal">over {text}, too few to tell</p>;
+  }
+  const isMet = value <= goal;
+  return (
+    <p class={`goal ${isMet ? "good" : "bad"}`}>
+      <Glyph name={isMet ? "good" : "warn"} />
+      {isMet ? "under" : "over"} {text}
+    </p>
+  );
+}
+
+/** `earlier` is how many the time before rests on: against a few, a change is chance. */
+function Change({ text, earlier }: { text: string | null; earlier: number }) {
+  return text === null || earlier < FEW ? null : <p class="change">{text}</p>;
+}

@@ -1,0 +1,220 @@
+/** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
+import { useMemo } from "preact/hooks";
+
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Tried } from "../api/async-result";
+import { Choice } from "../ui/segmented-control";
+import { count, duration, moment, steadyDuration, stretch, tickDuration } from "../format";
+import { Figure, Missing } from "../charts/figure";
+import { Heatmap, HeatLegend } from "../charts/heatmap";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import type { Line, PlotSpec } from "../charts/plot";
+import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
+import { setDrawing, setMetric, setRange } from "../state";
+import { tighterRange } from "../polling/resolution";
+import { DRAWINGS, METRICS, type Drawing } from "../url";
+
+interface TtftChartProps {
+  series: Timeseries;
+  heatmap: Tried<HeatmapAnswer> | null;
+  range: Range;
+  metric: Metric;
+  drawing: Drawing;
+  /** Of how many the streams are. */
+  useCases: number;
+}
+
+export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
+  const look = METRIC_LOOKS[series.metric];
+  const isEmpty = series.points.every((point) => point.n === 0);
+  const said = [readTimeseries(series, range), readManyTargets(series.metric, useCases)].filter(Boolean).join(" ");
+  const label = `${look.title} in ${lastRange(range)}`;
+  return (
+    <Figure
+      chart="ttft"
+      title={`${look.title} over time`}
+      sentence={drawing === "lines" ? `${said} ${readThinSteps(series)}` : said}
+      aside={<Switches metric={metric} drawing={drawing} />}
+      table={{
+        columns: [
+          ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
+          ...(isWait(series.metric) ? [ADJUSTED, "Left before"] : []),
+        ],
+        rows: () => tableOf(series),
+      }}
+    >
+      {drawing === "heatmap" && heatmap && !isEmpty ? (
+        heatmap.kind === "failed" ? (
+          <Missing what={heatmap.what} />
+        ) : (
+          <>
+            <div class="legend-row">
+              <HeatLegend answer={heatmap.answer} />
+              <Tighter series={series} range={range} />
+            </div>
+            <Heatmap answer={heatmap.answer} label={`${label}: how many samples lie where, step by step`} />
+          </>
+        )
+      ) : (
+        <Lines series={series} range={range} label={`${label}: p50, p95 and p99`} isEmpty={isEmpty} />
+      )}
+    </Figure>
+  );
+}
+
+interface LinesProps {
+  series: Timeseries;
+  range: Range;
+  label: string;
+  isEmpty: boolean;
+}
+
+function Lines({ series, range, label, isEmpty }: LinesProps) {
+  const spec = useMemo(() => plotOf(series), [series]);
+  return (
+    <>
+      <div class="legend-row">
+        <Legend
+          entries={[
+            ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
+            ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
+            ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
+            ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
+            { label: "streams", colour: "volume" },
+            { label: "so far", colour: "running" },
+            { label: "errors", colour: "errors" },
+          ]}
+        />
+        <Tighter series={series} range={range} />
+      </div>
+      <div class="plot-frame tall">
+        <LineChart
+          key={series.metric}
+          spec={spec}
+          label={label}
+          readout={(index) => readoutOf(series, index)}
+        />
+        {isEmpty && (
+          <p class="plot-note">
+            No samples of this metric in {lastRange(range)}. {METRIC_LOOKS[series.metric].wants}
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Offers a shorter range where a shorter one holds everything. */
+function Tighter({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
+  const tighter = tighterRange(range, from, to, points);
+  if (!tighter) return null;
+  return (
+    <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
+      All of this is from {lastRange(tighter)}: show only these
+    </button>
+  );
+}
+
+const METRIC_OPTIONS = METRICS.map((value) => ({
+  value,
+  label: METRIC_LOOKS[value].short,
+  title: METRIC_LOOKS[value].meaning,
+}));
+const DRAWING_OPTIONS = DRAWINGS.map((value) => ({ value, label: value }));
+
+function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
+  return (
+    <div class="switches">
+      <Choice legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
+      <Choice
+        legend="Drawn as"
+        name="drawing"
+        options={DRAWING_OPTIONS}
+        chosen={drawing}
+        onChoose={setDrawing}
+      />
+    </div>
+  );
+}
+
+/** Whether those who saw nothing move the p95 of a step by what can be seen. */
+function isAdjusted({ points }: Timeseries): boolean {
+  return points.some(({ p95_ms: plain, adjusted }) => adjusted && isMoved(plain, adjusted.p95_ms));
+}
+
+function adjustedLine(series: Timeseries): Line[] {
+  if (!isAdjusted(series)) return [];
+  const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
+  return [{ label: ADJUSTED, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
+}
+
+function plotOf(series: Timeseries): PlotSpec {
+  const { points, step_ms: step } = series;
+  return {
+    times: points.map((point) => point.t + step / 2),
+    from: series.from,
+    to: Math.max(series.to, (points.at(-1)?.t ?? 0) + step),
+    scale: "log",
+    lines: [
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        colour: `--${colour}`,
+        values: points.map((point) => point[key] ?? null),
+        width: name === "p95" ? 2 : 1.5,
+      })),
+      ...adjustedLine(series),
+    ],
+    targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
+      label: `${quantile ?? "each"} ≤ ${duration(value)}`,
+      short: `≤ ${duration(value)}`,
+      colour: quantile ? `--${quantile}` : "--muted",
+      value,
+    })),
+    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
+    format: tickDuration,
+  };
+}
+
+function readoutOf(series: Timeseries, index: number): Readout | null {
+  const point = series.points[index];
+  if (!point) return null;
+  return {
+    heading: stretch(point.t, series.step_ms, series.to),
+    values: [
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        text: steadyDuration(point[key]),
+        colour,
+      })),
+      ...adjustedReadout(point),
+      { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
+      { label: index === series.points.length - 1 ? "streams so far" : "streams", text: count(point.streams) },
+      { label: "errors", text: count(point.errors) },
+    ],
+  };
+}
+
+function adjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
+  if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
+  return [
+    { label: ADJUSTED, text: steadyDuration(adjusted.p95_ms) },
+    { label: "left before", text: count(adjusted.left) },
+  ];
+}
+
+/** As lines and in words: one more than the plain p95. */
+const ADJUSTED = "p95 with those who left";
+
+function tableOf({ points, to, metric }: Timeseries): string[][] {
+  const cells = (point: SeriesPoint) => [
+    moment(point.t, to),
+    count(point.n),
+    ...QUANTILES.map(({ key }) => steadyDuration(point[key])),
+    count(point.streams),
+    count(point.errors),
+    ...(isWait(metric) ? [steadyDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
+  ];
+  return [...points].reverse().map(cells);
+}

@@ -1,0 +1,233 @@
+/** The opened stream in, a sheet with its timeline, its gaps and every field out. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { Dimension, StreamReport } from "../api/api-types";
+import { Bars } from "../charts/bars";
+import { duration, isKnown, moment, nameOf } from "../format";
+import { fieldsOf } from "./fields";
+import { bucketsOf } from "./gap-buckets";
+import { Glyph, OutcomeMark } from "../ui/icon";
+import { closeStream, link, opened, openStream, rows, setFilter, view } from "../state";
+import { modelOf, tell, whyNoGaps } from "./stream-summary";
+import { Timeline } from "./timeline";
+
+export function Detail() {
+  const id = view.value.stream;
+  if (id === null) return null;
+  return <Sheet key="sheet" id={id} />;
+}
+
+function Sheet({ id }: { id: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const last = useRef(id);
+  last.current = id;
+  useEffect(() => {
+    const sheet = dialog.current;
+    if (!sheet) return undefined;
+    const opener = document.activeElement;
+    const place = opener?.closest("section") ?? null;
+    sheet.showModal();
+    // The heading, not the first button: what was opened is read before what can be done with it.
+    sheet.querySelector("h2")?.focus();
+    return () => {
+      sheet.close();
+      giveBack(opener, place, last.current);
+    };
+  }, []);
+  const shown = opened.value;
+  return (
+    <dialog
+      ref={dialog}
+      class="sheet"
+      data-detail={id}
+      aria-labelledby="detail-title"
+      onCancel={closeStream}
+      onClick={(event) => event.target === event.currentTarget && closeStream()}
+    >
+      <div class="sheet-inside">
+        <SheetHead id={id} />
+        {shown === null && (
+          <p class="nothing">{link.value.kind === "failed" ? link.value.what : "Loading…"}</p>
+        )}
+        {shown && "missing" in shown && (
+          <p class="nothing">
+            {shown.mayCome
+              ? "Not here yet: a stream shows a few seconds after its page has told of it. Asking again…"
+              : `This stream is not kept, or no longer: ${shown.missing}.`}
+          </p>
+        )}
+        {shown && "report" in shown && <Report report={shown.report} />}
+      </div>
+    </dialog>
+  );
+}
+
+/** Gives the focus back to what opened the sheet. The page stays where it is, unless the sheet went on to another row. */
+function giveBack(opener: Element | null, place: Element | null, id: string): void {
+  const row = rowOf(id);
+  const isIn = opener instanceof HTMLElement && opener.isConnected && opener !== document.body;
+  if (opener instanceof HTMLTableRowElement && row) row.focus({ preventScroll: row === opener });
+  else if (isIn && !opener.closest("[inert]")) opener.focus({ preventScroll: true });
+  // The live strip may have moved on: then to what stands there now.
+  else (place?.querySelector<HTMLElement>("li:not([inert]) > button") ?? row)?.focus({ preventScroll: true });
+}
+
+function rowOf(id: string): HTMLElement | null {
+  return document.querySelector(`tr[data-stream="${CSS.escape(id)}"]`);
+}
+
+function SheetHead({ id }: { id: string }) {
+  const at = rows.value.findIndex((row) => row.id === id);
+  const neighbour = (by: number) => (at === -1 ? undefined : rows.value[at + by]);
+  const shown = opened.value;
+  return (
+    <header class="sheet-head">
+      <h2 id="detail-title" tabIndex={-1}>
+        {shown && "report" in shown ? modelOf(shown.report) : "Stream"}
+      </h2>
+      <nav aria-label="Streams">
+        <Step glyph="newer" word="Newer" row={neighbour(-1)} />
+        <Step glyph="older" word="Older" row={neighbour(1)} />
+        <button type="button" class="quiet" onClick={closeStream} title="Close">
+          <Glyph name="close" />
+          <span class="unseen">Close</span>
+        </button>
+      </nav>
+    </header>
+  );
+}
+
+function Step({
+  glyph,
+  word,
+  row,
+}: {
+  glyph: "newer" | "older";
+  word: string;
+  row: StreamReport | undefined;
+}) {
+  return (
+    <button
+      type="button"
+      class="quiet"
+      disabled={!row}
+      onClick={() => row && openStream(row.id)}
+      title={`${word} stream`}
+    >
+      <Glyph name={glyph} />
+      <span class="unseen">{word}</span>
+    </button>
+  );
+}
+
+function Report({ report }: { report: StreamReport }) {
+  return (
+    <>
+      <p class="detail-line">
+        <OutcomeMark outcome={report.outcome} open={report.open} />
+        <span>{moment(report.received_ms, Date.now())}</span>
+        <code>{report.id}</code>
+      </p>
+      <p class="lead">{tell(report)}</p>
+      <Timeline report={report} />
+      <Gaps report={report} />
+      <Fields report={report} />
+    </>
+  );
+}
+
+function Gaps({ report }: { report: StreamReport }) {
+  const { gaps } = report;
+  return (
+    <section aria-labelledby="gaps-title">
+      <h3 id="gaps-title">Gaps between chunks</h3>
+      {gaps ? (
+        <Bars
+          buckets={bucketsOf(gaps)}
+          marks={
+            isKnown(report.longest_gap_ms)
+              ? [
+                  {
+                    label: `longest ${duration(report.longest_gap_ms)}`,
+                    value: report.longest_gap_ms,
+                    tone: "p95",
+                    kind: "percentile",
+                  },
+                ]
+              : []
+          }
+          height={152}
+          label="Histogram of the gaps between chunks with text"
+        />
+      ) : (
+        <p class="nothing">{whyNoGaps(report)}</p>
+      )}
+    </section>
+  );
+}
+
+function Fields({ report }: { report: StreamReport }) {
+  return (
+    <section class="fields" aria-labelledby="fields-title">
+      <div class="figure-head">
+        <h3 id="fields-title">All fields</h3>
+        <CopyButton text={() => JSON.stringify(report, null, 2)} />
+      </div>
+      {fieldsOf(report).map(({ title, entries }) => (
+        <div key={title} class="field-group">
+          <h4>{title}</h4>
+          <dl>
+            {entries.map(({ name, text, dimension }) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  {dimension && text ? (
+                    <Narrow dimension={dimension} value={text} />
+                  ) : (
+                    (text ?? <span class="dim">not known</span>)
+                  )}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Narrow({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
+  return (
+    <button
+      type="button"
+      class="narrow"
+      onClick={() => setFilter(dimension, value)}
+      title="Only these streams"
+    >
+      {nameOf(dimension, value)}
+    </button>
+  );
+}
+
+function CopyButton({ text }: { text: () => string }) {
+  const [word, setWord] = useState("Copy as JSON");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      setWord("Copied");
+    } catch {
+      setWord("The browser forbids copying here");
+    }
+  };
+  return (
+    <button
+      type="button"
+      class="more small"
+      onClick={() => void copy()}
+      onBlur={() => setWord("Copy as JSON")}
+    >
+      <span aria-live="polite">{word}</span>
+    </button>
+  );
+}

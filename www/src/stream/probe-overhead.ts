@@ -1,0 +1,27 @@
+/** What the probe says of its own cost in, words that say no more than the clocks of pages can know out. */
+import type { Accounting, Cost } from "../api/api-types";
+import { bytes, isKnown, microseconds, plural, type Maybe } from "../format";
+
+/**
+ * The probe's time per chunk of one stream. A time is read in whole steps of the clock, most of them none: their sum
+ * is within two roots of as many steps, with 95 % confidence. Fewer than five steps only bound it.
+ */
+export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: Cost, stepMs: Maybe): string | null {
+  if (!chunks || !isKnown(ms) || !isKnown(stepMs)) return null;
+  const per = (sumMs: number) => microseconds((sumMs * 1000) / chunks);
+  const error = 2 * Math.sqrt(ms * stepMs);
+  if (error < ms) return `${per(ms)} (± ${per(error)})`;
+  const more = ms / stepMs + 1;
+  return `below ${per((more + 2 * Math.sqrt(more)) * stepMs)}`;
+}
+
+/** The same over all streams, for the foot; nothing where no page has told of it. */
+export function readCost({ probe_cost }: Accounting): string | null {
+  const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_cost;
+  const parts = [
+    isKnown(us_per_chunk) &&
+      `takes ${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk, by ${plural(timed_chunks, "chunk")}`,
+    isKnown(memory_bytes) && `holds ${bytes(memory_bytes)}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? `In the pages that measure it, the probe ${parts.join(", and ")}.` : null;
+}

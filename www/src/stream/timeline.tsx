@@ -1,0 +1,227 @@
+/** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
+import { useState } from "preact/hooks";
+
+import type { StreamReport } from "../api/api-types";
+import { noteworthy } from "./page-lifecycle";
+import { Choice } from "../ui/segmented-control";
+import { duration, exactDuration, tickDuration, words } from "../format";
+import {
+  hasLongTail,
+  layOut,
+  type MomentRow,
+  type Span,
+  type StretchRow,
+  type Timeline as Layout,
+} from "./timeline-layout";
+import { linearTicks } from "../charts/ticks";
+import { useWidth } from "../ui/width";
+
+const ROW = 28;
+const NAME = 104;
+const VALUE = 164;
+
+export function Timeline({ report }: { report: StreamReport }) {
+  const [host, width] = useWidth<HTMLDivElement>(640);
+  const [span, setSpan] = useState<Span>("whole");
+  const layout = layOut(report, span);
+  const narrow = width < 480;
+  const plot = { left: NAME, width: Math.max(80, width - NAME - (narrow ? 88 : VALUE)), right: width, narrow };
+  const groups = groupsOf(layout, report);
+  const tops = groups.map((_, index) =>
+    groups.slice(0, index).reduce((top, { rows }) => top + ROW * (rows.length + 1), ROW * (layout.moments.length + 1)),
+  );
+  const height = groups.reduce((sum, { rows }) => sum + ROW * (rows.length + 1), ROW * (layout.moments.length + 1));
+  return (
+    <section class="timeline" aria-labelledby="timeline-title">
+      <div class="figure-head">
+        <h3 id="timeline-title">Timeline</h3>
+        {hasLongTail(report) && (
+          <Choice<Span>
+            legend="Span"
+            name="span"
+            options={[
+              { value: "whole", label: "Whole stream" },
+              { value: "first", label: "To first text" },
+            ]}
+            chosen={span}
+            onChoose={setSpan}
+          />
+        )}
+      </div>
+      <div ref={host}>
+        <svg width={width} height={height} role="img" aria-label={describe(layout)}>
+          <Axis layout={layout} plot={plot} height={height} />
+          {layout.moments.map((row, index) => (
+            <Moment
+              key={row.name}
+              row={row}
+              y={ROW * (index + 1)}
+              plot={plot}
+              missing={report.open && row.kind === "stream" ? "not yet" : "not visible"}
+            />
+          ))}
+          {groups.map((group, index) => (
+            <Stretches key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
+          ))}
+        </svg>
+      </div>
+      <Noteworthy report={report} />
+      {layout.moments.some((row) => row.at === null) && (
+        <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
+      )}
+    </section>
+  );
+}
+
+function Noteworthy({ report }: { report: StreamReport }) {
+  const sentences = noteworthy(report);
+  if (sentences.length === 0) return null;
+  return (
+    <ul class="noteworthy" aria-label="What happened around it">
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Durations below the moments, under a heading of their own. */
+interface Group {
+  tone: "network" | "page" | "server";
+  title: string;
+  rows: StretchRow[];
+  overhead?: Layout["overhead"];
+}
+
+function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, report: StreamReport): Group[] {
+  const groups: Group[] = [];
+  const protocol = report.around?.protocol ? ` over ${report.around.protocol}` : "";
+  if (network.length > 0)
+    groups.push({
+      tone: "network",
+      title: `network${protocol}${isReused ? ", connection reused" : ""}`,
+      rows: network,
+    });
+  if (endDelay) groups.push({ tone: "page", title: "page, after the body had ended", rows: [endDelay] });
+  if (server.length > 0)
+    groups.push({ tone: "server", title: `server, from ${words(report.server?.source ?? "")}`, rows: server, overhead });
+  return groups;
+}
+
+interface Plot {
+  left: number;
+  width: number;
+  /** Where the whole drawing ends. */
+  right: number;
+  narrow: boolean;
+}
+
+function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: number }) {
+  const x = (ms: number) => plot.left + ((ms - layout.from) / (layout.to - layout.from)) * plot.width;
+  return (
+    <g class="grid">
+      {linearTicks(layout.to, Math.max(2, Math.floor(plot.width / 72))).map((tick) => (
+        <g key={tick}>
+          <line x1={round(x(tick))} x2={round(x(tick))} y1={ROW - 6} y2={height} />
+          <text class="tick middle" x={x(tick)} y={12}>
+            {tickDuration(tick)}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+interface MomentProps {
+  row: MomentRow;
+  y: number;
+  plot: Plot;
+  /** What stands where the moment is not known. */
+  missing: string;
+}
+
+function Moment({ row, y, plot, missing }: MomentProps) {
+  const { right, narrow } = plot;
+  const middle = y + ROW / 2;
+  if (row.at === null || row.bar === null) {
+    return (
+      <g class="moment unseen-moment">
+        <text class="name" x={0} y={middle}>
+          {row.name}
+        </text>
+        <text class="name" x={plot.left} y={middle}>
+          {missing}
+        </text>
+      </g>
+    );
+  }
+  const from = plot.left + row.bar.from * plot.width;
+  const to = plot.left + row.bar.to * plot.width;
+  return (
+    <g class={`moment ${row.kind}`}>
+      <text class="name" x={0} y={middle}>
+        {row.name}
+      </text>
+      <rect x={from} y={middle - 3} width={Math.max(0, to - from)} height={6} rx={1} />
+      <circle cx={to} cy={middle} r={4} />
+      <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
+        {exactDuration(row.at)}
+      </text>
+      {!narrow && row.since !== null && (
+        <text class="since end" x={right} y={middle}>
+          {row.since < 0 ? "" : "+"}
+          {duration(row.since)}
+        </text>
+      )}
+    </g>
+  );
+}
+
+function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
+  const { right, narrow } = plot;
+  const span = ({ from, to }: { from: number; to: number }) => ({
+    x: plot.left + from * plot.width,
+    width: Math.max(1, (to - from) * plot.width),
+  });
+  const end = top + ROW * (group.rows.length + 1);
+  return (
+    <g class={`stretches ${group.tone}`}>
+      {group.overhead && (
+        <rect class="overhead" {...span(group.overhead.bar)} y={top + 4} height={end - top - 4} />
+      )}
+      <text class="group" x={0} y={top + ROW / 2 + 4}>
+        {group.title}
+      </text>
+      {group.overhead && (
+        <text class="since end" x={right} y={top + ROW / 2 + 4}>
+          overhead {duration(group.overhead.ms)}
+        </text>
+      )}
+      {group.rows.map((row, index) => {
+        const middle = top + ROW * (index + 1) + ROW / 2;
+        return (
+          <g key={row.name}>
+            <text class="name" x={0} y={middle}>
+              {row.name}
+            </text>
+            <rect {...span(row.bar)} y={middle - 4} height={8} rx={1} />
+            <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
+              {exactDuration(row.ms)}
+            </text>
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+function describe({ moments, network, endDelay, server }: Layout): string {
+  const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
+  const lengths = (of: string, rows: StretchRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
+  const after = endDelay ? lengths("page", [endDelay]) : [];
+  return [...parts, ...lengths("network", network), ...after, ...lengths("server", server)].join(", ");
+}
+
+function round(x: number): number {
+  return Math.round(x) + 0.5;
+}

@@ -1,0 +1,109 @@
+/** A name in, a small drawing out. Shapes differ as much as colours do, so that colour is never the only sign. */
+import type { Outcome } from "../api/api-types";
+
+export type GlyphName =
+  | "good"
+  | "warn"
+  | "bad"
+  | "none"
+  | "cut"
+  | "away"
+  | "stop"
+  | "open"
+  | "play"
+  | "pause"
+  | "close"
+  | "newer"
+  | "older"
+  | "auto"
+  | "light"
+  | "dark"
+  | "mark";
+
+const PATHS: Record<GlyphName, string> = {
+  good: "M3.5 8.5l3 3 6-7",
+  warn: "M8 2.2l6.2 11.3H1.8zM8 6.4v3.4M8 11.7v.1",
+  bad: "M4.2 4.2l7.6 7.6M11.8 4.2l-7.6 7.6",
+  none: "M4 8h8",
+  cut: "M2 8h4.5M6.5 5v6M9.5 5v6M11.5 8h.1M14 8h.1",
+  away: "M3 8h8M8 5l3 3-3 3M13.5 3.5v9",
+  stop: "M4.5 4.5h7v7h-7z",
+  open: "M8 8m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0M8 8h.1",
+  play: "M5 3.5l7 4.5-7 4.5z",
+  pause: "M5.5 4v8M10.5 4v8",
+  close: "M4 4l8 8M12 4l-8 8",
+  newer: "M4 10l4-4 4 4",
+  older: "M4 6l4 4 4-4",
+  auto: "M8 8m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0M8 3v10M10 4v8M12 6v4",
+  light:
+    "M8 8m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0M8 1.8v1.4M8 12.8v1.4M1.8 8h1.4M12.8 8h1.4M3.6 3.6l1 1M11.4 11.4l1 1M3.6 12.4l1-1M11.4 4.6l1-1",
+  dark: "M12.8 9.6A5.4 5.4 0 0 1 6.4 3.2a5.4 5.4 0 1 0 6.4 6.4z",
+  mark: "M2.5 3v10M7 8h.1M10.7 8h.1M14.4 8h.1",
+};
+
+export function Glyph({ name }: { name: GlyphName }) {
+  return (
+    <svg class="glyph" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+interface OutcomeLook {
+  word: string;
+  glyph: GlyphName;
+  /** CSS class of the colour. */
+  tone: "good" | "warn" | "bad" | "quiet";
+  meaning: string;
+}
+
+/** Definitions: `docs/metrics.md`. */
+export const OUTCOME_LOOKS: Record<Outcome, OutcomeLook> = {
+  complete: {
+    word: "complete",
+    glyph: "good",
+    tone: "good",
+    meaning: "the end marker of its format was seen",
+  },
+  truncated: {
+    word: "truncated",
+    glyph: "cut",
+    tone: "bad",
+    meaning: "closed cleanly without its end marker",
+  },
+  provider_error: {
+    word: "provider error",
+    glyph: "bad",
+    tone: "bad",
+    meaning: "the provider sent an error inside the stream",
+  },
+  http_error: { word: "HTTP error", glyph: "bad", tone: "bad", meaning: "status 400 or above" },
+  network_error: {
+    word: "network error",
+    glyph: "cut",
+    tone: "bad",
+    meaning: "the read failed and nobody had aborted it",
+  },
+  timeout: { word: "timeout", glyph: "bad", tone: "bad", meaning: "aborted by a timeout signal" },
+  empty: { word: "empty", glyph: "none", tone: "bad", meaning: "a good status and not one event" },
+  aborted: { word: "aborted", glyph: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
+  abandoned: { word: "abandoned", glyph: "away", tone: "quiet", meaning: "the page went away first" },
+  unobserved: {
+    word: "unobserved",
+    glyph: "none",
+    tone: "quiet",
+    meaning: "read where the probe could not see it",
+  },
+};
+
+export function OutcomeMark({ outcome, open }: { outcome: Outcome; open?: boolean }) {
+  const look: OutcomeLook = open
+    ? { word: "open", glyph: "open", tone: "quiet", meaning: "still arriving when last heard of" }
+    : (OUTCOME_LOOKS[outcome] ?? { word: outcome, glyph: "none", tone: "quiet", meaning: outcome });
+  return (
+    <span class={`outcome ${look.tone}`} title={look.meaning}>
+      <Glyph name={look.glyph} />
+      <span>{look.word}</span>
+    </span>
+  );
+}

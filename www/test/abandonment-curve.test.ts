@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+
+import type { Abandonment, LeavingPoint } from "../src/api/api-types";
+import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
+
+const point = (wait_ms: number, waiting: number, share: number, more: Partial<LeavingPoint> = {}): LeavingPoint => ({
+  wait_ms,
+  waiting,
+  share,
+  ...more,
+});
+
+function answer(...points: LeavingPoint[]): Abandonment {
+  return { metric: "ttfv", waited: 100, shown: 90, left: 8, failed: 2, points };
+}
+
+const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * share };
+
+describe("the curve of leaving", () => {
+  it("is drawn as far as ten waited on", () => {
+    const points = [point(100, 60, 0), point(200, 10, 0.1), point(400, 9, 0.2), point(800, 0, 1)];
+    expect(trusted(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
+    expect(trusted({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
+    expect(trusted(answer())).toEqual([]);
+  });
+
+  it("holds a share until the next wait that ends", () => {
+    const points = [point(100, 60, 0.1), point(200, 10, 0.5)];
+    expect(stepPath(points, scale, 0)).toBe("M0 100H10V90H20V50");
+    expect([50, 100, 150, 900].map((ms) => pointAt(points, ms)?.share)).toEqual([undefined, 0.1, 0.1, 0.5]);
+  });
+
+  it("has a band that goes there and back over the same waits", () => {
+    const points = [
+      point(100, 60, 0),
+      point(200, 50, 0.2, { lower: 0.1, upper: 0.3 }),
+      point(400, 10, 0.5, { lower: 0.4, upper: 0.6 }),
+    ];
+    expect(bandPath(points, scale)).toBe("M20 70H20V70H40V40H40V60H40V90H20Z");
+    expect(bandPath([point(100, 60, 0)], scale)).toBe("");
+  });
+
+  it("ends at a round share above all of it", () => {
+    expect(topShare([point(1, 1, 0.013, { upper: 0.031 })])).toBeCloseTo(0.04);
+    expect(topShare([point(1, 1, 0.22, { upper: 0.31 })])).toBeCloseTo(0.4);
+    expect(topShare([point(1, 1, 1)])).toBe(1);
+    expect(topShare([])).toBeCloseTo(0.02);
+  });
+});
+
+describe("what is said of those who left", () => {
+  const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+  const leaving = (more: Partial<Abandonment>): string => {
+    const points = [
+      { wait_ms: 1000, waiting: 50, share: 0.02 },
+      { wait_ms: 5000, waiting: 12, share: 0.11 },
+      { wait_ms: 9000, waiting: 4, share: 0.4 },
+    ];
+    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
+    return plain(readLeaving(answer));
+  };
+
+  it("says how many left and how long patience lasts", () => {
+    expect(leaving({})).toBe(
+      "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
+    );
+    expect(leaving({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+      "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
+    );
+  });
+
+  it("is honest about nobody", () => {
+    expect(leaving({ left: 0 })).toBe("Nobody left before the first visible token.");
+    expect(leaving({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
+  });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+
+import type { Budget, Slo } from "../src/api/api-types";
+import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/panels/error-budget";
+
+const DAY = 86_400_000;
+const TO = 40 * DAY;
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+/** Thirty days of a thousand streams each, so many of which broke a promise of 99 %. */
+function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
+  const by_day = badByDay.map((bad, i) => ({ t: TO - (badByDay.length - i) * DAY, good: 1000 - bad, total: 1000 }));
+  const total = 1000 * badByDay.length;
+  const bad = badByDay.reduce((sum, one) => sum + one, 0);
+  const allowed = 0.01 * total;
+  return {
+    promise: "speed",
+    objective: 0.99,
+    good: total - bad,
+    total,
+    allowed,
+    remaining: total > 0 ? 1 - bad / allowed : null,
+    burn: [{ minutes: 1440, total: total > 0 ? 1000 : 0, rate: total > 0 ? lastDay / 10 : null }],
+    by_day,
+  };
+}
+
+const held = (of: Budget): Held => ({
+  useCase: "chat",
+  from: TO - 30 * DAY,
+  to: TO,
+  days: 30,
+  targets: { ttft_p95_ms: 2000 },
+  budget: of,
+});
+const days = (bad: number, length = 30) => Array.from({ length }, () => bad);
+
+describe("a budget that goes on as in the last day", () => {
+  it("lasts while no more break it than may", () => {
+    expect(goneIn(held(budget(days(10))))).toBeNull();
+    expect(goneIn(held(budget(days(0))))).toBeNull();
+  });
+
+  it("is gone when it has used what is left", () => {
+    // 300 may, 30 did; 39 a day from now on, which 29 good days leave behind.
+    const gone = goneIn(held(budget([...days(0, 29), 30], 39)));
+    expect(gone).toBeCloseTo((300 - 30) / 39, 1);
+  });
+
+  it("counts what leaves the period with its day", () => {
+    // Half is gone, all of it on the first day, which leaves before 15 a day have used the rest.
+    expect(goneIn(held(budget([150, ...days(0, 29)], 10)))).toBeNull();
+  });
+
+  it("is judged on its own streams while it is young", () => {
+    expect(goneIn(held(budget([5, 15], 15)))).toBeCloseTo(0, 1);
+  });
+});
+
+describe("what is said of a budget", () => {
+  const said = (of: Budget) => plain(tellBudget(held(of)));
+
+  it("names promise, use and outlook", () => {
+    expect(said(budget(days(4)))).toBe(
+      "99 % show text within 2 s; 120 did not, 300 may. At the last day's rate it lasts.",
+    );
+    expect(said(budget([...days(4, 29), 40]))).toContain("it is gone in");
+    expect(said(budget(days(0)))).toBe("99 % show text within 2 s; none did not, 300 may. None in the last day.");
+  });
+
+  it("says of an overspent one how fast it goes, or when some is back", () => {
+    expect(said(budget(days(25)))).toContain("In the last day it went 2.5× as fast as it may.");
+    expect(said(budget([...days(0, 20), 400, ...days(0, 9)]))).toContain("some is back in 20 days");
+  });
+
+  it("judges nothing by a few streams", () => {
+    const few = { ...budget([1]), total: 99, good: 98 };
+    expect(said(few)).toContain("1 of 99 did not: too few for a budget.");
+    expect(standingOf(few)).toBe("none");
+    expect(leftText({ ...few, remaining: -0.01 })).toBe("–");
+    expect(said(budget([]))).toContain("No stream could keep or break it in 30 days.");
+    expect(leftText(budget([]))).toBe("–");
+  });
+});
+
+it("what is left never rounds to all or nothing", () => {
+  const left = (remaining: number | null) => plain(leftText({ ...budget(days(1)), remaining }));
+  expect([0.999, 1, 0.62, 0.004, 0, -0.3, null].map(left)).toEqual([
+    ">99 % left",
+    "100 % left",
+    "62 % left",
+    "<1 % left",
+    "0 % left",
+    "none left",
+    "–",
+  ]);
+});
+
+it("an alarm decides how a budget stands, then what is left", () => {
+  const good = budget(days(1));
+  expect(standingOf(good)).toBe("good");
+  expect(standingOf({ ...good, alert: "page" })).toBe("bad");
+  expect(standingOf({ ...good, alert: "ticket" })).toBe("warn");
+  expect(standingOf(budget(days(9.5)))).toBe("warn");
+  expect(standingOf(budget(days(11)))).toBe("bad");
+});
+
+it("the most urgent comes first: by alarm, then by what is left", () => {
+  const slo = (use_case: string, ...budgets: Budget[]): Slo => ({
+    from: 0,
+    to: TO,
+    days: 30,
+    targets: { use_case },
+    budgets,
+  });
+  const order = ranked([
+    slo("calm", budget(days(1))),
+    slo("spent", budget(days(12))),
+    slo("burning", { ...budget(days(2)), alert: "incident" }, { ...budget(days(2)), alert: "page" }),
+    slo("promises nothing"),
+    slo("few", { ...budget([2]), total: 99, good: 97, remaining: -1 }),
+  ]);
+  expect(order.map(({ useCase, budget: { alert } }) => `${useCase} ${alert ?? ""}`)).toEqual([
+    "burning page",
+    "burning incident",
+    "spent ",
+    "calm ",
+    "few ",
+  ]);
+});
+
+it("the line ends at what is left", () => {
+  const of = budget([0, 10, 5]);
+  expect(burnDown(of).map(({ left }) => +left.toFixed(3))).toEqual([1, 0.667, 0.5]);
+  expect(burnDown(of).at(-1)?.left).toBeCloseTo(of.remaining ?? 0);
+});
+
+it("rates and lengths are short", () => {
+  expect([0, 0.94, 3.14, 14.4, null].map(rateText)).toEqual(["0.0×", "0.9×", "3.1×", "14×", "–"]);
+  expect([5, 30, 120, 4320].map(lengthText).map(plain)).toEqual(["5 min", "30 min", "2 h", "3 d"]);
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+
+import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";
+
+describe("the step of a line", () => {
+  const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
+  const of = (minutes: number, points: { n: number }[]) => ({ step_ms: minutes * 60_000, points });
+
+  it("is the finest whose points rest on enough samples", () => {
+    expect(stepFor("1h", of(1, steps(60, 100)))).toBe(60);
+    expect(stepFor("1h", of(1, steps(60, 25)))).toBe(120);
+    expect(stepFor("24h", of(15, steps(96, 15)))).toBe(3600);
+  });
+
+  it("is fine for a burst, however long the silence before it", () => {
+    expect(stepFor("1h", of(1, [...steps(57, 0), ...steps(3, 200)]))).toBe(60);
+  });
+
+  it("keeps a line where traffic is thin, and where there is none", () => {
+    expect(stepFor("1h", of(1, steps(60, 1)))).toBe(120);
+    expect(stepFor("30d", of(360, steps(120, 1)))).toBe(24 * 3600);
+    expect(stepFor("6h", of(5, []))).toBe(300);
+  });
+
+  it("is no finer than what the collector still has", () => {
+    expect(stepFor("24h", of(60, steps(24, 900)))).toBe(3600);
+    expect(stepFor("24h", of(60, steps(24, 1)))).toBe(3600);
+  });
+});
+
+it("a range is over up to now, and a clock that is wrong moves its end by a minute or an hour", () => {
+  const minute = 60_000;
+  const quarter = (now: number) => elapsedShare(0, 15 * minute, now * minute);
+  expect([14.5, 15, 99].map(quarter)).toEqual([14.5 / 15, 1, 1]);
+  expect(quarter(3)).toBe(14 / 15);
+  expect(elapsedShare(0, 24 * 60 * minute, 0)).toBe(23 / 24);
+});
+
+describe("a tighter range", () => {
+  const hour = 3_600_000;
+  const tighter = (first: number) =>
+    tighterRange("6h", 0, 6 * hour, [
+      { t: 0, n: 0 },
+      { t: first, n: 4 },
+    ]);
+
+  it("is offered when everything is recent", () => {
+    expect(tighter(5.9 * hour)).toBe("15m");
+    expect(tighter(5.2 * hour)).toBe("1h");
+  });
+
+  it("is not when the line fills its range, or when no shorter one holds it", () => {
+    expect(tighter(hour)).toBeNull();
+    expect(tighter(4 * hour)).toBeNull();
+    expect(tighterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
+  });
+});
+
+it("a wider range is the shortest that reaches back to what there is", () => {
+  const hour = 3_600_000;
+  expect(widerRange("1h", 5 * hour)).toBe("6h");
+  expect(widerRange("15m", 7 * hour)).toBe("24h");
+  expect(widerRange("7d", 800 * hour)).toBeUndefined();
+});
