@@ -11,13 +11,17 @@
 
 mod around;
 mod defect;
+mod field;
 mod histogram;
 mod name_shape;
 mod outcome;
+pub mod record;
 mod report;
+mod words;
 
 pub use around::{Around, Cost, Protocol};
 pub use defect::{Defect, Defects};
+pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
 pub use histogram::{
     Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
 };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use beacon::{NameShape, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+use beacon::{Field, FieldValue, Fields, MAX_MS, Rule, SCHEMA_VERSION, StreamReport, Value};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -106,10 +106,10 @@ fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -
     }
     let id = parse_id(&report.id)?;
     report.id.make_ascii_lowercase();
-    check_durations(&report)?;
+    check_fields(&report)?;
     check_order(&report)?;
-    check_counts(&report)?;
-    check_texts(&mut report)?;
+    check_gaps(&report)?;
+    report.drop_empty_texts();
     aliases.normalise(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
@@ -129,158 +129,81 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
     u128::from_str_radix(id, 16).map_err(|_| Refused::field("id", problem))
 }
 
-fn check_durations(report: &StreamReport) -> Result<(), Refused> {
-    let Phases { dns_ms, connect_ms, tls_ms, wait_ms } = report.phases.unwrap_or_default();
-    let around = report.around.unwrap_or_default();
-    let cost = report.cost.unwrap_or_default();
-    let server = report.server.as_ref();
-    let server_ms = |field: fn(&ServerTiming) -> Option<f64>| server.and_then(field);
-    for (field, value) in [
-        ("submit_delay_ms", report.submit_delay_ms),
-        ("headers_ms", report.headers_ms),
-        ("first_byte_ms", report.first_byte_ms),
-        ("first_event_ms", report.first_event_ms),
-        ("ttft_ms", report.ttft_ms),
-        ("ttfv_ms", report.ttfv_ms),
-        ("ttfp_ms", report.ttfp_ms),
-        ("e2e_ms", report.e2e_ms),
-        ("close_ms", report.close_ms),
-        ("tpot_ms", report.tpot_ms),
-        ("longest_gap_ms", report.longest_gap_ms),
-        ("clock_resolution_ms", report.clock_resolution_ms),
-        ("phases.dns_ms", dns_ms),
-        ("phases.connect_ms", connect_ms),
-        ("phases.tls_ms", tls_ms),
-        ("phases.wait_ms", wait_ms),
-        ("around.end_delay_ms", around.end_delay_ms),
-        ("around.hidden_ms", around.hidden_ms),
-        ("around.long_frames_ms", around.long_frames_ms),
-        ("cost.chunks_ms", cost.chunks_ms),
-        ("server.queue_ms", server_ms(|server| server.queue_ms)),
-        ("server.ttft_ms", server_ms(|server| server.ttft_ms)),
-        ("server.generation_ms", server_ms(|server| server.generation_ms)),
-    ] {
-        if value.is_some_and(|value| !(0.0..=LONGEST_MS).contains(&value)) {
-            return Err(Refused::field(field, "is not a duration from 0 to 24 hours"));
+/// Holds every field to its row in the table.
+fn check_fields(report: &StreamReport) -> Result<(), Refused> {
+    let mut checked = Ok(());
+    report.visit(&mut |field, value| {
+        if checked.is_ok() {
+            checked = check_field(field, value);
         }
+    });
+    checked
+}
+
+fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Refused> {
+    let name = field.name;
+    match (field.rule, value) {
+        (Rule::Milliseconds, Value::Float(ms)) if !(0.0..=MAX_MS).contains(&ms) => {
+            Err(Refused::field(name, "is not a duration from 0 to 24 hours"))
+        }
+        (Rule::Share, Value::Float(share)) if !(share > 0.0 && share <= 1.0) => {
+            Err(Refused::field(name, "must be greater than 0 and at most 1"))
+        }
+        (Rule::Count(most), Value::Integer(count)) if count > most => {
+            Err(Refused::field(name, format!("is larger than {most}")))
+        }
+        (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
+            Err(Refused::field(name, format!("is not a number from {least} to {most}")))
+        }
+        (Rule::Text(longest), Value::Text(text)) if text.len() > longest || !is_printable(text) => {
+            Err(Refused::field(
+                name,
+                format!("is longer than {longest} bytes or has characters that cannot be seen"),
+            ))
+        }
+        // An empty text counts as absent, unless the field is required.
+        (Rule::Text(_), Value::Text("")) if field.required => Err(Refused::field(name, "is empty")),
+        // These names come from a request or a response, so another text could be part of a prompt.
+        (Rule::Name(shape), Value::Text(text)) if !text.is_empty() && !shape.fits(text.as_bytes()) => {
+            Err(Refused::field(name, "does not have the shape of a name"))
+        }
+        (Rule::Group(_), Value::Group(group)) => {
+            let mut checked = Ok(());
+            group.visit(&mut |inner, value| {
+                if checked.is_ok() {
+                    checked = check_field(inner, value).map_err(|refused| refused.inside(name));
+                }
+            });
+            checked
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Moments read from one clock cannot come before what they follow.
 fn check_order(report: &StreamReport) -> Result<(), Refused> {
-    for (field, earlier, later) in [
-        ("first_event_ms", report.first_byte_ms, report.first_event_ms),
-        ("ttft_ms", report.first_event_ms, report.ttft_ms),
-        ("ttfv_ms", report.ttft_ms, report.ttfv_ms),
-        ("ttfp_ms", report.ttfv_ms, report.ttfp_ms),
-        ("e2e_ms", report.ttft_ms, report.e2e_ms),
-        ("e2e_ms", report.ttfv_ms, report.e2e_ms),
-        ("close_ms", report.e2e_ms, report.close_ms),
-    ] {
-        if let (Some(earlier), Some(later)) = (earlier, later)
-            && later + TOLERANCE_MS < earlier
-        {
-            return Err(Refused::field(field, "lies before what it follows"));
+    let mut moments: Vec<(&str, f64)> = Vec::with_capacity(StreamReport::FIELDS.len());
+    let mut checked = Ok(());
+    report.visit(&mut |field, value| {
+        let Value::Float(ms) = value else { return };
+        for earlier in field.after {
+            let is_late = |(name, moment): &&(&str, f64)| name == earlier && ms + TOLERANCE_MS < *moment;
+            if checked.is_ok() && moments.iter().any(|moment| is_late(&moment)) {
+                checked = Err(Refused::field(field.name, format!("is earlier than `{earlier}`")));
+            }
         }
-    }
-    Ok(())
+        moments.push((field.name, ms));
+    });
+    checked
 }
 
-fn check_counts(report: &StreamReport) -> Result<(), Refused> {
-    let server_tokens = report.server.as_ref().and_then(|server| server.output_tokens);
-    let around = report.around.unwrap_or_default();
-    let cost = report.cost.unwrap_or_default();
-    for (field, count, most) in [
-        ("chunks", Some(u64::from(report.chunks)), MOST_EVENTS),
-        ("events", Some(u64::from(report.events)), MOST_EVENTS),
-        ("deltas", Some(u64::from(report.deltas)), MOST_EVENTS),
-        ("stalls", Some(u64::from(report.stalls)), MOST_EVENTS),
-        ("bytes", Some(report.bytes), MOST_BYTES),
-        ("input_tokens", report.input_tokens, MOST_TOKENS),
-        ("output_tokens", report.output_tokens, MOST_TOKENS),
-        ("reasoning_tokens", report.reasoning_tokens, MOST_TOKENS),
-        ("cached_tokens", report.cached_tokens, MOST_TOKENS),
-        ("server.output_tokens", server_tokens, MOST_TOKENS),
-        ("around.freezes", around.freezes.map(u64::from), MOST_EVENTS),
-        ("around.long_frames", around.long_frames.map(u64::from), MOST_EVENTS),
-        ("around.hidden_bytes", around.hidden_bytes, MOST_BYTES),
-        ("around.after_stop_bytes", around.after_stop_bytes, MOST_BYTES),
-        ("cost.timed_chunks", cost.timed_chunks.map(u64::from), MOST_EVENTS),
-        ("cost.memory_bytes", cost.memory_bytes, MOST_MEMORY),
-        ("cost.sent_bytes", cost.sent_bytes, MOST_BYTES),
-    ] {
-        if count.is_some_and(|count| count > most) {
-            return Err(Refused::field(field, "is more than can be"));
-        }
-    }
-    if report.status.is_some_and(|status| !(100..=599).contains(&status)) {
-        return Err(Refused::field("status", "is no HTTP status"));
-    }
-    if report.sample_rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1.0)) {
-        return Err(Refused::field("sample_rate", "is no share above 0 and up to 1"));
-    }
+fn check_gaps(report: &StreamReport) -> Result<(), Refused> {
     let Some(gaps) = &report.gaps else { return Ok(()) };
     if gaps.count() > u64::from(report.chunks) {
         return Err(Refused::field("gaps", "holds more gaps than there were chunks"));
     }
-    if gaps.sum() > LONGEST_MS {
+    if gaps.sum() > MAX_MS {
         return Err(Refused::field("gaps", "holds more than 24 hours"));
-    }
-    Ok(())
-}
-
-/// Every text is a name of something, short and printable. An empty one says nothing: it is dropped.
-fn check_texts(report: &mut StreamReport) -> Result<(), Refused> {
-    check_text("use_case", &mut report.use_case, LONGEST_NAME)?;
-    check_text("dialect", &mut report.dialect, LONGEST_NAME)?;
-    check_text("provider", &mut report.provider, LONGEST_NAME)?;
-    check_shape("model", &mut report.model, NameShape::MODEL)?;
-    check_shape("response_model", &mut report.response_model, NameShape::MODEL)?;
-    check_shape("response_id", &mut report.response_id, NameShape::MODEL)?;
-    check_shape("finish_reason", &mut report.finish_reason, NameShape::FINISH_REASON)?;
-    let source = report.server.as_ref().map(|server| server.source.as_ref());
-    if source.is_some_and(|source| source.is_empty() || source.len() > LONGEST_NAME || !is_printable(source))
-    {
-        return Err(Refused::field("server.source", NO_NAME));
-    }
-    let Some(page) = &mut report.page else { return Ok(()) };
-    check_text("page.browser", &mut page.browser, LONGEST_NAME)?;
-    check_text("page.os", &mut page.os, LONGEST_NAME)?;
-    check_text("page.device", &mut page.device, LONGEST_NAME)?;
-    check_text("page.connection", &mut page.connection, LONGEST_NAME)?;
-    check_text("page.visibility", &mut page.visibility, LONGEST_NAME)?;
-    check_text("page.release", &mut page.release, LONGEST_NAME)?;
-    check_text("page.route", &mut page.route, LONGEST_PATH)
-}
-
-fn check_text(
-    field: &'static str,
-    text: &mut Option<Cow<'static, str>>,
-    longest: usize,
-) -> Result<(), Refused> {
-    match text {
-        Some(value) if value.is_empty() => *text = None,
-        Some(value) if value.len() > longest || !is_printable(value) => {
-            return Err(Refused::field(field, NO_NAME));
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Names that come from a request or a response could be part of a text, so they must have the shape of a name.
-fn check_shape(
-    field: &'static str,
-    text: &mut Option<Cow<'static, str>>,
-    shape: NameShape,
-) -> Result<(), Refused> {
-    match text {
-        Some(value) if value.is_empty() => *text = None,
-        Some(value) if !shape.fits(value.as_bytes()) => {
-            return Err(Refused::field(field, "does not have the shape of a name"));
-        }
-        _ => {}
     }
     Ok(())
 }
@@ -300,12 +223,22 @@ fn is_printable(text: &str) -> bool {
 /// Why a report is refused, before its place in the batch is known.
 enum Refused {
     Version(u32),
-    Field { field: &'static str, problem: &'static str },
+    Field { field: Cow<'static, str>, problem: Cow<'static, str> },
 }
 
 impl Refused {
-    const fn field(field: &'static str, problem: &'static str) -> Self {
-        Self::Field { field, problem }
+    fn field(field: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
+        Self::Field { field: field.into(), problem: problem.into() }
+    }
+
+    /// The same of a field in a group.
+    fn inside(self, group: &str) -> Self {
+        match self {
+            Self::Field { field, problem } => {
+                Self::Field { field: format!("{group}.{field}").into(), problem }
+            }
+            version @ Self::Version(_) => version,
+        }
     }
 
     fn at(self, index: usize) -> ApiError {
@@ -367,19 +300,9 @@ struct Version {
 /// Most reports in one batch.
 pub(crate) const MOST_REPORTS: usize = 100;
 
-const LONGEST_MS: f64 = 24.0 * 3_600_000.0;
 /// Clocks that step by up to a millisecond may round two moments apart.
 const TOLERANCE_MS: f64 = 1.0;
-const MOST_EVENTS: u64 = 10_000_000;
-const MOST_BYTES: u64 = 1 << 40;
-/// What 32 bits can address.
-const MOST_MEMORY: u64 = 1 << 32;
-const MOST_TOKENS: u64 = 1_000_000_000;
-const LONGEST_NAME: usize = 128;
-/// Ids of answers and routes may be longer than names: neither is a label.
-const LONGEST_PATH: usize = 256;
 const LONGEST_MESSAGE: usize = 300;
-const NO_NAME: &str = "is too long, or has characters that nobody sees";
 /// Letters and marks of Unicode that nothing is drawn for: two names that differ by them alone look the same.
 const UNSEEN: [RangeInclusive<char>; 9] = [
     '\u{34f}'..='\u{34f}',

@@ -1,5 +1,6 @@
 //! A record gives back the report that was written; foreign and damaged bytes give nothing, and no panic.
 
+use beacon::{Defect, Defects, Histogram, Observed};
 use proptest::prelude::*;
 
 use super::*;
