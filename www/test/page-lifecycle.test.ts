@@ -6,7 +6,7 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
 it("a page that tells nothing, or nothing that stood out, needs no sentence", () => {
   expect(noteworthy({})).toEqual([]);
-  const quiet = { protocol: "h2", end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
+  const quiet = { protocol: "h2" as const, end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
   expect(noteworthy({ around: quiet })).toEqual([]);
 });
 

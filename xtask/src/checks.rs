@@ -20,6 +20,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     checks.close()
 }
 
+/// Writes the generated types and tables.
+pub(crate) fn generate(root: &Path) -> Result<()> {
+    run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate"]))
+}
+
 /// Everything, from a fresh clone.
 pub(crate) fn test(root: &Path) -> Result<()> {
     let mut checks = Checks::default();
@@ -70,6 +75,9 @@ fn fast(root: &Path, checks: &mut Checks) {
                 .args(features)
                 .args(["--", "-D", "warnings"]))
         })
+    });
+    checks.stage("generated files", || {
+        run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate", "--", "--check"]))
     });
     checks.stage("pages: types", || {
         PAGES.iter().try_for_each(|folder| {

@@ -35,6 +35,8 @@ enum Command {
     Test,
     /// The fast part of `test`: format, lints, unit tests.
     Check,
+    /// Write the types and tables that are generated from the table of report fields.
+    Generate,
     /// Build the probe, the dashboard, the demo page and the release binaries.
     Build,
     /// Print the size of what a page downloads.
@@ -70,6 +72,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Demo(options) => demo::run_pair(&root, &options),
         Command::Test => checks::test(&root),
         Command::Check => checks::check(&root),
+        Command::Generate => checks::generate(&root),
         Command::Build => artefacts::build(&root),
         Command::Size { json } => {
             artefacts::build_probe(&root)?;

@@ -1,19 +1,13 @@
 /** What the collector's `/v1` routes answer, as `docs/api.md` says. Times are milliseconds since 1970; what is absent is not known. */
 
+import type { Histogram as WireHistogram, StreamReport as Report } from "./report";
+
+export type { WireHistogram };
+
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
 export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
 export type Level = "good" | "warn" | "bad" | "none";
-export type Outcome =
-  | "complete"
-  | "truncated"
-  | "provider_error"
-  | "http_error"
-  | "network_error"
-  | "timeout"
-  | "empty"
-  | "aborted"
-  | "abandoned"
-  | "unobserved";
+export type Outcome = Report["outcome"];
 
 /** The dimensions that every question can be narrowed by. */
 export type Dimension = "site" | "use_case" | "provider" | "model" | "country";
@@ -222,107 +216,14 @@ export interface Compare {
   points: ComparePoint[];
 }
 
-/** A base-2 exponential histogram as reports carry it. */
-export interface WireHistogram {
-  scale: number;
-  offset: number;
-  counts: number[];
-  zero?: number;
-  sum?: number;
-}
+export type ServerTiming = NonNullable<Report["server"]>;
+export type Around = NonNullable<Report["around"]>;
+export type Cost = NonNullable<Report["cost"]>;
 
-export interface ServerTiming {
-  source: string;
-  starts_from?: "arrival" | "scheduled" | "prefill" | null;
-  queue_ms?: number | null;
-  ttft_ms?: number | null;
-  generation_ms?: number | null;
-  output_tokens?: number | null;
-}
-
-/** What happened around a stream while it ran, as far as the browser tells. */
-export interface Around {
-  protocol?: string | null;
-  /** From the end of the body in the browser to the app's learning of it. */
-  end_delay_ms?: number | null;
-  hidden_ms?: number | null;
-  freezes?: number | null;
-  restored?: boolean;
-  prerendered?: boolean;
-  /** Frames of 50 ms or longer, and their durations together. */
-  long_frames?: number | null;
-  long_frames_ms?: number | null;
-  hidden_bytes?: number | null;
-  after_stop_bytes?: number | null;
-}
-
-/** What the probe itself cost the page. */
-export interface Cost {
-  timed_chunks?: number | null;
-  /** Of all timed chunks together. */
-  chunks_ms?: number | null;
-  memory_bytes?: number | null;
-  /** Of all beacons of the page before this one. */
-  sent_bytes?: number | null;
-}
-
-/** Where the time before the first byte went. On a reused connection the first three are 0. */
-export interface Phases {
-  dns_ms?: number | null;
-  connect_ms?: number | null;
-  tls_ms?: number | null;
-  wait_ms?: number | null;
-}
-
-/** One stream as the user's browser saw it. What is absent was not visible or did not happen. */
-export interface StreamReport {
-  v: number;
-  id: string;
-  rev?: number;
-  open?: boolean;
-  site?: string | null;
-  use_case?: string | null;
-  observed?: "events" | "chunks" | "arrival";
-  dialect?: string | null;
-  provider?: string | null;
-  model?: string | null;
-  response_model?: string | null;
-  response_id?: string | null;
-  status?: number | null;
-  outcome: Outcome;
-  finish_reason?: string | null;
-  submit_delay_ms?: number | null;
-  headers_ms?: number | null;
-  first_byte_ms?: number | null;
-  first_event_ms?: number | null;
-  ttft_ms?: number | null;
-  ttfv_ms?: number | null;
-  ttfp_ms?: number | null;
-  e2e_ms?: number | null;
-  close_ms?: number | null;
-  chunks: number;
-  events: number;
-  deltas: number;
-  bytes: number;
-  input_tokens?: number | null;
-  output_tokens?: number | null;
-  reasoning_tokens?: number | null;
-  cached_tokens?: number | null;
-  tpot_ms?: number | null;
-  longest_gap_ms?: number | null;
-  gaps?: WireHistogram | null;
-  stalls?: number;
-  defects?: Record<string, number>;
-  phases?: Phases | null;
-  around?: Around | null;
-  cost?: Cost | null;
-  server?: ServerTiming | null;
-  page?: Record<string, string | null> | null;
-  clock_resolution_ms?: number | null;
-  sample_rate?: number | null;
-  dropped?: Record<string, number> | null;
+/** One stream as the collector stores it. */
+export interface StreamReport extends Report {
   received_ms: number;
-  /** As it is counted; `unknown` where nothing says it. */
+  /** `unknown` if the country is not known. */
   country: string;
 }
 

@@ -154,7 +154,7 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
       </td>
       <td class="wide dim">{row.dialect ? words(row.dialect) : ABSENT}</td>
       <td>
-        <OutcomeMark outcome={row.outcome} open={row.open} />
+        <OutcomeMark outcome={row.outcome} open={row.open ?? false} />
       </td>
       <td class="number strong">{steadyDuration(row.ttfv_ms)}</td>
       <td class="number wide">{steadyDuration(row.server?.ttft_ms)}</td>

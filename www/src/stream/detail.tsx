@@ -125,7 +125,7 @@ function Report({ report }: { report: StreamReport }) {
   return (
     <>
       <p class="detail-line">
-        <OutcomeMark outcome={report.outcome} open={report.open} />
+        <OutcomeMark outcome={report.outcome} open={report.open ?? false} />
         <span>{moment(report.received_ms, Date.now())}</span>
         <code>{report.id}</code>
       </p>

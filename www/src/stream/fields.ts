@@ -104,9 +104,9 @@ function server({ server: said }: StreamReport): FieldGroup {
 }
 
 function page({ page: seen, dropped }: StreamReport): FieldGroup {
-  const names = ["browser", "os", "device", "connection", "visibility", "release", "route"];
+  const names = ["browser", "os", "device", "connection", "visibility", "release", "route"] as const;
   const entries: Field[] = names.map((name) => ({ name, text: seen?.[name] ?? null }));
-  const lost = Object.entries(dropped ?? {}).filter(([, held]) => held > 0);
+  const lost = Object.entries(dropped ?? {}).filter(([, lost]) => lost);
   return {
     title: "Page",
     entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))],
