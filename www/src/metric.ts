@@ -1,5 +1,5 @@
 /** What each metric is called, and which of the targets it is held against. */
-import type { Metric, Quantiles, Summary, Targets, Wait } from "./api/api-types";
+import type { Metric, Quantiles, Summary, Targets, WaitMetric } from "./api/api-types";
 import { isKnown } from "./format";
 
 interface MetricLook {
@@ -112,7 +112,7 @@ export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | 
 }
 
 /** Whether users leave in it: then its percentiles come with those who did. */
-export function isWait(metric: Metric): metric is Wait {
+export function isWait(metric: Metric): metric is WaitMetric {
   return metric === "ttfv" || metric === "ttft";
 }
 

@@ -14,14 +14,14 @@ import type {
   Metric,
   Outcome,
   Range,
-  Sample,
+  SampleKind,
   StreamReport,
   Summary,
   Timeseries,
 } from "./api/api-types";
-import { LOADING, type Asked, type Tried } from "./api/async-result";
+import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import { nextOf, rowsOf, type Listed } from "./polling/stream-list";
-import { canBeSent } from "./api/token";
+import { isValidToken } from "./api/token";
 import { readView, writeView, type Drawing, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
@@ -32,11 +32,11 @@ export interface Answers {
   summary: Summary;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
-  abandonment: Tried<Abandonment>;
-  compare: Tried<Compare>;
-  breakdown: Tried<Breakdown>;
+  abandonment: Result<Abandonment>;
+  compare: Result<Compare>;
+  breakdown: Result<Breakdown>;
   /** Asked for while it is looked at. */
-  heatmap: Tried<Heatmap> | null;
+  heatmap: Result<Heatmap> | null;
   /** What was asked. */
   asked: View;
   /** When they arrived, by this browser's clock. */
@@ -67,8 +67,8 @@ const TOKEN_KEY = "llm-rum-token";
 export const token = signal<string | null>(readToken());
 
 /** Of the use cases that the filters leave. */
-export const budgets = signal<Asked<Budgets>>(LOADING);
-export const accounting = signal<Asked<Accounting>>(LOADING);
+export const budgets = signal<AsyncResult<Budgets>>(LOADING);
+export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 
 /** The one stream that is open, or why it cannot be shown; `mayCome` while its report may be on its way. */
 export type Opened = { report: StreamReport } | { missing: string; mayCome: boolean } | null;
@@ -118,7 +118,7 @@ export const setDrawing = (drawing: Drawing) => go({ drawing });
 export const setBy = (by: Dimension) => go({ by, isLong: false });
 export const setLong = (isLong: boolean) => go({ isLong });
 export const setOutcome = (outcome: Outcome | null) => go({ outcome });
-export const setSample = (sample: Sample | null) => go({ sample });
+export const setSample = (sample: SampleKind | null) => go({ sample });
 export const openStream = (stream: string) => go({ stream });
 export const closeStream = () => go({ stream: null });
 
@@ -149,7 +149,7 @@ export function keepToken(value: string | null): void {
 function readToken(): string | null {
   try {
     const kept = sessionStorage.getItem(TOKEN_KEY);
-    return kept !== null && canBeSent(kept) ? kept : null;
+    return kept !== null && isValidToken(kept) ? kept : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 /** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
-import type { Dimension, Filters, Metric, Outcome, Range, Sample } from "./api/api-types";
+import type { Dimension, Filters, Metric, Outcome, Range, SampleKind } from "./api/api-types";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -26,7 +26,7 @@ export const OUTCOMES: readonly Outcome[] = [
   "unobserved",
 ];
 
-export const SAMPLES: readonly Sample[] = ["slowest", "failed", "uniform"];
+export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 
 /** How the metric is drawn over time. */
 export type Drawing = "lines" | "heatmap";
@@ -43,7 +43,7 @@ export interface View {
   isLong: boolean;
   outcome: Outcome | null;
   /** Which streams are listed: those kept for long, or `null` for the newest. */
-  sample: Sample | null;
+  sample: SampleKind | null;
   stream: string | null;
 }
 

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 
-import type { Abandonment, LeavingPoint } from "../src/api/api-types";
+import type { Abandonment, AbandonmentPoint } from "../src/api/api-types";
 import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
 
-const point = (wait_ms: number, waiting: number, share: number, more: Partial<LeavingPoint> = {}): LeavingPoint => ({
+const point = (wait_ms: number, waiting: number, share: number, more: Partial<AbandonmentPoint> = {}): AbandonmentPoint => ({
   wait_ms,
   waiting,
   share,
   ...more,
 });
 
-function answer(...points: LeavingPoint[]): Abandonment {
+function answer(...points: AbandonmentPoint[]): Abandonment {
   return { metric: "ttfv", waited: 100, shown: 90, left: 8, failed: 2, points };
 }
 

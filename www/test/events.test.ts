@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { backoff, EventReader } from "../src/api/events";
+import { backoff, EventStreamParser } from "../src/api/events";
 
 const STREAM = 'data: {"open":1}\n\n: \n\nevent: refused\ndata: {"error":{}}\n\ndata: a\ndata: b\n\n';
 const EVENTS = [
@@ -12,25 +12,25 @@ const EVENTS = [
 describe("the events of a stream", () => {
   it("are the same however the stream is cut", () => {
     for (let size = 1; size <= STREAM.length; size += 1) {
-      const reader = new EventReader();
+      const parser = new EventStreamParser();
       const pieces = Array.from({ length: Math.ceil(STREAM.length / size) }, (_, at) =>
         STREAM.slice(at * size, at * size + size),
       );
-      expect(pieces.flatMap((piece) => reader.read(piece))).toEqual(EVENTS);
+      expect(pieces.flatMap((piece) => parser.parse(piece))).toEqual(EVENTS);
     }
   });
 
   it("are told when they are whole", () => {
-    const reader = new EventReader();
-    expect(reader.read("data: 1\n")).toEqual([]);
-    expect(reader.read("\n")).toEqual([{ name: "message", data: "1" }]);
+    const parser = new EventStreamParser();
+    expect(parser.parse("data: 1\n")).toEqual([]);
+    expect(parser.parse("\n")).toEqual([{ name: "message", data: "1" }]);
   });
 
   it("do not grow without an end", () => {
-    const reader = new EventReader();
+    const parser = new EventStreamParser();
     const piece = "x".repeat(300_000);
-    for (let at = 0; at < 3; at += 1) expect(reader.read(piece)).toEqual([]);
-    expect(() => reader.read(piece)).toThrow(RangeError);
+    for (let at = 0; at < 3; at += 1) expect(parser.parse(piece)).toEqual([]);
+    expect(() => parser.parse(piece)).toThrow(RangeError);
   });
 });
 

@@ -121,7 +121,7 @@ it("what fails beside the figures of all streams fails alone", async () => {
     besides.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : told(address);
   const page = await opened();
   expect([page.link.value.kind, page.screen.value]).toEqual(["open", "ready"]);
-  const failed = { kind: "failed", what: "The collector answers with an error: because of bad_query (bad_query)." };
+  const failed = { kind: "failed", message: "The collector answers with an error: because of bad_query (bad_query)." };
   expect(besides.map((route) => page.answers.value?.[route])).toEqual(Array(4).fill(failed));
 });
 
@@ -176,10 +176,10 @@ const hung: Answer = (_, { signal }) =>
 
 it("a collector that hangs is told as one that is away, and its figures as old", async () => {
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api/client");
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
   const at = page.answers.value?.at;
   answer = hung;
-  await vi.advanceTimersByTimeAsync(page.REFRESH_MS + LIMIT_MS);
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS + REQUEST_TIMEOUT_MS);
   expect(page.link.value).toEqual({ kind: "failed", what: "The collector cannot be reached." });
   expect([page.screen.value, page.answers.value?.at]).toEqual(["error", at]);
   answer = told;
@@ -192,8 +192,8 @@ it("what is shown stays readable while nothing answers, and waits while somethin
   answer = hung;
   page.setRange("6h");
   expect([page.isStale.value, page.isAwaited.value]).toEqual([true, true]);
-  const { LIMIT_MS } = await import("../src/api/client");
-  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
+  await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
   expect([page.isStale.value, page.isAwaited.value]).toEqual([true, false]);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   expect([page.busy.value, page.isAwaited.value]).toEqual([true, false]);
@@ -209,8 +209,8 @@ it("a body that does not end is given up as well", async () => {
     });
   answer = (_, { signal }) => new Response(never(signal));
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api/client");
-  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
+  await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
   expect(page.link.value.kind).toBe("failed");
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { canBeSent, flawOf } from "../src/api/token";
+import { isValidToken, tokenError } from "../src/api/token";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -28,17 +28,17 @@ describe("a token that the tab has kept", () => {
 
 describe("a typed token", () => {
   it("is sent where a header can carry it", () => {
-    expect(canBeSent("a-Z0_9.~+/=!")).toBe(true);
-    expect(flawOf("a-Z0_9.~+/=!")).toBeNull();
+    expect(isValidToken("a-Z0_9.~+/=!")).toBe(true);
+    expect(tokenError("a-Z0_9.~+/=!")).toBeNull();
   });
 
   it("is refused by the character that stands in the way", () => {
-    expect(flawOf("tok“en")).toBe(
+    expect(tokenError("tok“en")).toBe(
       "No token is like this: it has the character U+201C in it. Copy it once more.",
     );
-    expect(flawOf("tok\u200ben")).toContain("U+200B");
-    expect(flawOf("tok😀en")).toContain("U+1F600");
-    expect(flawOf("two words")).toContain("a space");
-    expect(flawOf("")).toBe("No token was typed.");
+    expect(tokenError("tok\u200ben")).toContain("U+200B");
+    expect(tokenError("tok😀en")).toContain("U+1F600");
+    expect(tokenError("two words")).toContain("a space");
+    expect(tokenError("")).toBe("No token was typed.");
   });
 });

@@ -2,7 +2,7 @@
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
 export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
-export type Level = "good" | "warn" | "bad" | "none";
+export type VerdictLevel = "good" | "warn" | "bad" | "none";
 export type Outcome =
   | "complete"
   | "truncated"
@@ -33,11 +33,11 @@ export interface Percentiles {
   p99_ms?: number | null;
   intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
   /** Of the waits for a first token alone. */
-  adjusted?: Adjusted | null;
+  adjusted?: KmAdjusted | null;
 }
 
 /** Percentiles over all who waited; one is absent where too few of them had waited for so long. */
-export interface Adjusted {
+export interface KmAdjusted {
   /** Streams that their users ended before. */
   left: number;
   /** Streams that failed before. */
@@ -110,7 +110,7 @@ export interface Summary {
     errors: ErrorShare;
   };
   overflow?: Partial<Record<Dimension, number>>;
-  verdict: { level: Level; text: string };
+  verdict: { level: VerdictLevel; text: string };
 }
 
 export interface SeriesPoint extends Percentiles {
@@ -178,9 +178,9 @@ export interface Breakdown {
 }
 
 /** The waits that users leave in. */
-export type Wait = "ttfv" | "ttft";
+export type WaitMetric = "ttfv" | "ttft";
 
-export interface LeavingPoint {
+export interface AbandonmentPoint {
   wait_ms: number;
   /** Streams that went on for longer. */
   waiting: number;
@@ -191,13 +191,13 @@ export interface LeavingPoint {
 }
 
 export interface Abandonment {
-  metric: Wait;
+  metric: WaitMetric;
   /** `shown`, `left` and `failed` together. */
   waited: number;
   shown: number;
   left: number;
   failed: number;
-  points: LeavingPoint[];
+  points: AbandonmentPoint[];
 }
 
 export interface ComparePoint {
@@ -241,7 +241,7 @@ export interface ServerTiming {
 }
 
 /** What happened around a stream while it ran, as far as the browser tells. */
-export interface Around {
+export interface PageLifecycle {
   protocol?: string | null;
   /** From the end of the body in the browser to the app's learning of it. */
   end_delay_ms?: number | null;
@@ -257,7 +257,7 @@ export interface Around {
 }
 
 /** What the probe itself cost the page. */
-export interface Cost {
+export interface ProbeOverhead {
   timed_chunks?: number | null;
   /** Of all timed chunks together. */
   chunks_ms?: number | null;
@@ -267,7 +267,7 @@ export interface Cost {
 }
 
 /** Where the time before the first byte went. On a reused connection the first three are 0. */
-export interface Phases {
+export interface NetworkTiming {
   dns_ms?: number | null;
   connect_ms?: number | null;
   tls_ms?: number | null;
@@ -313,9 +313,9 @@ export interface StreamReport {
   gaps?: WireHistogram | null;
   stalls?: number;
   defects?: Record<string, number>;
-  phases?: Phases | null;
-  around?: Around | null;
-  cost?: Cost | null;
+  phases?: NetworkTiming | null;
+  around?: PageLifecycle | null;
+  cost?: ProbeOverhead | null;
   server?: ServerTiming | null;
   page?: Record<string, string | null> | null;
   clock_resolution_ms?: number | null;
@@ -350,14 +350,14 @@ export interface Live {
 }
 
 /** Which of the streams that outlive the newest. */
-export type Sample = "slowest" | "failed" | "uniform";
+export type SampleKind = "slowest" | "failed" | "uniform";
 
-export type PromiseName = "availability" | "integrity" | "speed";
-export type Severity = "page" | "incident" | "ticket";
+export type ObjectiveName = "availability" | "integrity" | "speed";
+export type AlertSeverity = "page" | "incident" | "ticket";
 
 /** One promise, and what became of it. `remaining` is below 0 when more streams broke it than may. */
 export interface Budget {
-  promise: PromiseName;
+  promise: ObjectiveName;
   /** Share of streams that is to keep it. */
   objective: number;
   good: number;
@@ -369,7 +369,7 @@ export interface Budget {
   /** At a rate of 1 it is used up by the end of the period. */
   burn: { minutes: number; total: number; rate?: number | null }[];
   by_day: { t: number; good: number; total: number }[];
-  alert?: Severity | null;
+  alert?: AlertSeverity | null;
 }
 
 export interface Slo {

@@ -1,21 +1,21 @@
 /** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
-import type { Abandonment, LeavingPoint, Wait } from "../api/api-types";
+import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types";
 import { count, duration, percent, plural } from "../format";
 
 /** A curve that fewer than these still wait on is an anecdote. */
 export const FEW_WAITING = 10;
 
 /** The points by which at least ten streams had waited on from the point before. */
-export function trusted({ waited, points }: Abandonment): LeavingPoint[] {
+export function trusted({ waited, points }: Abandonment): AbandonmentPoint[] {
   return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= FEW_WAITING);
 }
 
 /** The point in force at a wait; none before the first. */
-export function pointAt(points: readonly LeavingPoint[], waitMs: number): LeavingPoint | undefined {
+export function pointAt(points: readonly AbandonmentPoint[], waitMs: number): AbandonmentPoint | undefined {
   return points.findLast((point) => point.wait_ms <= waitMs);
 }
 
-const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
+const WAITED_FOR: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
 
 /** How many left, and how long the others' patience is. */
 export function readLeaving(answer: Abandonment): string {
@@ -42,13 +42,13 @@ export interface Scale {
 }
 
 /** The curve as an SVG path: a share holds until the next wait that ends. */
-export function stepPath(points: readonly LeavingPoint[], { x, y }: Scale, from: number): string {
+export function stepPath(points: readonly AbandonmentPoint[], { x, y }: Scale, from: number): string {
   const steps = points.map(({ wait_ms, share }) => `H${round(x(wait_ms))}V${round(y(share))}`);
   return `M${round(from)} ${round(y(0))}${steps.join("")}`;
 }
 
 /** What lies between both ends of the intervals, as an SVG path; empty where no point has one. */
-export function bandPath(points: readonly LeavingPoint[], { x, y }: Scale): string {
+export function bandPath(points: readonly AbandonmentPoint[], { x, y }: Scale): string {
   const known = points.filter(({ lower, upper }) => lower != null && upper != null);
   const first = known[0];
   if (!first) return "";
@@ -62,7 +62,7 @@ export function bandPath(points: readonly LeavingPoint[], { x, y }: Scale): stri
 }
 
 /** The highest share that has to fit, rounded up to a tenth where it is a small one. */
-export function topShare(points: readonly LeavingPoint[]): number {
+export function topShare(points: readonly AbandonmentPoint[]): number {
   const high = Math.max(0, ...points.map(({ share, upper }) => Math.max(share, upper ?? 0)));
   const step = high > 0.5 ? 0.25 : high > 0.1 ? 0.1 : 0.02;
   return Math.min(1, Math.max(step, Math.ceil(high / step - 1e-9) * step));

@@ -1,8 +1,8 @@
 /** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
 import { useState } from "preact/hooks";
 
-import type { Abandonment, HistogramAnswer, LeavingPoint } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Abandonment, HistogramAnswer, AbandonmentPoint } from "../api/api-types";
+import type { Result } from "../api/async-result";
 import { placeMarks, type Mark } from "../charts/bars";
 import { Figure, Missing } from "../charts/figure";
 import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
@@ -19,14 +19,14 @@ interface LeavingProps<Answer = Abandonment> {
   histogram: HistogramAnswer;
 }
 
-export function Leaving({ answer: asked, histogram }: LeavingProps<Tried<Abandonment>>) {
+export function Leaving({ answer: asked, histogram }: LeavingProps<Result<Abandonment>>) {
   return (
     <div class="leaving">
       {asked.kind === "known" ? (
-        <Known answer={asked.answer} histogram={histogram} />
+        <Known answer={asked.value} histogram={histogram} />
       ) : (
         <Figure chart="leaving" title={TITLE}>
-          <Missing what={asked.what} />
+          <Missing what={asked.message} />
         </Figure>
       )}
     </div>
@@ -71,7 +71,7 @@ const HEIGHT = 256;
 
 interface CurveProps {
   answer: Abandonment;
-  points: LeavingPoint[];
+  points: AbandonmentPoint[];
   marks: Mark[];
 }
 
@@ -142,12 +142,12 @@ function Curve({ answer, points, marks }: CurveProps) {
 }
 
 /** From shortly before the first who left. */
-function reachOf(points: LeavingPoint[]): [number, number] {
+function reachOf(points: AbandonmentPoint[]): [number, number] {
   const first = points.find(({ share }) => share > 0)?.wait_ms ?? 100;
   return [first / 2, Math.max(points.at(-1)?.wait_ms ?? 0, first * 2)];
 }
 
-function readPoint({ wait_ms, share, lower, upper, waiting }: LeavingPoint): string {
+function readPoint({ wait_ms, share, lower, upper, waiting }: AbandonmentPoint): string {
   const between = isKnown(lower) && isKnown(upper) ? ` (${percent(lower)} – ${percent(upper)})` : "";
   return `${duration(wait_ms)}: ${percent(share)} left by then${between}, ${count(waiting)} still waiting`;
 }

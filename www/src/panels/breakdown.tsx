@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Result } from "../api/async-result";
 import { Choice } from "../ui/segmented-control";
 import { Missing } from "../charts/figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
@@ -31,7 +31,7 @@ const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" 
 const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
 
 interface BreakdownProps {
-  answer: Tried<BreakdownAnswer>;
+  answer: Result<BreakdownAnswer>;
   /** What it is an answer to. */
   asked: Pick<View, "by" | "metric">;
   by: Dimension;
@@ -48,9 +48,9 @@ export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
         <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
       </div>
       {answer.kind === "failed" ? (
-        <Missing what={answer.what} />
+        <Missing what={answer.message} />
       ) : (
-        <Known answer={answer.answer} isLong={isLong} />
+        <Known answer={answer.value} isLong={isLong} />
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 /** Error budgets in; the most urgent of them, what is left of each and how long it lasts, out. */
 import type { Budgets as BudgetsAnswer } from "../api/api-types";
-import type { Asked } from "../api/async-result";
+import type { AsyncResult } from "../api/async-result";
 import {
   ALERT_WORDS,
   burnDown,
@@ -19,16 +19,16 @@ import { plural, words } from "../format";
 import { Glyph, type GlyphName } from "../ui/icon";
 import { setFilter } from "../state";
 
-export function Budgets({ asked }: { asked: Asked<BudgetsAnswer> }) {
-  if (asked.kind === "known" && asked.answer.slos.every(({ budgets }) => budgets.length === 0)) return null;
+export function Budgets({ asked }: { asked: AsyncResult<BudgetsAnswer> }) {
+  if (asked.kind === "known" && asked.value.slos.every(({ budgets }) => budgets.length === 0)) return null;
   return (
     <section class="budgets" aria-labelledby="budgets-title" data-budgets={asked.kind}>
       {asked.kind === "known" ? (
-        <Known answer={asked.answer} />
+        <Known answer={asked.value} />
       ) : (
         <>
           <h2 id="budgets-title">Error budgets</h2>
-          <p class="dim">{asked.kind === "loading" ? "Asking…" : `Not known. ${asked.what}`}</p>
+          <p class="dim">{asked.kind === "loading" ? "Asking…" : `Not known. ${asked.message}`}</p>
         </>
       )}
     </section>

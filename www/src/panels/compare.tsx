@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Result } from "../api/async-result";
 import { Choice } from "../ui/segmented-control";
 import { Figure, Missing } from "../charts/figure";
 import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "../format";
@@ -22,11 +22,11 @@ interface CompareProps<Answer = CompareAnswer> {
   to: number;
 }
 
-export function Compare({ answer: asked, ...range }: CompareProps<Tried<CompareAnswer>>) {
-  if (asked.kind === "known") return <Sides answer={asked.answer} {...range} />;
+export function Compare({ answer: asked, ...range }: CompareProps<Result<CompareAnswer>>) {
+  if (asked.kind === "known") return <Sides answer={asked.value} {...range} />;
   return (
     <Figure chart="compare" title={TITLE}>
-      <Missing what={asked.what} />
+      <Missing what={asked.message} />
     </Figure>
   );
 }

@@ -1,5 +1,5 @@
 /** Budgets of use cases in; which matter most, how each stands and when it will be gone, out. */
-import type { Budget, Severity, Slo, Targets } from "../api/api-types";
+import type { Budget, AlertSeverity, Slo, Targets } from "../api/api-types";
 import { ABSENT, count, duration, isKnown, plainPercent, plural } from "../format";
 
 /** A budget with the use case that it belongs to. */
@@ -56,7 +56,7 @@ function promiseText({ budget: { promise, objective }, targets }: Held): string 
   return `${share} end within ${duration(targets.e2e_p95_ms)}`;
 }
 
-export const ALERT_WORDS: Record<Severity, { word: string; meaning: string }> = {
+export const ALERT_WORDS: Record<AlertSeverity, { word: string; meaning: string }> = {
   page: { word: "page", meaning: "goes so fast that whoever is on duty should know now" },
   incident: { word: "incident", meaning: "goes so fast that the team should know today" },
   ticket: { word: "ticket", meaning: "goes so fast that the team should know this week" },
@@ -154,7 +154,7 @@ function roundDown(allowed: number): string {
   return count(Math.floor(allowed + 1e-9));
 }
 
-export const SEVERITIES: readonly Severity[] = ["page", "incident", "ticket"];
+export const SEVERITIES: readonly AlertSeverity[] = ["page", "incident", "ticket"];
 
 /** As the collector's alarms: below so many streams one or two decide. */
 const FEWEST = 100;

@@ -1,31 +1,31 @@
 /** The collector's books in, a quiet line at the foot out, with the sums behind it; loud when something is amiss. */
 import type { Accounting } from "../api/api-types";
-import type { Asked } from "../api/async-result";
+import type { AsyncResult } from "../api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./accounting-summary";
 import { readCost } from "../stream/probe-overhead";
 import { count } from "../format";
 import { Glyph } from "../ui/icon";
 import { accounting } from "../state";
 
-export function Books({ asked }: { asked: Asked<Accounting> }) {
+export function Books({ asked }: { asked: AsyncResult<Accounting> }) {
   if (asked.kind === "loading") return null;
   if (asked.kind === "failed")
     return (
       <footer class="books" data-books="failed">
-        <p>What was received and what became of it is not known. {asked.what}</p>
+        <p>What was received and what became of it is not known. {asked.message}</p>
       </footer>
     );
-  const troubles = troublesOf(asked.answer);
-  const cost = readCost(asked.answer);
+  const troubles = troublesOf(asked.value);
+  const cost = readCost(asked.value);
   return (
     <footer class="books" id="books" data-books={troubles.length > 0 ? "loud" : "quiet"}>
       <Troubles troubles={troubles} />
-      <p>{readBooks(asked.answer)}</p>
+      <p>{readBooks(asked.value)}</p>
       {cost && <p data-cost>{cost}</p>}
       <details>
         <summary>The books</summary>
         <div class="books-pages">
-          {pagesOf(asked.answer).map((page) => (
+          {pagesOf(asked.value).map((page) => (
             <Sum key={page.title} page={page} />
           ))}
         </div>
@@ -38,7 +38,7 @@ export function Books({ asked }: { asked: Asked<Accounting> }) {
 export function BooksNote() {
   const asked = accounting.value;
   if (asked.kind !== "known") return null;
-  return <Troubles troubles={troublesOf(asked.answer)} />;
+  return <Troubles troubles={troublesOf(asked.value)} />;
 }
 
 function Troubles({ troubles }: { troubles: string[] }) {

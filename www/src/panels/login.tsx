@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { unlock } from "../polling/feed";
 import { token } from "../state";
-import { flawOf } from "../api/token";
+import { tokenError } from "../api/token";
 
 export function Unlock() {
   const [typed, setTyped] = useState("");
@@ -13,7 +13,7 @@ export function Unlock() {
   useEffect(() => input.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
-    const found = flawOf(typed.trim());
+    const found = tokenError(typed.trim());
     setFlaw(found);
     if (found === null) unlock(typed.trim());
     else input.current?.focus();

@@ -1,5 +1,5 @@
 /** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, Sample, StreamReport, Summary } from "../api/api-types";
+import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
 import { Choice } from "../ui/segmented-control";
 import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
 import { loadOlder } from "../polling/feed";
@@ -9,7 +9,7 @@ import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } 
 import { OUTCOMES, SAMPLES } from "../url";
 
 /** Which streams are listed: what the switch says, and what the list then is. */
-const LISTS: Record<Sample | "latest", { word: string; title: string; about: string }> = {
+const LISTS: Record<SampleKind | "latest", { word: string; title: string; about: string }> = {
   latest: { word: "latest", title: "Latest streams", about: "" },
   slowest: {
     word: "slowest",
@@ -37,7 +37,7 @@ export function Streams({ summary }: { summary: Summary }) {
       <div class="figure-head">
         <h2 id="streams-title">{title}</h2>
         <div class="switches">
-          <Choice<Sample | "latest">
+          <Choice<SampleKind | "latest">
             legend="Which streams"
             name="list"
             options={LIST_OPTIONS}

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Result } from "../api/async-result";
 import {
   ABSENT,
   count,
@@ -29,7 +29,7 @@ interface TilesProps {
 }
 
 interface AllTilesProps extends TilesProps {
-  compare: Tried<Compare>;
+  compare: Result<Compare>;
   /** When the summary came. */
   at: number;
 }
@@ -37,7 +37,7 @@ interface AllTilesProps extends TilesProps {
 export function Tiles({ summary, range, compare, at }: AllTilesProps) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.answer) : null} />
+      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.value) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} at={at} />

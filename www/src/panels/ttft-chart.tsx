@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Result } from "../api/async-result";
 import { Choice } from "../ui/segmented-control";
 import { count, duration, moment, steadyDuration, stretch, tickDuration } from "../format";
 import { Figure, Missing } from "../charts/figure";
@@ -17,7 +17,7 @@ import { DRAWINGS, METRICS, type Drawing } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;
-  heatmap: Tried<HeatmapAnswer> | null;
+  heatmap: Result<HeatmapAnswer> | null;
   range: Range;
   metric: Metric;
   drawing: Drawing;
@@ -46,14 +46,14 @@ export function TtftChart({ series, heatmap, range, metric, drawing, useCases }:
     >
       {drawing === "heatmap" && heatmap && !isEmpty ? (
         heatmap.kind === "failed" ? (
-          <Missing what={heatmap.what} />
+          <Missing what={heatmap.message} />
         ) : (
           <>
             <div class="legend-row">
-              <HeatLegend answer={heatmap.answer} />
+              <HeatLegend answer={heatmap.value} />
               <Tighter series={series} range={range} />
             </div>
-            <Heatmap answer={heatmap.answer} label={`${label}: how many samples lie where, step by step`} />
+            <Heatmap answer={heatmap.value} label={`${label}: how many samples lie where, step by step`} />
           </>
         )
       ) : (

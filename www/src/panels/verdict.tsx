@@ -1,9 +1,9 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
-import type { Level, Summary } from "../api/api-types";
+import type { VerdictLevel, Summary } from "../api/api-types";
 import { BooksNote } from "./ingest-accounting";
 import { Glyph, type GlyphName } from "../ui/icon";
 
-const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
+const LEVELS: Record<VerdictLevel, { glyph: GlyphName; word: string }> = {
   good: { glyph: "good", word: "Within targets" },
   warn: { glyph: "warn", word: "Worth a look" },
   bad: { glyph: "bad", word: "Target missed" },

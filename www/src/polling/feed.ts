@@ -14,13 +14,13 @@ import {
   getStreams,
   getSummary,
   getTimeseries,
-  Refused,
-  whyNot,
-  type Access,
-  type Wanted,
-  type Window,
+  ApiError,
+  errorMessage,
+  type RequestOptions,
+  type StreamQuery,
+  type QueryWindow,
 } from "../api/client";
-import { tried, type Tried } from "../api/async-result";
+import { toResult, type Result } from "../api/async-result";
 import { addOlder, mergeLatest, mergeSamples } from "./stream-list";
 import { isWait, targetsInView } from "../metric";
 import {
@@ -125,7 +125,7 @@ export function unlock(value: string): void {
   if (current === null) void refresh();
 }
 
-async function load(chosen: View, access: Access): Promise<void> {
+async function load(chosen: View, access: RequestOptions): Promise<void> {
   const window = windowOf(chosen);
   const { metric, by } = chosen;
   const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
@@ -133,22 +133,22 @@ async function load(chosen: View, access: Access): Promise<void> {
     getSummary(window, access),
     getTimeseries(window, metric, null, access),
     getHistogram(window, metric, access),
-    tried(getAbandonment(window, isWait(metric) ? metric : "ttfv", access)),
-    tried(getBreakdown(window, { by, metric, limit }, access)),
+    toResult(getAbandonment(window, isWait(metric) ? metric : "ttfv", access)),
+    toResult(getBreakdown(window, { by, metric, limit }, access)),
     getStreams(window, wantedOf(chosen), access),
   ]);
   const step = stepFor(chosen.range, fine);
   const [timeseries, compare, heatmap] = await Promise.all([
     step * 1000 === fine.step_ms ? fine : getTimeseries(window, metric, step, access),
-    tried(getCompare(window, step, access)),
-    chosen.drawing === "heatmap" ? tried(getHeatmap(window, metric, step, access)) : null,
+    toResult(getCompare(window, step, access)),
+    chosen.drawing === "heatmap" ? toResult(getHeatmap(window, metric, step, access)) : null,
   ]);
   // What failed because another question was asked meanwhile has not failed.
   if (access.signal?.aborted) return;
   // Answers are of moments apart: one of them says for all whose streams are in view.
   const targets = targetsInView(summary);
-  const aimed = <Answer extends object>(one: Tried<Answer>): Tried<Answer> =>
-    one.kind === "known" ? { ...one, answer: { ...one.answer, targets } } : one;
+  const aimed = <Answer extends object>(one: Result<Answer>): Result<Answer> =>
+    one.kind === "known" ? { ...one, value: { ...one.value, targets } } : one;
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
   const found = isEmpty ? await lookElsewhere(chosen.filters, access) : null;
   batch(() => {
@@ -174,7 +174,7 @@ async function load(chosen: View, access: Access): Promise<void> {
   await followOpened();
 }
 
-async function lookElsewhere(filters: Filters, access: Access): Promise<Elsewhere> {
+async function lookElsewhere(filters: Filters, access: RequestOptions): Promise<Elsewhere> {
   const hasFilters = Object.keys(filters).length > 0;
   const [newest, ofAll] = await Promise.all([
     getNewest(filters, access),
@@ -217,18 +217,18 @@ async function fetchOpened(id: string): Promise<void> {
     if (view.peek().stream === id) opened.value = { report };
   } catch (error) {
     if (view.peek().stream !== id) return;
-    if (error instanceof Refused && error.status === 404)
+    if (error instanceof ApiError && error.status === 404)
       opened.value = { missing: error.message, mayCome: Date.now() - openedAt < PATIENCE_MS };
     else fail(error);
   }
 }
 
 function fail(error: unknown): void {
-  if (error instanceof Refused && error.status === 401) {
+  if (error instanceof ApiError && error.status === 401) {
     link.value = { kind: "locked" };
     return;
   }
-  link.value = { kind: "failed", what: whyNot(error) };
+  link.value = { kind: "failed", what: errorMessage(error) };
 }
 
 function schedule(): void {
@@ -240,15 +240,15 @@ function schedule(): void {
   }, REFRESH_MS);
 }
 
-function access(): Access {
+function access(): RequestOptions {
   return { token: token.peek() };
 }
 
-function windowOf({ range, filters }: View): Window {
+function windowOf({ range, filters }: View): QueryWindow {
   return { range, filters };
 }
 
-function wantedOf({ outcome, sample }: View): Wanted {
+function wantedOf({ outcome, sample }: View): StreamQuery {
   return { outcome: outcome ?? undefined, sample: sample ?? undefined };
 }
 

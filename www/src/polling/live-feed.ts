@@ -22,8 +22,8 @@ export function startLiveFeed(): void {
     }
     const controller = new AbortController();
     live.value = { kind: "joining" };
-    const access = { token: token.value, signal: controller.signal };
-    void listen(JSON.parse(filters.value) as Filters, access, (now) => {
+    const options = { token: token.value, signal: controller.signal };
+    void listen(JSON.parse(filters.value) as Filters, options, (now) => {
       live.value = now === null ? { kind: "away" } : { kind: "live", now };
     });
     return () => controller.abort();

@@ -2,8 +2,8 @@
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
-import { getAccounting, getSlo, getUseCases, type Access } from "../api/client";
-import { LOADING, tried } from "../api/async-result";
+import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
+import { LOADING, toResult } from "../api/async-result";
 import { accounting, budgets, link, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
@@ -35,7 +35,7 @@ async function ask(): Promise<void> {
   const mine = new AbortController();
   current = mine;
   const access = { token: token.peek(), signal: mine.signal };
-  const [found, books] = await Promise.all([tried(askBudgets(access)), tried(getAccounting(access))]);
+  const [found, books] = await Promise.all([toResult(askBudgets(access)), toResult(getAccounting(access))]);
   if (mine.signal.aborted) return;
   budgets.value = found;
   accounting.value = books;
@@ -47,7 +47,7 @@ function again(): void {
   else timer = setTimeout(again, MINUTE_MS);
 }
 
-async function askBudgets(access: Access): Promise<Budgets> {
+async function askBudgets(access: RequestOptions): Promise<Budgets> {
   const { filters } = view.peek();
   if (filters.use_case) return { slos: [await getSlo(filters, access)], more: 0 };
   const { groups, more } = await getUseCases(filters, USE_CASES, access);
