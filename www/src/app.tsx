@@ -11,7 +11,7 @@ import { Header } from "./panels/header";
 import { Histogram } from "./charts/histogram";
 import { Leaving } from "./panels/abandonment";
 import { LiveStrip } from "./panels/live-strip";
-import { accounting, answers, budgets, hasData, isAwaited, screen, view, type Answers } from "./state";
+import { accounting, dashboardData, budgets, hasData, isViewLoading, screen, view, type DashboardData } from "./state";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
 import { TtftChart } from "./panels/ttft-chart";
@@ -24,7 +24,7 @@ export function App() {
       <Header />
       {screen.value !== "locked" && screen.value !== "loading" && <LiveStrip />}
       <Banner />
-      <main class={isAwaited.value ? "stale" : undefined} aria-busy={isAwaited.value}>
+      <main class={isViewLoading.value ? "stale" : undefined} aria-busy={isViewLoading.value}>
         <Body />
       </main>
       {screen.value !== "locked" && <Detail />}
@@ -33,7 +33,7 @@ export function App() {
 }
 
 function Body() {
-  const kept = answers.value;
+  const kept = dashboardData.value;
   switch (screen.value) {
     case "locked":
       return <Unlock />;
@@ -49,9 +49,9 @@ function Body() {
   }
 }
 
-function Dashboard({ answers: { summary, asked, at, ...charts } }: { answers: Answers }) {
+function Dashboard({ answers: { summary, view: asked, loadedAt: at, ...charts } }: { answers: DashboardData }) {
   const { range } = asked;
-  const { metric, drawing, by, isLong } = view.value;
+  const { metric, chartType, by, showsAllGroups } = view.value;
   return (
     <>
       <div class="judgement">
@@ -64,7 +64,7 @@ function Dashboard({ answers: { summary, asked, at, ...charts } }: { answers: An
         heatmap={charts.heatmap}
         range={range}
         metric={metric}
-        drawing={drawing}
+        drawing={chartType}
         useCases={summary.use_cases}
       />
       <div class="pair">
@@ -72,7 +72,7 @@ function Dashboard({ answers: { summary, asked, at, ...charts } }: { answers: An
         <Compare answer={charts.compare} from={summary.from} to={summary.to} />
       </div>
       <Leaving answer={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown answer={charts.breakdown} asked={asked} by={by} isLong={isLong} />
+      <Breakdown answer={charts.breakdown} asked={asked} by={by} isLong={showsAllGroups} />
       <Endings summary={summary} />
       <Streams summary={summary} />
       <Books asked={accounting.value} />

@@ -22,13 +22,13 @@ import type {
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import { nextOf, rowsOf, type Listed } from "./polling/stream-list";
 import { isValidToken } from "./api/token";
-import { readView, writeView, type Drawing, type View } from "./url";
+import { readView, writeView, type ChartType, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
-export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; what: string };
+export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
 
 /** One coherent set of answers to the same question. */
-export interface Answers {
+export interface DashboardData {
   summary: Summary;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
@@ -38,27 +38,27 @@ export interface Answers {
   /** Asked for while it is looked at. */
   heatmap: Result<Heatmap> | null;
   /** What was asked. */
-  asked: View;
+  view: View;
   /** When they arrived, by this browser's clock. */
-  at: number;
+  loadedAt: number;
 }
 
 /** The newest streams outside the chosen range: with its filters, and of all. */
-export interface Elsewhere {
+export interface OutsideRange {
   newest: StreamReport | null;
-  ofAll: StreamReport | null;
+  newestOfAll: StreamReport | null;
   /** For the line that a page needs, where there is no stream at all; `null` where the collector names no key. */
   siteKey: string | null;
 }
 
 export const view = signal<View>(readView(location.search));
-export const link = signal<Link>({ kind: "loading" });
-export const answers = signal<Answers | null>(null);
-export const listed = signal<Listed | null>(null);
-export const rows = computed(() => (listed.value === null ? [] : rowsOf(listed.value)));
-export const nextCursor = computed(() => listed.value && nextOf(listed.value));
+export const connection = signal<Connection>({ kind: "loading" });
+export const dashboardData = signal<DashboardData | null>(null);
+export const streamList = signal<Listed | null>(null);
+export const rows = computed(() => (streamList.value === null ? [] : rowsOf(streamList.value)));
+export const nextCursor = computed(() => streamList.value && nextOf(streamList.value));
 /** Asked only when the range is empty. */
-export const elsewhere = signal<Elsewhere | null>(null);
+export const outsideRange = signal<OutsideRange | null>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 
@@ -70,9 +70,9 @@ export const token = signal<string | null>(readToken());
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 
-/** The one stream that is open, or why it cannot be shown; `mayCome` while its report may be on its way. */
-export type Opened = { report: StreamReport } | { missing: string; mayCome: boolean } | null;
-export const opened = signal<Opened>(null);
+/** The one stream that is open, or why it cannot be shown; `mayArrive` while its report may be on its way. */
+export type OpenedStream = { report: StreamReport } | { missing: string; mayArrive: boolean } | null;
+export const opened = signal<OpenedStream>(null);
 
 /** `live` while the collector tells what happens now; `away` while it does not and is asked again. */
 export type LiveState = { kind: "joining" | "away" | "paused" } | { kind: "live"; now: Live };
@@ -81,53 +81,53 @@ export const live = signal<LiveState>({ kind: "joining" });
 export type Screen = "loading" | "empty" | "ready" | "error" | "locked";
 
 export const hasData = computed(() => {
-  const summary = answers.value?.summary;
+  const summary = dashboardData.value?.summary;
   return summary !== undefined && (summary.streams > 0 || summary.open > 0 || rows.value.length > 0);
 });
 
 /** Whether what is on screen answers an earlier question than the view now asks. */
 export const isStale = computed(() => {
-  const asked = answers.value?.asked;
+  const asked = dashboardData.value?.view;
   if (asked === undefined) return false;
   const now = view.value;
   return writeView({ ...asked, stream: null }) !== writeView({ ...now, stream: null });
 });
 
 /** Whether the answer to what the view asks is on its way. During an outage it is not: what is shown stays readable. */
-export const isAwaited = computed(() => isStale.value && busy.value && link.value.kind !== "failed");
+export const isViewLoading = computed(() => isStale.value && busy.value && connection.value.kind !== "failed");
 
 export const screen = computed<Screen>(() => {
-  const { kind } = link.value;
+  const { kind } = connection.value;
   if (kind === "locked") return "locked";
   if (kind === "failed") return "error";
-  if (answers.value === null) return "loading";
+  if (dashboardData.value === null) return "loading";
   return hasData.value ? "ready" : "empty";
 });
 
 /** Changes what is shown and leaves a step for the back button. */
-export function go(change: Partial<View>): void {
+export function navigate(change: Partial<View>): void {
   const next = { ...view.value, ...change };
   const address = writeView(next);
   if (address !== writeView(view.value)) history.pushState(null, "", address || location.pathname);
   view.value = next;
 }
 
-export const setRange = (range: Range) => go({ range });
-export const setMetric = (metric: Metric) => go({ metric });
-export const setDrawing = (drawing: Drawing) => go({ drawing });
-export const setBy = (by: Dimension) => go({ by, isLong: false });
-export const setLong = (isLong: boolean) => go({ isLong });
-export const setOutcome = (outcome: Outcome | null) => go({ outcome });
-export const setSample = (sample: SampleKind | null) => go({ sample });
-export const openStream = (stream: string) => go({ stream });
-export const closeStream = () => go({ stream: null });
+export const setRange = (range: Range) => navigate({ range });
+export const setMetric = (metric: Metric) => navigate({ metric });
+export const setChartType = (chartType: ChartType) => navigate({ chartType });
+export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
+export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
+export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
+export const setSample = (sample: SampleKind | null) => navigate({ sample });
+export const openStream = (stream: string) => navigate({ stream });
+export const closeStream = () => navigate({ stream: null });
 
 /** Narrows to one value of a dimension, or widens again with `null`. A stream's detail closes to show the result. */
 export function setFilter(dimension: Dimension, value: string | null): void {
   const filters = { ...view.value.filters };
   if (value === null) delete filters[dimension];
   else filters[dimension] = value;
-  go({ filters, stream: null });
+  navigate({ filters, stream: null });
 }
 
 export function followHistory(): void {
@@ -136,7 +136,7 @@ export function followHistory(): void {
   });
 }
 
-export function keepToken(value: string | null): void {
+export function storeToken(value: string | null): void {
   token.value = value;
   try {
     if (value === null) sessionStorage.removeItem(TOKEN_KEY);
@@ -148,8 +148,8 @@ export function keepToken(value: string | null): void {
 
 function readToken(): string | null {
   try {
-    const kept = sessionStorage.getItem(TOKEN_KEY);
-    return kept !== null && isValidToken(kept) ? kept : null;
+    const stored = sessionStorage.getItem(TOKEN_KEY);
+    return stored !== null && isValidToken(stored) ? stored : null;
   } catch {
     return null;
   }

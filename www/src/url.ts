@@ -29,18 +29,18 @@ export const OUTCOMES: readonly Outcome[] = [
 export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 
 /** How the metric is drawn over time. */
-export type Drawing = "lines" | "heatmap";
-export const DRAWINGS: readonly Drawing[] = ["lines", "heatmap"];
+export type ChartType = "lines" | "heatmap";
+export const CHART_TYPES: readonly ChartType[] = ["lines", "heatmap"];
 
 export interface View {
   range: Range;
   filters: Filters;
   metric: Metric;
-  drawing: Drawing;
+  chartType: ChartType;
   /** What the streams are broken down by. */
   by: Dimension;
   /** All values of it, not only those with the most streams. */
-  isLong: boolean;
+  showsAllGroups: boolean;
   outcome: Outcome | null;
   /** Which streams are listed: those kept for long, or `null` for the newest. */
   sample: SampleKind | null;
@@ -51,31 +51,31 @@ export const DEFAULT_VIEW: View = {
   range: "1h",
   filters: {},
   metric: "ttfv",
-  drawing: "lines",
+  chartType: "lines",
   by: "model",
-  isLong: false,
+  showsAllGroups: false,
   outcome: null,
   sample: null,
   stream: null,
 };
 
-export function readView(query: string): View {
-  const given = new URLSearchParams(query);
+export function readView(search: string): View {
+  const query = new URLSearchParams(search);
   const filters: Filters = {};
   for (const dimension of DIMENSIONS) {
-    const value = given.get(dimension);
+    const value = query.get(dimension);
     if (value) filters[dimension] = value;
   }
   return {
-    range: oneOf(RANGES, given.get("range")) ?? DEFAULT_VIEW.range,
+    range: oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
-    metric: oneOf(METRICS, given.get("metric")) ?? DEFAULT_VIEW.metric,
-    drawing: oneOf(DRAWINGS, given.get("drawing")) ?? DEFAULT_VIEW.drawing,
-    by: oneOf(DIMENSIONS, given.get("by")) ?? DEFAULT_VIEW.by,
-    isLong: given.get("rows") === "all",
-    outcome: oneOf(OUTCOMES, given.get("outcome")),
-    sample: oneOf(SAMPLES, given.get("sample")),
-    stream: given.get("stream") || null,
+    metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
+    chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
+    by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
+    showsAllGroups: query.get("rows") === "all",
+    outcome: oneOf(OUTCOMES, query.get("outcome")),
+    sample: oneOf(SAMPLES, query.get("sample")),
+    stream: query.get("stream") || null,
   };
 }
 
@@ -88,9 +88,9 @@ export function writeView(view: View): string {
     if (value) query.set(dimension, value);
   }
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
-  if (view.drawing !== DEFAULT_VIEW.drawing) query.set("drawing", view.drawing);
+  if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
-  if (view.isLong) query.set("rows", "all");
+  if (view.showsAllGroups) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);
   if (view.sample) query.set("sample", view.sample);
   if (view.stream) query.set("stream", view.stream);

@@ -57,10 +57,10 @@ const refused = (status: number, code: string) =>
 it("a link to one stream opens it after an outage", async () => {
   answer = () => refused(503, "storage_unavailable");
   const page = await opened();
-  expect([page.link.value.kind, page.opened.value]).toEqual(["failed", null]);
+  expect([page.connection.value.kind, page.opened.value]).toEqual(["failed", null]);
   answer = told;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
@@ -68,7 +68,7 @@ it("a link to one stream opens it after the page is unlocked", async () => {
   answer = (address, { headers }) =>
     new Headers(headers).get("Authorization") === `Bearer ${TOKEN}` ? told(address) : refused(401, "unauthorized");
   const page = await opened();
-  expect([page.link.value.kind, page.opened.value]).toEqual(["locked", null]);
+  expect([page.connection.value.kind, page.opened.value]).toEqual(["locked", null]);
   page.unlock(TOKEN);
   await vi.advanceTimersByTimeAsync(0);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
@@ -77,7 +77,7 @@ it("a link to one stream opens it after the page is unlocked", async () => {
 it("a stream whose report is on its way is shown once it is there", async () => {
   answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
   const page = await opened();
-  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: true });
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayArrive: true });
   answer = told;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
@@ -87,7 +87,7 @@ it("a stream that was given up is shown where the list has it", async () => {
   answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
   const page = await opened();
   await vi.advanceTimersByTimeAsync(5 * page.REFRESH_MS);
-  expect(page.opened.value).toMatchObject({ mayCome: false });
+  expect(page.opened.value).toMatchObject({ mayArrive: false });
   answer = (address) =>
     address.pathname === "/v1/streams" ? Response.json({ streams: [{ id: ID }], next: null }) : told(address);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
@@ -99,7 +99,7 @@ it("a stream that is not kept is given up after a while", async () => {
   answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
   const page = await opened();
   await vi.advanceTimersByTimeAsync(4 * page.REFRESH_MS);
-  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: false });
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayArrive: false });
   const before = ofStream();
   await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
   expect(ofStream()).toBe(before);
@@ -120,16 +120,16 @@ it("what fails beside the figures of all streams fails alone", async () => {
   answer = (address) =>
     besides.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : told(address);
   const page = await opened();
-  expect([page.link.value.kind, page.screen.value]).toEqual(["open", "ready"]);
+  expect([page.connection.value.kind, page.screen.value]).toEqual(["open", "ready"]);
   const failed = { kind: "failed", message: "The collector answers with an error: because of bad_query (bad_query)." };
-  expect(besides.map((route) => page.answers.value?.[route])).toEqual(Array(4).fill(failed));
+  expect(besides.map((route) => page.dashboardData.value?.[route])).toEqual(Array(4).fill(failed));
 });
 
 it("what fails because another question was asked is not told as failed", async () => {
   answer = (address, init) => (address.pathname === "/v1/compare" ? hung(address, init) : told(address));
   const page = await opened();
   const shown: (string | undefined)[] = [];
-  page.answers.subscribe((answers) => shown.push(answers?.compare.kind));
+  page.dashboardData.subscribe((answers) => shown.push(answers?.compare.kind));
   answer = told;
   await page.refresh();
   expect(shown).toEqual([undefined, "known"]);
@@ -177,26 +177,26 @@ const hung: Answer = (_, { signal }) =>
 it("a collector that hangs is told as one that is away, and its figures as old", async () => {
   const page = await opened();
   const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
-  const at = page.answers.value?.at;
+  const at = page.dashboardData.value?.loadedAt;
   answer = hung;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS + REQUEST_TIMEOUT_MS);
-  expect(page.link.value).toEqual({ kind: "failed", what: "The collector cannot be reached." });
-  expect([page.screen.value, page.answers.value?.at]).toEqual(["error", at]);
+  expect(page.connection.value).toEqual({ kind: "failed", message: "The collector cannot be reached." });
+  expect([page.screen.value, page.dashboardData.value?.loadedAt]).toEqual(["error", at]);
   answer = told;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
 });
 
 it("what is shown stays readable while nothing answers, and waits while something may", async () => {
   const page = await opened();
   answer = hung;
   page.setRange("6h");
-  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, true]);
+  expect([page.isStale.value, page.isViewLoading.value]).toEqual([true, true]);
   const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
   await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
-  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, false]);
+  expect([page.isStale.value, page.isViewLoading.value]).toEqual([true, false]);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect([page.busy.value, page.isAwaited.value]).toEqual([true, false]);
+  expect([page.busy.value, page.isViewLoading.value]).toEqual([true, false]);
   answer = told;
   await page.refresh();
   expect(page.isStale.value).toBe(false);
@@ -211,7 +211,7 @@ it("a body that does not end is given up as well", async () => {
   const page = await opened();
   const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
   await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
-  expect(page.link.value.kind).toBe("failed");
+  expect(page.connection.value.kind).toBe("failed");
 });
 
 it("an older question is dropped at once when another one is asked", async () => {
@@ -219,15 +219,15 @@ it("an older question is dropped at once when another one is asked", async () =>
   const page = await opened();
   answer = told;
   await page.refresh();
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
 });
 
 it("what answers without being a collector is told as that", async () => {
   answer = () => new Response("<!doctype html><title>Sign in</title>");
   const page = await opened();
-  expect(page.link.value).toEqual({
+  expect(page.connection.value).toEqual({
     kind: "failed",
-    what: "What answers here is no collector: it sent something else than JSON.",
+    message: "What answers here is no collector: it sent something else than JSON.",
   });
 });
 
@@ -254,7 +254,7 @@ it("an empty range asks what there is with its filters first", async () => {
     return Response.json({ streams: [hasFilters ? mine : theirs], next: null });
   };
   const page = await opened();
-  expect(page.elsewhere.value).toEqual({ newest: mine, ofAll: theirs, siteKey: null });
+  expect(page.outsideRange.value).toEqual({ newest: mine, newestOfAll: theirs, siteKey: null });
 });
 
 it("where there is no stream at all the line for pages has the collector's key, if it names one", async () => {
@@ -263,10 +263,10 @@ it("where there is no stream at all the line for pages has the collector's key, 
     return address.pathname === "/snippet.json" ? Response.json({ site: "pk_live_1" }) : told(address);
   };
   const page = await opened();
-  expect(page.elsewhere.value?.siteKey).toBe("pk_live_1");
+  expect(page.outsideRange.value?.siteKey).toBe("pk_live_1");
   const named = answer;
   answer = (address, init) =>
     address.pathname === "/snippet.json" ? refused(403, "unknown_site") : named(address, init);
   await page.refresh();
-  expect([page.link.value.kind, page.elsewhere.value?.siteKey]).toEqual(["open", null]);
+  expect([page.connection.value.kind, page.outsideRange.value?.siteKey]).toEqual(["open", null]);
 });

@@ -3,20 +3,20 @@ import { clock } from "../format";
 import { refresh } from "../polling/feed";
 import { Glyph } from "../ui/icon";
 import { readAsked } from "../charts/chart-captions";
-import { answers, busy, isStale, link } from "../state";
+import { dashboardData, busy, isStale, connection } from "../state";
 
 export function Banner() {
-  const { value } = link;
+  const { value } = connection;
   if (value.kind !== "failed") return null;
-  const shown = answers.value;
+  const shown = dashboardData.value;
   return (
     <div class="banner" role="alert" data-banner>
       <Glyph name="bad" />
       <p>
-        {value.what}{" "}
+        {value.message}{" "}
         {shown === null
           ? "Nothing has been loaded yet."
-          : `What you see is from ${clock(shown.at)}${isStale.value ? `, of ${readAsked(shown.asked)}` : ""}.`}
+          : `What you see is from ${clock(shown.loadedAt)}${isStale.value ? `, of ${readAsked(shown.view)}` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

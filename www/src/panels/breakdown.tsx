@@ -9,7 +9,7 @@ import { Missing } from "../charts/figure";
 import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
 import { FEW, METRIC_LOOKS } from "../metric";
 import { readBreakdown, slowTarget } from "../charts/chart-captions";
-import { setBy, setFilter, setLong } from "../state";
+import { setGroupBy, setFilter, setShowsAllGroups } from "../state";
 import { spanScale, type SpanScale } from "../charts/group-scale";
 import { DIMENSIONS, type View } from "../url";
 
@@ -45,7 +45,7 @@ export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
         <h2 id="breakdown-title">
           {METRIC_LOOKS[asked.metric].title} by {words(asked.by)}
         </h2>
-        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
+        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
       {answer.kind === "failed" ? (
         <Missing what={answer.message} />
@@ -92,7 +92,7 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
         {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
       </p>
       {(isLong || answer.more > 0) && (
-        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
+        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setShowsAllGroups(!isLong)}>
           {isLong ? "Show fewer" : "Show all"}
         </button>
       )}

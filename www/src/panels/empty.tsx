@@ -2,13 +2,13 @@
 import { BooksNote } from "./ingest-accounting";
 import { moment } from "../format";
 import { lastRange } from "../charts/chart-captions";
-import { answers, elsewhere, go, setRange, view } from "../state";
+import { dashboardData, outsideRange, navigate, setRange, view } from "../state";
 import { widerRange } from "../polling/resolution";
 
 export function Empty() {
-  const found = elsewhere.value;
-  return found?.ofAll ? (
-    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.ofAll.received_ms} />
+  const found = outsideRange.value;
+  return found?.newestOfAll ? (
+    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.newestOfAll.received_ms} />
   ) : (
     <NeverAny siteKey={found?.siteKey ?? null} />
   );
@@ -54,7 +54,7 @@ interface NoneInRangeProps {
 function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
-  const asked = answers.value?.summary.to ?? ofAllMs;
+  const asked = dashboardData.value?.summary.to ?? ofAllMs;
   const wider = newestMs === null ? undefined : widerRange(range, asked - newestMs);
   return (
     <section class="empty" data-empty="range">
@@ -69,7 +69,7 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
       </p>
       <p class="actions">
         {hasFilters && (
-          <button type="button" class="more" onClick={() => go({ filters: {} })}>
+          <button type="button" class="more" onClick={() => navigate({ filters: {} })}>
             Remove the filters
           </button>
         )}

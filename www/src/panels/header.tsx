@@ -6,7 +6,7 @@ import { Choice } from "../ui/segmented-control";
 import { clock, nameOf, words } from "../format";
 import { REFRESH_MS, refresh } from "../polling/feed";
 import { Glyph } from "../ui/icon";
-import { answers, busy, paused, screen, setFilter, setRange, view } from "../state";
+import { dashboardData, busy, paused, screen, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { DIMENSIONS, RANGES } from "../url";
 
@@ -43,7 +43,7 @@ export function Header() {
 }
 
 function Refresh() {
-  const at = answers.value?.at;
+  const at = dashboardData.value?.loadedAt;
   const every = `every ${REFRESH_MS / 1000} s`;
   const toggle = () => {
     paused.value = !paused.value;

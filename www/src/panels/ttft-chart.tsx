@@ -11,16 +11,16 @@ import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
 import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
-import { setDrawing, setMetric, setRange } from "../state";
+import { setChartType, setMetric, setRange } from "../state";
 import { tighterRange } from "../polling/resolution";
-import { DRAWINGS, METRICS, type Drawing } from "../url";
+import { CHART_TYPES, METRICS, type ChartType } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;
   heatmap: Result<HeatmapAnswer> | null;
   range: Range;
   metric: Metric;
-  drawing: Drawing;
+  drawing: ChartType;
   /** Of how many the streams are. */
   useCases: number;
 }
@@ -121,7 +121,7 @@ const METRIC_OPTIONS = METRICS.map((value) => ({
   label: METRIC_LOOKS[value].short,
   title: METRIC_LOOKS[value].meaning,
 }));
-const DRAWING_OPTIONS = DRAWINGS.map((value) => ({ value, label: value }));
+const DRAWING_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
 function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
   return (
@@ -132,7 +132,7 @@ function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing"
         name="drawing"
         options={DRAWING_OPTIONS}
         chosen={drawing}
-        onChoose={setDrawing}
+        onChoose={setChartType}
       />
     </div>
   );

@@ -24,19 +24,19 @@ import { toResult, type Result } from "../api/async-result";
 import { addOlder, mergeLatest, mergeSamples } from "./stream-list";
 import { isWait, targetsInView } from "../metric";
 import {
-  answers,
+  dashboardData,
   busy,
-  elsewhere,
-  keepToken,
-  link,
-  listed,
+  outsideRange,
+  storeToken,
+  connection,
+  streamList,
   nextCursor,
   opened,
   paused,
   rows,
   token,
   view,
-  type Elsewhere,
+  type OutsideRange,
 } from "../state";
 import { stepFor } from "./resolution";
 import type { View } from "../url";
@@ -56,8 +56,8 @@ let openedAt = 0;
 
 export function startFeed(): void {
   const asked = computed(() => {
-    const { metric, drawing, by, isLong } = view.value;
-    return JSON.stringify([question(view.value), metric, drawing, by, isLong, token.value]);
+    const { metric, chartType, by, showsAllGroups } = view.value;
+    return JSON.stringify([question(view.value), metric, chartType, by, showsAllGroups, token.value]);
   });
   const chosen = computed(() => view.value.stream);
   effect(() => {
@@ -108,19 +108,19 @@ export async function loadOlder(): Promise<void> {
       { ...wantedOf(view.peek()), cursor },
       access(),
     );
-    const shown = listed.peek();
+    const shown = streamList.peek();
     if (shown === null || asked !== question(view.peek())) return;
     // The list has moved on meanwhile: below it this page would leave a hole.
     if (cursor !== nextCursor.peek()) return loadOlder();
-    listed.value = addOlder(shown, page);
+    streamList.value = addOlder(shown, page);
   } catch (error) {
     fail(error);
   }
 }
 
 export function unlock(value: string): void {
-  link.value = { kind: "loading" };
-  keepToken(value);
+  connection.value = { kind: "loading" };
+  storeToken(value);
   // The same token again changes no signal, and must be tried all the same.
   if (current === null) void refresh();
 }
@@ -128,7 +128,7 @@ export function unlock(value: string): void {
 async function load(chosen: View, access: RequestOptions): Promise<void> {
   const window = windowOf(chosen);
   const { metric, by } = chosen;
-  const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
+  const limit = chosen.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
   const [summary, fine, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, access),
     getTimeseries(window, metric, null, access),
@@ -141,7 +141,7 @@ async function load(chosen: View, access: RequestOptions): Promise<void> {
   const [timeseries, compare, heatmap] = await Promise.all([
     step * 1000 === fine.step_ms ? fine : getTimeseries(window, metric, step, access),
     toResult(getCompare(window, step, access)),
-    chosen.drawing === "heatmap" ? toResult(getHeatmap(window, metric, step, access)) : null,
+    chosen.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, access)) : null,
   ]);
   // What failed because another question was asked meanwhile has not failed.
   if (access.signal?.aborted) return;
@@ -154,10 +154,10 @@ async function load(chosen: View, access: RequestOptions): Promise<void> {
   batch(() => {
     const asked = question(chosen);
     const merge = chosen.sample === null ? mergeLatest : mergeSamples;
-    const shown = asked === shownQuestion ? listed.peek() : null;
+    const shown = asked === shownQuestion ? streamList.peek() : null;
     shownQuestion = asked;
-    listed.value = merge(shown, page, summary.from);
-    answers.value = {
+    streamList.value = merge(shown, page, summary.from);
+    dashboardData.value = {
       summary,
       timeseries: { ...timeseries, targets },
       histogram: { ...histogram, targets },
@@ -165,16 +165,16 @@ async function load(chosen: View, access: RequestOptions): Promise<void> {
       compare,
       breakdown: aimed(breakdown),
       heatmap: heatmap && aimed(heatmap),
-      asked: chosen,
-      at: Date.now(),
+      view: chosen,
+      loadedAt: Date.now(),
     };
-    elsewhere.value = found;
-    link.value = { kind: "open" };
+    outsideRange.value = found;
+    connection.value = { kind: "open" };
   });
   await followOpened();
 }
 
-async function lookElsewhere(filters: Filters, access: RequestOptions): Promise<Elsewhere> {
+async function lookElsewhere(filters: Filters, access: RequestOptions): Promise<OutsideRange> {
   const hasFilters = Object.keys(filters).length > 0;
   const [newest, ofAll] = await Promise.all([
     getNewest(filters, access),
@@ -183,7 +183,7 @@ async function lookElsewhere(filters: Filters, access: RequestOptions): Promise<
   const any = hasFilters ? ofAll : newest;
   // Refused where keys are not for everyone, and where this collector has no probe to hand out.
   const siteKey = any === null ? await getSiteKey(access).catch(() => null) : null;
-  return { newest, ofAll: any, siteKey };
+  return { newest, newestOfAll: any, siteKey };
 }
 
 async function openChosen(id: string | null): Promise<void> {
@@ -203,7 +203,7 @@ async function followOpened(): Promise<void> {
   if (id === null) return;
   const shown = opened.peek();
   const isDone =
-    shown !== null && ("report" in shown ? !shown.report.open : !shown.mayCome && rowOf(id) === undefined);
+    shown !== null && ("report" in shown ? !shown.report.open : !shown.mayArrive && rowOf(id) === undefined);
   if (!isDone) await fetchOpened(id);
 }
 
@@ -218,22 +218,22 @@ async function fetchOpened(id: string): Promise<void> {
   } catch (error) {
     if (view.peek().stream !== id) return;
     if (error instanceof ApiError && error.status === 404)
-      opened.value = { missing: error.message, mayCome: Date.now() - openedAt < PATIENCE_MS };
+      opened.value = { missing: error.message, mayArrive: Date.now() - openedAt < PATIENCE_MS };
     else fail(error);
   }
 }
 
 function fail(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) {
-    link.value = { kind: "locked" };
+    connection.value = { kind: "locked" };
     return;
   }
-  link.value = { kind: "failed", what: errorMessage(error) };
+  connection.value = { kind: "failed", message: errorMessage(error) };
 }
 
 function schedule(): void {
   clearTimeout(timer);
-  if (paused.peek() || link.peek().kind === "locked") return;
+  if (paused.peek() || connection.peek().kind === "locked") return;
   timer = setTimeout(() => {
     if (document.hidden) schedule();
     else void refresh();

@@ -4,7 +4,7 @@ import { computed, effect } from "@preact/signals";
 import type { Budgets } from "../api/api-types";
 import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
 import { LOADING, toResult } from "../api/async-result";
-import { accounting, budgets, link, paused, token, view } from "../state";
+import { accounting, budgets, connection, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
 /** So many use cases at most are asked for. */
@@ -19,7 +19,7 @@ export function startMinutely(): void {
   effect(() => {
     if (filters.value) budgets.value = LOADING;
   });
-  const isOpen = computed(() => link.value.kind === "open");
+  const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
     // Not before the collector has let this page in, and again as soon as it answers again.
     if (filters.value && isOpen.value) void ask();
@@ -43,7 +43,7 @@ async function ask(): Promise<void> {
 }
 
 function again(): void {
-  if (!document.hidden && !paused.peek() && link.peek().kind === "open") void ask();
+  if (!document.hidden && !paused.peek() && connection.peek().kind === "open") void ask();
   else timer = setTimeout(again, MINUTE_MS);
 }
 

@@ -8,7 +8,7 @@ import { duration, isKnown, moment, nameOf } from "../format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gap-buckets";
 import { Glyph, OutcomeMark } from "../ui/icon";
-import { closeStream, link, opened, openStream, rows, setFilter, view } from "../state";
+import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
 import { modelOf, tell, whyNoGaps } from "./stream-summary";
 import { Timeline } from "./timeline";
 
@@ -48,11 +48,11 @@ function Sheet({ id }: { id: string }) {
       <div class="sheet-inside">
         <SheetHead id={id} />
         {shown === null && (
-          <p class="nothing">{link.value.kind === "failed" ? link.value.what : "Loading…"}</p>
+          <p class="nothing">{connection.value.kind === "failed" ? connection.value.message : "Loading…"}</p>
         )}
         {shown && "missing" in shown && (
           <p class="nothing">
-            {shown.mayCome
+            {shown.mayArrive
               ? "Not here yet: a stream shows a few seconds after its page has told of it. Asking again…"
               : `This stream is not kept, or no longer: ${shown.missing}.`}
           </p>
