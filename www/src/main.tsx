@@ -6,7 +6,7 @@ import { App } from "./app";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
 import { startLiveFeed } from "./polling/live-feed";
-import { startMinutely } from "./polling/slow-poll";
+import { startSlowPoll } from "./polling/slow-poll";
 import { dashboardData, followHistory, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";
@@ -32,5 +32,5 @@ effect(() => {
 const host = document.getElementById("app");
 if (host) render(<App />, host);
 startFeed();
-startMinutely();
+startSlowPoll();
 startLiveFeed();

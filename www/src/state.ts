@@ -20,7 +20,7 @@ import type {
   Timeseries,
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
-import { nextOf, rowsOf, type Listed } from "./polling/stream-list";
+import { nextCursorOf, rowsOf, type StreamList } from "./polling/stream-list";
 import { isValidToken } from "./api/token";
 import { readView, writeView, type ChartType, type View } from "./url";
 
@@ -54,9 +54,9 @@ export interface OutsideRange {
 export const view = signal<View>(readView(location.search));
 export const connection = signal<Connection>({ kind: "loading" });
 export const dashboardData = signal<DashboardData | null>(null);
-export const streamList = signal<Listed | null>(null);
+export const streamList = signal<StreamList | null>(null);
 export const rows = computed(() => (streamList.value === null ? [] : rowsOf(streamList.value)));
-export const nextCursor = computed(() => streamList.value && nextOf(streamList.value));
+export const nextCursor = computed(() => streamList.value && nextCursorOf(streamList.value));
 /** Asked only when the range is empty. */
 export const outsideRange = signal<OutsideRange | null>(null);
 export const busy = signal(false);

@@ -69,7 +69,7 @@ it("a link to one stream opens it after the page is unlocked", async () => {
     new Headers(headers).get("Authorization") === `Bearer ${TOKEN}` ? told(address) : refused(401, "unauthorized");
   const page = await opened();
   expect([page.connection.value.kind, page.opened.value]).toEqual(["locked", null]);
-  page.unlock(TOKEN);
+  page.login(TOKEN);
   await vi.advanceTimersByTimeAsync(0);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
@@ -233,8 +233,8 @@ it("what answers without being a collector is told as that", async () => {
 
 it("budgets are those of the filters that are chosen, or not known yet", async () => {
   const page = await opened();
-  const { startMinutely } = await import("../src/polling/slow-poll");
-  startMinutely();
+  const { startSlowPoll } = await import("../src/polling/slow-poll");
+  startSlowPoll();
   await vi.advanceTimersByTimeAsync(0);
   expect(page.budgets.value.kind).toBe("known");
   answer = (address, init) => (address.pathname === "/v1/slo" ? hung(address, init) : told(address));

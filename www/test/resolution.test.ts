@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { elapsedShare, stepFor, tighterRange, widerRange } from "../src/polling/resolution";
+import { elapsedShare, stepFor, shorterRange, nextRangeCovering } from "../src/polling/resolution";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
@@ -39,7 +39,7 @@ it("a range is over up to now, and a clock that is wrong moves its end by a minu
 describe("a tighter range", () => {
   const hour = 3_600_000;
   const tighter = (first: number) =>
-    tighterRange("6h", 0, 6 * hour, [
+    shorterRange("6h", 0, 6 * hour, [
       { t: 0, n: 0 },
       { t: first, n: 4 },
     ]);
@@ -52,13 +52,13 @@ describe("a tighter range", () => {
   it("is not when the line fills its range, or when no shorter one holds it", () => {
     expect(tighter(hour)).toBeNull();
     expect(tighter(4 * hour)).toBeNull();
-    expect(tighterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
+    expect(shorterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
   });
 });
 
 it("a wider range is the shortest that reaches back to what there is", () => {
   const hour = 3_600_000;
-  expect(widerRange("1h", 5 * hour)).toBe("6h");
-  expect(widerRange("15m", 7 * hour)).toBe("24h");
-  expect(widerRange("7d", 800 * hour)).toBeUndefined();
+  expect(nextRangeCovering("1h", 5 * hour)).toBe("6h");
+  expect(nextRangeCovering("15m", 7 * hour)).toBe("24h");
+  expect(nextRangeCovering("7d", 800 * hour)).toBeUndefined();
 });

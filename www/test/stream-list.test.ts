@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 
 import type { StreamPage } from "../src/api/api-types";
-import { addOlder, mergeLatest, mergeSamples, nextOf, rowsOf, type Listed } from "../src/polling/stream-list";
+import { appendOlder, mergeLatest, mergeSamples, nextCursorOf, rowsOf, type StreamList } from "../src/polling/stream-list";
 
 /** A stream's id is its letter, and it arrived at the letter's place in the alphabet. */
 const page = (ids: string, next: string | null = ids.at(-1) ?? null): StreamPage => ({
   streams: [...ids].map((id) => ({ id, received_ms: id.charCodeAt(0) - 96 }) as StreamPage["streams"][number]),
   next,
 });
-const list = (first: StreamPage, ...older: StreamPage[]): Listed =>
-  older.reduce(addOlder, mergeLatest(null, first, 0));
-const told = (shown: Listed) => [rowsOf(shown).map(({ id }) => id).join(""), nextOf(shown)];
+const list = (first: StreamPage, ...older: StreamPage[]): StreamList =>
+  older.reduce(appendOlder, mergeLatest(null, first, 0));
+const told = (shown: StreamList) => [rowsOf(shown).map(({ id }) => id).join(""), nextCursorOf(shown)];
 
 it("the first page stands alone", () => {
   expect(told(list(page("cb")))).toEqual(["cb", "b"]);

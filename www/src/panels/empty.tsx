@@ -3,7 +3,7 @@ import { BooksNote } from "./ingest-accounting";
 import { moment } from "../format";
 import { lastRange } from "../charts/chart-captions";
 import { dashboardData, outsideRange, navigate, setRange, view } from "../state";
-import { widerRange } from "../polling/resolution";
+import { nextRangeCovering } from "../polling/resolution";
 
 export function Empty() {
   const found = outsideRange.value;
@@ -55,7 +55,7 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
   const asked = dashboardData.value?.summary.to ?? ofAllMs;
-  const wider = newestMs === null ? undefined : widerRange(range, asked - newestMs);
+  const wider = newestMs === null ? undefined : nextRangeCovering(range, asked - newestMs);
   return (
     <section class="empty" data-empty="range">
       <h2>

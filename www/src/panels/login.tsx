@@ -1,7 +1,7 @@
 /** The collector wants a token: a form for it. The token stays in this tab's session storage. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { unlock } from "../polling/feed";
+import { login } from "../polling/feed";
 import { token } from "../state";
 import { tokenError } from "../api/token";
 
@@ -15,7 +15,7 @@ export function Unlock() {
     event.preventDefault();
     const found = tokenError(typed.trim());
     setFlaw(found);
-    if (found === null) unlock(typed.trim());
+    if (found === null) login(typed.trim());
     else input.current?.focus();
   };
   return (

@@ -12,7 +12,7 @@ import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
 import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
 import { setChartType, setMetric, setRange } from "../state";
-import { tighterRange } from "../polling/resolution";
+import { shorterRange } from "../polling/resolution";
 import { CHART_TYPES, METRICS, type ChartType } from "../url";
 
 interface TtftChartProps {
@@ -107,7 +107,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
 
 /** Offers a shorter range where a shorter one holds everything. */
 function Tighter({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
-  const tighter = tighterRange(range, from, to, points);
+  const tighter = shorterRange(range, from, to, points);
   if (!tighter) return null;
   return (
     <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
