@@ -2,7 +2,7 @@
 import type { Metric, Quantiles, Summary, Targets, WaitMetric } from "./api/api-types";
 import { isKnown } from "./format";
 
-interface MetricLook {
+interface MetricLabels {
   /** On the switch. */
   short: string;
   /** As a heading. */
@@ -12,10 +12,10 @@ interface MetricLook {
   /** What it is, for the curious. */
   meaning: string;
   /** How pages come to measure it, where they do not by themselves. */
-  wants?: string;
+  requirement?: string;
 }
 
-export const METRIC_LOOKS: Record<Metric, MetricLook> = {
+export const METRIC_LABELS: Record<Metric, MetricLabels> = {
   ttfv: {
     short: "First visible",
     title: "Time to first visible token",
@@ -33,7 +33,7 @@ export const METRIC_LOOKS: Record<Metric, MetricLook> = {
     title: "Time to first paint",
     phrase: "time to first paint",
     meaning: "From the request to the first frame with text of the answer in it, where the page watches for it",
-    wants: "Pages measure it with the extension paint().",
+    requirement: "Pages measure it with the extension paint().",
   },
   e2e: {
     short: "End to end",
@@ -46,14 +46,14 @@ export const METRIC_LOOKS: Record<Metric, MetricLook> = {
     title: "Server's time to first token",
     phrase: "server's time to first token",
     meaning: "As servers say it, of the streams in which they do",
-    wants: "It is known of streams in which the server says it: see Client against server.",
+    requirement: "It is known of streams in which the server says it: see Client against server.",
   },
   overhead: {
     short: "Overhead",
     title: "Overhead of the first token",
     phrase: "overhead of the first token",
     meaning: "What the user waited longer than the server says it took: client minus server, stream by stream",
-    wants: "It is known of streams in which the server says its own: see Client against server.",
+    requirement: "It is known of streams in which the server says its own: see Client against server.",
   },
   tpot: {
     short: "Per token",
@@ -95,15 +95,15 @@ const TARGETS = [
 
 /** Targets of a metric. */
 export function targetsOf(metric: Metric, targets: Targets): Target[] {
-  return TARGETS.flatMap(({ metric: of, quantile, key }) => {
+  return TARGETS.flatMap(({ metric: targetMetric, quantile, key }) => {
     const value = targets[key];
-    return of === metric && isKnown(value) ? [{ quantile, value }] : [];
+    return targetMetric === metric && isKnown(value) ? [{ quantile, value }] : [];
   });
 }
 
 /** Whether use cases may have targets for it. */
-export function canHaveTargets(metric: Metric): boolean {
-  return TARGETS.some(({ metric: of }) => of === metric);
+export function hasTargets(metric: Metric): boolean {
+  return TARGETS.some(({ metric: targetMetric }) => targetMetric === metric);
 }
 
 /** The targets of all that is in view: one says nothing of streams that have different ones. */
@@ -112,9 +112,9 @@ export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | 
 }
 
 /** Whether users leave in it: then its percentiles come with those who did. */
-export function isWait(metric: Metric): metric is WaitMetric {
+export function isWaitMetric(metric: Metric): metric is WaitMetric {
   return metric === "ttfv" || metric === "ttft";
 }
 
 /** Below this many samples a percentile is shown as uncertain. */
-export const FEW = 30;
+export const MIN_SAMPLES = 30;

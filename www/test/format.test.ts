@@ -3,20 +3,20 @@ import { describe, expect, it } from "vitest";
 import {
   ABSENT,
   bytes,
-  clock,
+  timeOfDay,
   duration,
   exactDuration,
-  growth,
-  moment,
-  nameOf,
+  countChange,
+  dateTime,
+  valueLabel,
   percent,
-  plainPercent,
-  points,
+  configuredPercent,
+  percentagePoints,
   rate,
   shortCount,
-  slower,
-  steadyDuration,
-  stretch,
+  durationChange,
+  columnDuration,
+  timeInterval,
 } from "../src/format";
 
 /** Figures and units are held together by no-break spaces; the cases are easier to read without. */
@@ -56,7 +56,7 @@ describe("durations", () => {
   });
 
   it("keep their zeros in columns", () => {
-    check(steadyDuration, [
+    check(columnDuration, [
       [4000, "4.00 s"],
       [4183, "4.18 s"],
       [740, "740 ms"],
@@ -95,7 +95,7 @@ describe("shares", () => {
   });
 
   it("that someone chose are shown as chosen", () => {
-    check(plainPercent, [
+    check(configuredPercent, [
       [1 - 0.995, "0.5 %"],
       [1 - 0.999, "0.1 %"],
       [0.1, "10 %"],
@@ -106,7 +106,7 @@ describe("shares", () => {
 
 describe("changes", () => {
   it("of a duration are told in words", () => {
-    const to = (now: number | null) => slower(now, 1000);
+    const to = (now: number | null) => durationChange(now, 1000);
     check(to, [
       [1120, "12 % slower"],
       [955, "4.5 % faster"],
@@ -117,15 +117,15 @@ describe("changes", () => {
   });
 
   it("have no answer without an earlier figure", () => {
-    expect(slower(1000, undefined)).toBeNull();
-    expect(slower(1000, 0)).toBeNull();
-    expect(points(0.9, undefined)).toBeNull();
-    expect(growth(12, 0)).toBeNull();
+    expect(durationChange(1000, undefined)).toBeNull();
+    expect(durationChange(1000, 0)).toBeNull();
+    expect(percentagePoints(0.9, undefined)).toBeNull();
+    expect(countChange(12, 0)).toBeNull();
   });
 
   it("of a share are percentage points", () => {
     check(
-      (now: number) => points(now, 0.95),
+      (now: number) => percentagePoints(now, 0.95),
       [
         [0.953, "+0.3 pp"],
         [0.8, "−15 pp"],
@@ -136,7 +136,7 @@ describe("changes", () => {
 
   it("of a count say when it is many times as much", () => {
     check(
-      (now: number) => growth(now, 100),
+      (now: number) => countChange(now, 100),
       [
         [112, "+12 %"],
         [97, "−3 %"],
@@ -177,30 +177,30 @@ describe("times of day", () => {
   const yesterday = new Date(2026, 10, 19, 23, 5, 9).getTime();
 
   it("carry their day when it is another one", () => {
-    expect(clock(noon)).toBe("12:40:05");
-    expect(moment(noon, noon)).toBe("12:40:05");
-    expect(plain(moment(yesterday, noon))).toBe("19 Nov 23:05");
+    expect(timeOfDay(noon)).toBe("12:40:05");
+    expect(dateTime(noon, noon)).toBe("12:40:05");
+    expect(plain(dateTime(yesterday, noon))).toBe("19 Nov 23:05");
   });
 
   it("of a step name both ends", () => {
-    expect(stretch(noon, 120_000, noon)).toBe("12:40 – 12:42");
-    expect(plain(stretch(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
+    expect(timeInterval(noon, 120_000, noon)).toBe("12:40 – 12:42");
+    expect(plain(timeInterval(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
   });
 
   it("of a day name the hour that it begins at where that is not midnight here", () => {
     const midnight = new Date(2026, 10, 20).getTime();
-    expect(plain(stretch(midnight, 86_400_000, noon))).toBe("20 Nov");
-    expect(plain(stretch(midnight + 19 * 3_600_000, 86_400_000, noon))).toBe("20 Nov 19:00 – 21 Nov 19:00");
+    expect(plain(timeInterval(midnight, 86_400_000, noon))).toBe("20 Nov");
+    expect(plain(timeInterval(midnight + 19 * 3_600_000, 86_400_000, noon))).toBe("20 Nov 19:00 – 21 Nov 19:00");
   });
 });
 
 it("countries have names, and what is none keeps its word", () => {
-  expect(["DE", "XK", "unknown", "other", "ZZZ"].map((value) => nameOf("country", value))).toEqual([
+  expect(["DE", "XK", "unknown", "other", "ZZZ"].map((value) => valueLabel("country", value))).toEqual([
     "Germany",
     "Kosovo",
     "unknown",
     "other",
     "ZZZ",
   ]);
-  expect(nameOf("model", "DE")).toBe("DE");
+  expect(valueLabel("model", "DE")).toBe("DE");
 });

@@ -9,8 +9,8 @@ import type {
   Targets,
   Timeseries,
 } from "../api/api-types";
-import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "../format";
-import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { count, duration, isKnown, valueLabel, percent, plural, humanize, type MaybeNumber } from "../format";
+import { hasTargets, MIN_SAMPLES, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
 const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
@@ -28,17 +28,17 @@ export const lastRange = (range: Range) => RANGE_WORDS[range].last;
 export function readAsked({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
   const only = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
-    return value === undefined ? [] : `${words(dimension)} ${nameOf(dimension, value)}`;
+    return value === undefined ? [] : `${humanize(dimension)} ${valueLabel(dimension, value)}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
-  return `${lastRange(range)}: ${METRIC_LOOKS[metric].phrase}, ${which}`;
+  return `${lastRange(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
 }
 
 /** What changes are against, or why there are none; `n` samples are of the time before. */
 export function readEarlier(n: number, range: Range): string {
   const { before } = RANGE_WORDS[range];
   if (n === 0) return "no earlier data to compare with";
-  return n < FEW ? `${before} had too few to compare with` : `changes are against ${before}`;
+  return n < MIN_SAMPLES ? `${before} had too few to compare with` : `changes are against ${before}`;
 }
 
 export function readTimeseries(series: Timeseries, range: Range): string {
@@ -51,7 +51,7 @@ export function readTimeseries(series: Timeseries, range: Range): string {
   // The value of one step is not that of the range, which may be another one.
   const isOne = p95.length === 1 && series.points.length > 1;
   const when = isOne ? `the only step of ${stepWords(series.step_ms)}${steps.which || " with samples"}` : lastRange(range);
-  const moved = `The p95 ${METRIC_LOOKS[series.metric].phrase} ${was} in ${when}.`;
+  const moved = `The p95 ${METRIC_LABELS[series.metric].phrase} ${was} in ${when}.`;
   return [moved, overTarget(series, steps)].filter(Boolean).join(" ");
 }
 
@@ -65,11 +65,11 @@ interface Judged {
 /** Those with enough samples; where there are none, all that have any. */
 function judgedSteps({ points }: Timeseries): Judged {
   const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
-  const enough = seen.filter((point) => point.n >= FEW);
+  const enough = seen.filter((point) => point.n >= MIN_SAMPLES);
   const judged = enough.length > 0 ? enough : seen;
   return {
     p95_ms: judged.map((point) => point.p95_ms).filter(isKnown),
-    which: judged.length < seen.length ? ` with ${FEW} samples or more` : "",
+    which: judged.length < seen.length ? ` with ${MIN_SAMPLES} samples or more` : "",
   };
 }
 
@@ -85,16 +85,16 @@ function overTarget(series: Timeseries, { p95_ms: p95, which }: Judged): string 
 
 /** Why no target is drawn where there are some. */
 export function readManyTargets(metric: Metric, useCases: number): string {
-  if (useCases < 2 || !canHaveTargets(metric)) return "";
+  if (useCases < 2 || !hasTargets(metric)) return "";
   return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
 }
 
 /** What the dashes in a line are, where there are any. */
 export function readThinSteps(series: Timeseries): string {
-  const thin = series.points.filter((point) => point.n > 0 && point.n < FEW).length;
+  const thin = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
   if (thin === 0) return "";
   const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
-  return `${what} fewer than ${FEW} samples and ${thin === 1 ? "is" : "are"} dashed.`;
+  return `${what} fewer than ${MIN_SAMPLES} samples and ${thin === 1 ? "is" : "are"} dashed.`;
 }
 
 /** `1 minute`, `2 hours`. */
@@ -112,13 +112,13 @@ export function readHistogram(answer: HistogramAnswer): string {
   const target = slowTarget(answer);
   if (!target) return most;
   const share = shareOver(answer, target);
-  const part = answer.n < FEW ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
+  const part = answer.n < MIN_SAMPLES ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
   return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetWords(target, answer.targets)}.`;
 }
 
 /** Streams of other use cases may be in view: whose target it is has to be said. */
 function targetWords(value: number, { use_case: useCase }: Targets): string {
-  return `the ${duration(value)} target${useCase ? ` of ${words(useCase)}` : ""}`;
+  return `the ${duration(value)} target${useCase ? ` of ${humanize(useCase)}` : ""}`;
 }
 
 /** The target that marks a sample as slow: the p95 one, or the one for every sample. */
@@ -162,7 +162,7 @@ export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null
 }
 
 /** By more than the error of both. */
-export function isMoved(plain: Maybe, adjusted: Maybe): boolean {
+export function isMoved(plain: MaybeNumber, adjusted: MaybeNumber): boolean {
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
 }
 
@@ -170,22 +170,22 @@ export function isMoved(plain: Maybe, adjusted: Maybe): boolean {
 export function readBreakdown({ by, groups, metric }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
     return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
-  const trusted = groups.filter((group) => group.n >= FEW && isKnown(group.p95_ms));
-  if (trusted.length === 0) return `No value has ${FEW} samples: too few to compare.`;
+  const trusted = groups.filter((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
+  if (trusted.length === 0) return `No value has ${MIN_SAMPLES} samples: too few to compare.`;
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
-  const slow = `${nameOf(by, slowest.value)} has the longest p95 ${METRIC_LOOKS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
+  const slow = `${valueLabel(by, slowest.value)} has the longest p95 ${METRIC_LABELS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
   const costly = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
   if (!isKnown(costly.excess) || costly.excess < 0.02) return slow;
   const bad = costly.goodput.total - costly.goodput.good;
-  return `${slow} ${nameOf(by, costly.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
+  return `${slow} ${valueLabel(by, costly.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
 }
 
 export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
   const client = answer.client[`${metricMs}_ms`];
   const server = answer.server[`${metricMs}_ms`];
   if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
-  if (answer.joined < FEW)
+  if (answer.joined < MIN_SAMPLES)
     return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
   const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
   const overhead = answer.overhead[`${metricMs}_ms`];

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer } from "../api/api-types";
-import { count, duration, percent, stretch, tickDuration } from "../format";
+import { count, duration, percent, timeInterval, tickDuration } from "../format";
 import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
 import { slowTarget } from "./chart-captions";
 import { logTicks, timeLabel, timeTicks } from "./ticks";
@@ -121,5 +121,5 @@ function scales({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, wid
 function say(cell: Cell, { step_ms, to }: HeatmapAnswer): string {
   const range = `${duration(cell.lower_ms)} – ${duration(cell.upper_ms)}`;
   const share = `${count(cell.count)} of ${count(cell.n)} (${percent(cell.count / cell.n)})`;
-  return `${stretch(cell.t, step_ms, to)}, ${range}: ${share}`;
+  return `${timeInterval(cell.t, step_ms, to)}, ${range}: ${share}`;
 }

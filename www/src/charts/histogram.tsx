@@ -3,11 +3,11 @@ import type { HistogramAnswer } from "../api/api-types";
 import { Bars, type Mark } from "./bars";
 import { count, duration, isKnown, percent } from "../format";
 import { Figure } from "./figure";
-import { METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import { readHistogram, slowTarget } from "./chart-captions";
 
 export function Histogram({ answer }: { answer: HistogramAnswer }) {
-  const look = METRIC_LOOKS[answer.metric];
+  const look = METRIC_LABELS[answer.metric];
   return (
     <Figure
       chart="histogram"

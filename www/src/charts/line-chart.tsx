@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Plot, type PlotSpec } from "./plot";
-import { shade } from "../theme";
+import { shownTheme } from "../theme";
 
 /** What stands beside the cursor: a heading and named values. */
 export interface Readout {
@@ -35,7 +35,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
   useEffect(
     () =>
       effect(() => {
-        if (shade.value) plot.current?.recolour();
+        if (shownTheme.value) plot.current?.recolour();
       }),
     [],
   );

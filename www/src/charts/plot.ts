@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { columns, LEAST, lonely } from "./plot-columns";
-import { colourOf } from "../theme";
+import { canvasColour } from "../theme";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
@@ -114,9 +114,9 @@ export class Plot {
         points: {
           size: 7,
           width: 1.5,
-          fill: (_, i) => (this.isBar(i) ? "transparent" : colourOf("--surface")),
+          fill: (_, i) => (this.isBar(i) ? "transparent" : canvasColour("--surface")),
           stroke: (_, i) =>
-            this.isBar(i) ? "transparent" : colourOf(this.lineColours()[i - this.firstLine()] ?? "--ink"),
+            this.isBar(i) ? "transparent" : canvasColour(this.lineColours()[i - this.firstLine()] ?? "--ink"),
         },
       },
       scales: {
@@ -209,11 +209,11 @@ export class Plot {
 
   private axisLook(): uPlot.Axis {
     return {
-      stroke: () => colourOf("--muted"),
+      stroke: () => canvasColour("--muted"),
       font: `12px ${getComputedStyle(this.host).fontFamily}`,
       gap: 8,
       ticks: { show: false },
-      grid: { stroke: () => colourOf("--line"), width: 1 },
+      grid: { stroke: () => canvasColour("--line"), width: 1 },
     };
   }
 
@@ -238,16 +238,16 @@ export class Plot {
       scale: "volume",
       paths: bars,
       width: isHollow ? 1 : 0,
-      stroke: () => colourOf(colour),
+      stroke: () => canvasColour(colour),
       points: { show: false },
-      fill: () => (isHollow ? "transparent" : colourOf(colour)),
+      fill: () => (isHollow ? "transparent" : canvasColour(colour)),
     });
     return [look("streams", "--volume"), look("streams so far", "--edge", true), look("errors", "--bad")];
   }
 
   private lineSeries(): uPlot.Series[] {
     return this.spec.lines.flatMap((line, index) => {
-      const stroke = () => colourOf(line.colour);
+      const stroke = () => canvasColour(line.colour);
       const common = { label: line.label, scale: "y", stroke, width: line.width };
       const solid: uPlot.Series = {
         ...common,
@@ -266,7 +266,7 @@ export class Plot {
           size: 5,
           width: 1.25,
           stroke,
-          fill: () => colourOf("--surface"),
+          fill: () => canvasColour("--surface"),
           filter: () => this.hollow(index),
         },
       };
@@ -297,7 +297,7 @@ export class Plot {
     for (const target of this.spec.targets) {
       const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      ctx.strokeStyle = ctx.fillStyle = colourOf(target.colour);
+      ctx.strokeStyle = ctx.fillStyle = canvasColour(target.colour);
       ctx.globalAlpha = 0.7;
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);

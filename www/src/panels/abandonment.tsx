@@ -5,7 +5,7 @@ import type { Abandonment, HistogramAnswer, AbandonmentPoint } from "../api/api-
 import type { Result } from "../api/async-result";
 import { placeMarks, type Mark } from "../charts/bars";
 import { Figure, Missing } from "../charts/figure";
-import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
+import { count, duration, isKnown, percent, configuredPercent, shortCount, tickDuration } from "../format";
 import { QUANTILES } from "../metric";
 import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
 import { linearTicks, logTicks } from "../charts/ticks";
@@ -101,7 +101,7 @@ function Curve({ answer, points, marks }: CurveProps) {
           <g key={tick} class="grid">
             <line x1={LEFT} x2={right} y1={scale.y(tick) + 0.5} y2={scale.y(tick) + 0.5} />
             <text x={LEFT - 8} y={scale.y(tick)} class="tick end">
-              {plainPercent(tick)}
+              {configuredPercent(tick)}
             </text>
           </g>
         ))}

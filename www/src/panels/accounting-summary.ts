@@ -1,6 +1,6 @@
 /** The collector's books in; what came of all that was sent, and what is amiss with it, out. */
 import type { Accounting } from "../api/api-types";
-import { count, percent, plural, words } from "../format";
+import { count, percent, plural, humanize } from "../format";
 
 export interface Entry {
   name: string;
@@ -111,7 +111,7 @@ function entries(counts: Record<string, number>): Entry[] {
   return Object.entries(counts)
     .filter(([, held]) => held !== 0)
     .sort(([, a], [, b]) => b - a)
-    .map(([name, held]) => ({ name: words(name), count: held }));
+    .map(([name, held]) => ({ name: humanize(name), count: held }));
 }
 
 function seen(entry: Entry): Entry[] {

@@ -1,7 +1,7 @@
 /** No good answer from the collector: says so above what it last answered, and offers to try again. */
-import { clock } from "../format";
+import { timeOfDay } from "../format";
 import { refresh } from "../polling/feed";
-import { Glyph } from "../ui/icon";
+import { Icon } from "../ui/icon";
 import { readAsked } from "../charts/chart-captions";
 import { dashboardData, busy, isStale, connection } from "../state";
 
@@ -11,12 +11,12 @@ export function Banner() {
   const shown = dashboardData.value;
   return (
     <div class="banner" role="alert" data-banner>
-      <Glyph name="bad" />
+      <Icon name="bad" />
       <p>
         {value.message}{" "}
         {shown === null
           ? "Nothing has been loaded yet."
-          : `What you see is from ${clock(shown.loadedAt)}${isStale.value ? `, of ${readAsked(shown.view)}` : ""}.`}
+          : `What you see is from ${timeOfDay(shown.loadedAt)}${isStale.value ? `, of ${readAsked(shown.view)}` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

@@ -4,10 +4,10 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
+import { SegmentedControl } from "../ui/segmented-control";
 import { Missing } from "../charts/figure";
-import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
-import { FEW, METRIC_LOOKS } from "../metric";
+import { count, duration, isKnown, valueLabel, percent, plural, columnDuration, humanize } from "../format";
+import { MIN_SAMPLES, METRIC_LABELS } from "../metric";
 import { readBreakdown, slowTarget } from "../charts/chart-captions";
 import { setGroupBy, setFilter, setShowsAllGroups } from "../state";
 import { spanScale, type SpanScale } from "../charts/group-scale";
@@ -28,7 +28,7 @@ const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" 
   },
 ];
 
-const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
+const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 
 interface BreakdownProps {
   answer: Result<BreakdownAnswer>;
@@ -43,9 +43,9 @@ export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
     <section class="breakdown" data-breakdown={asked.by} aria-labelledby="breakdown-title">
       <div class="figure-head">
         <h2 id="breakdown-title">
-          {METRIC_LOOKS[asked.metric].title} by {words(asked.by)}
+          {METRIC_LABELS[asked.metric].title} by {humanize(asked.by)}
         </h2>
-        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
+        <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
       {answer.kind === "failed" ? (
         <Missing what={answer.message} />
@@ -71,7 +71,7 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
         <table class="stream-table breakdown-table">
           <thead>
             <tr>
-              <th scope="col">{words(answer.by)}</th>
+              <th scope="col">{humanize(answer.by)}</th>
               {COLUMNS.map((head) => (
                 <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
               ))}
@@ -124,26 +124,26 @@ function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
 function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
   const { value, streams, share, excess } = group;
   const failed = errorShare(group);
-  const few = group.n < FEW ? " few" : "";
+  const few = group.n < MIN_SAMPLES ? " few" : "";
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${words(by)} ${value}`}>
-          {nameOf(by, value)}
+        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${humanize(by)} ${value}`}>
+          {valueLabel(by, value)}
         </button>
       </td>
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
-      <td class={`number mid${few}`}>{steadyDuration(group.p50_ms)}</td>
+      <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
       <td class={`number strong${few}`} title={intervalOf(group)}>
         {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
-        {steadyDuration(group.p95_ms)}
+        {columnDuration(group.p95_ms)}
       </td>
       <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
-      <td class="number wide">{excessOf(excess, group.goodput.total < FEW)}</td>
+      <td class="number wide">{excessOf(excess, group.goodput.total < MIN_SAMPLES)}</td>
       <td class="wide span-cell">
         <Span group={group} scale={scale} />
       </td>
@@ -156,7 +156,7 @@ function Span({ group, scale }: { group: Group; scale: SpanScale }) {
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
   const target = scale.target(group);
-  const isFew = group.n < FEW;
+  const isFew = group.n < MIN_SAMPLES;
   const isSlow = !isFew && target !== null && p95 > target;
   return (
     <svg class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>

@@ -15,8 +15,8 @@ import {
   type Held,
   type Standing,
 } from "./error-budget";
-import { plural, words } from "../format";
-import { Glyph, type GlyphName } from "../ui/icon";
+import { plural, humanize } from "../format";
+import { Icon, type IconName } from "../ui/icon";
 import { setFilter } from "../state";
 
 export function Budgets({ asked }: { asked: AsyncResult<BudgetsAnswer> }) {
@@ -44,7 +44,7 @@ function Known({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
   return (
     <>
       <h2 id="budgets-title">
-        {single ? `Error budget of ${words(single.useCase)}` : "Error budgets"}
+        {single ? `Error budget of ${humanize(single.useCase)}` : "Error budgets"}
         {" "}
         <small>{first[0]?.days} days</small>
       </h2>
@@ -71,7 +71,7 @@ function Lines({ held, isNamed }: { held: Held[]; isNamed: boolean }) {
   );
 }
 
-const LOOKS: Record<Standing, GlyphName> = { good: "good", warn: "warn", bad: "bad", none: "none" };
+const LOOKS: Record<Standing, IconName> = { good: "good", warn: "warn", bad: "bad", none: "none" };
 
 function Line({ held, isNamed }: { held: Held; isNamed: boolean }) {
   const { budget, useCase } = held;
@@ -80,7 +80,7 @@ function Line({ held, isNamed }: { held: Held; isNamed: boolean }) {
   return (
     <li data-budget={promise} data-use-case={useCase} data-remaining={remaining ?? ""}>
       <span class={standing === "none" ? "dim" : standing}>
-        <Glyph name={LOOKS[standing]} />
+        <Icon name={LOOKS[standing]} />
       </span>
       <h3>
         {isNamed && (
@@ -90,7 +90,7 @@ function Line({ held, isNamed }: { held: Held; isNamed: boolean }) {
             title="Only this use case"
             onClick={() => setFilter("use_case", useCase)}
           >
-            {words(useCase)}
+            {humanize(useCase)}
           </button>
         )}
         {isNamed && " "}
@@ -145,7 +145,7 @@ function BurnRates({ held, isNamed }: { held: Held[]; isNamed: boolean }) {
             {held.map(({ useCase, budget }) => (
               <tr key={`${useCase} ${budget.promise}`}>
                 <th scope="row">
-                  {isNamed && `${words(useCase)} `}
+                  {isNamed && `${humanize(useCase)} `}
                   {budget.promise}
                 </th>
                 {lengths.map((minutes) => (

@@ -4,11 +4,11 @@ import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
+import { SegmentedControl } from "../ui/segmented-control";
 import { Figure, Missing } from "../charts/figure";
-import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "../format";
+import { count, duration, dateTime, percent, plural, columnDuration, timeInterval, tickDuration, humanize } from "../format";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { FEW } from "../metric";
+import { MIN_SAMPLES } from "../metric";
 import type { PlotSpec } from "../charts/plot";
 import { readCompare } from "../charts/chart-captions";
 
@@ -43,7 +43,7 @@ function Sides({ answer, from, to }: CompareProps) {
       title={TITLE}
       sentence={readCompare(answer, which)}
       aside={
-        <Choice
+        <SegmentedControl
           legend="Percentile"
           name="percentile"
           options={options}
@@ -87,7 +87,7 @@ function Sides({ answer, from, to }: CompareProps) {
 function Facts({ answer }: { answer: CompareAnswer }) {
   const { overhead, joined, streams, sources } = answer;
   const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
-  const isFew = overhead.n < FEW;
+  const isFew = overhead.n < MIN_SAMPLES;
   return (
     <dl class="facts">
       <div>
@@ -115,7 +115,7 @@ function Facts({ answer }: { answer: CompareAnswer }) {
         <dd>
           {from.map(([source, held]) => (
             <span key={source} class="source">
-              {words(source)} <small>{count(held)}</small>
+              {humanize(source)} <small>{count(held)}</small>
             </span>
           ))}
         </dd>
@@ -170,7 +170,7 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
     scale: "linear",
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
-    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    isThin: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     format: tickDuration,
   };
 }
@@ -184,11 +184,11 @@ function readoutOf(
   const point = points[index];
   if (!point) return null;
   return {
-    heading: stretch(point.t, step_ms, today),
+    heading: timeInterval(point.t, step_ms, today),
     values: [
-      { label: `client ${which}`, text: steadyDuration(point[`client_${which}_ms`]), colour: "client" },
-      { label: `server ${which}`, text: steadyDuration(point[`server_${which}_ms`]), colour: "server" },
-      { label: `overhead ${which}`, text: steadyDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
+      { label: `client ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
+      { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
+      { label: `overhead ${which}`, text: columnDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
     ],
   };
@@ -198,13 +198,13 @@ function tableOf({ points }: CompareAnswer, today: number): string[][] {
   return [...points]
     .reverse()
     .map((point) => [
-      moment(point.t, today),
+      dateTime(point.t, today),
       count(point.n),
-      steadyDuration(point.client_p50_ms),
-      steadyDuration(point.server_p50_ms),
-      steadyDuration(point.overhead_p50_ms),
-      steadyDuration(point.client_p95_ms),
-      steadyDuration(point.server_p95_ms),
-      steadyDuration(point.overhead_p95_ms),
+      columnDuration(point.client_p50_ms),
+      columnDuration(point.server_p50_ms),
+      columnDuration(point.overhead_p50_ms),
+      columnDuration(point.client_p95_ms),
+      columnDuration(point.server_p95_ms),
+      columnDuration(point.overhead_p95_ms),
     ]);
 }

@@ -1,6 +1,6 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
 import { BooksNote } from "./ingest-accounting";
-import { moment } from "../format";
+import { dateTime } from "../format";
 import { lastRange } from "../charts/chart-captions";
 import { dashboardData, outsideRange, navigate, setRange, view } from "../state";
 import { nextRangeCovering } from "../polling/resolution";
@@ -64,8 +64,8 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
       <BooksNote />
       <p>
         {newestMs === null
-          ? `None of the streams that are kept is such a one; the newest of all arrived at ${moment(ofAllMs, asked)}.`
-          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${moment(newestMs, asked)}.`}
+          ? `None of the streams that are kept is such a one; the newest of all arrived at ${dateTime(ofAllMs, asked)}.`
+          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${dateTime(newestMs, asked)}.`}
       </p>
       <p class="actions">
         {hasFilters && (

@@ -1,6 +1,6 @@
 /** Budgets of use cases in; which matter most, how each stands and when it will be gone, out. */
 import type { Budget, AlertSeverity, Slo, Targets } from "../api/api-types";
-import { ABSENT, count, duration, isKnown, plainPercent, plural } from "../format";
+import { ABSENT, count, duration, isKnown, configuredPercent, plural } from "../format";
 
 /** A budget with the use case that it belongs to. */
 export interface Held {
@@ -49,7 +49,7 @@ export function leftText(budget: Budget): string {
 
 /** What is promised, in a few words. */
 function promiseText({ budget: { promise, objective }, targets }: Held): string {
-  const share = plainPercent(objective);
+  const share = configuredPercent(objective);
   if (promise === "availability") return `${share} end without an error`;
   if (promise === "integrity") return `${share} arrive whole`;
   if (isKnown(targets.ttft_p95_ms)) return `${share} show text within ${duration(targets.ttft_p95_ms)}`;

@@ -2,10 +2,10 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
-import { Choice } from "../ui/segmented-control";
-import { clock, nameOf, words } from "../format";
+import { SegmentedControl } from "../ui/segmented-control";
+import { timeOfDay, valueLabel, humanize } from "../format";
 import { REFRESH_MS, refresh } from "../polling/feed";
-import { Glyph } from "../ui/icon";
+import { Icon } from "../ui/icon";
 import { dashboardData, busy, paused, screen, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { DIMENSIONS, RANGES } from "../url";
@@ -17,11 +17,11 @@ export function Header() {
   return (
     <header class="header">
       <h1>
-        <Glyph name="mark" />
+        <Icon name="mark" />
         llm-rum
       </h1>
       {!isLocked && (
-        <Choice<Range>
+        <SegmentedControl<Range>
           legend="Time range"
           name="range"
           options={RANGE_OPTIONS}
@@ -32,7 +32,7 @@ export function Header() {
       <div class="tools">
         {!isLocked && <Refresh />}
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
-          <Glyph name={theme.value} />
+          <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
           <span class="unseen">theme, switch</span>
         </button>
@@ -52,8 +52,8 @@ function Refresh() {
   return (
     <div class={`refresh${paused.value ? " paused" : ""}${busy.value ? " busy" : ""}`}>
       <span class="pulse" aria-hidden="true" />
-      <span class="tool-word" title={at ? `Answered at ${clock(at)}` : undefined}>
-        {paused.value ? (at ? `paused at ${clock(at)}` : "paused") : every}
+      <span class="tool-word" title={at ? `Answered at ${timeOfDay(at)}` : undefined}>
+        {paused.value ? (at ? `paused at ${timeOfDay(at)}` : "paused") : every}
       </span>
       <button
         type="button"
@@ -62,7 +62,7 @@ function Refresh() {
         aria-pressed={paused.value}
         title={paused.value ? "Go on" : "Pause"}
       >
-        <Glyph name={paused.value ? "play" : "pause"} />
+        <Icon name={paused.value ? "play" : "pause"} />
         <span class="unseen">Pause refreshing</span>
       </button>
     </div>
@@ -99,9 +99,9 @@ function Chips() {
             title="Remove this filter"
           >
             <span>
-              {words(dimension)} <b>{nameOf(dimension, value)}</b>
+              {humanize(dimension)} <b>{valueLabel(dimension, value)}</b>
             </span>
-            <Glyph name="close" />
+            <Icon name="close" />
             <span class="unseen">remove</span>
           </button>
         </li>

@@ -4,7 +4,7 @@ import type { AsyncResult } from "../api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./accounting-summary";
 import { readCost } from "../stream/probe-overhead";
 import { count } from "../format";
-import { Glyph } from "../ui/icon";
+import { Icon } from "../ui/icon";
 import { accounting } from "../state";
 
 export function Books({ asked }: { asked: AsyncResult<Accounting> }) {
@@ -46,7 +46,7 @@ function Troubles({ troubles }: { troubles: string[] }) {
     <>
       {troubles.map((trouble) => (
         <p key={trouble} class="note warn">
-          <Glyph name="warn" /> {trouble}
+          <Icon name="warn" /> {trouble}
         </p>
       ))}
     </>

@@ -3,8 +3,8 @@ import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
 import { ABSENT, count, duration, percent, plural, rate } from "../format";
-import { Glyph, OUTCOME_LOOKS } from "../ui/icon";
-import { FEW } from "../metric";
+import { Icon, OUTCOME_STYLES } from "../ui/icon";
+import { MIN_SAMPLES } from "../metric";
 import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "../stream/stream-summary";
 import { useWidth } from "../ui/width";
@@ -61,9 +61,9 @@ export function LiveStrip() {
 /** Of a few streams they are dim, and how many they are stands beside them. */
 function Waits({ n, p50_ms, p95_ms }: Quantiles) {
   return (
-    <span class={n < FEW ? "dim" : undefined}>
+    <span class={n < MIN_SAMPLES ? "dim" : undefined}>
       <span class="dim">p50</span> {duration(p50_ms)} <span class="dim">p95</span> {duration(p95_ms)}
-      {n < FEW && ` of ${count(n)}`}
+      {n < MIN_SAMPLES && ` of ${count(n)}`}
     </span>
   );
 }
@@ -79,7 +79,7 @@ function restsOn({ ttfv }: Live): string {
 
 function Failed({ now }: { now: Live | null }) {
   const outcomes = Object.entries(now?.ended.outcomes ?? {}) as [Outcome, number][];
-  const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_LOOKS[outcome]?.tone === "bad" ? held : 0), 0);
+  const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_STYLES[outcome]?.tone === "bad" ? held : 0), 0);
   if (failed === 0) return null;
   return <span class="bad">{count(failed)} failed</span>;
 }
@@ -104,7 +104,7 @@ function NewestLine({ streams }: { streams: StreamReport[] }) {
 }
 
 function Newest({ report }: { report: StreamReport }) {
-  const look = OUTCOME_LOOKS[report.outcome];
+  const look = OUTCOME_STYLES[report.outcome];
   const { ttfv_ms: waited } = report;
   // Without a text to see, as of reasoning alone, its end is all there is to show.
   const hasGlyph = report.outcome !== "complete" || waited == null;
@@ -114,10 +114,10 @@ function Newest({ report }: { report: StreamReport }) {
       class={look?.tone ?? "quiet"}
       data-newest={report.id}
       onClick={() => openStream(report.id)}
-      title={`${modelOf(report)}: ${look?.word ?? report.outcome}`}
+      title={`${modelOf(report)}: ${look?.label ?? report.outcome}`}
     >
-      {hasGlyph && look && <Glyph name={look.glyph} />}
-      {waited == null ? <span class="unseen">{look?.word ?? ABSENT}</span> : duration(waited)}
+      {hasGlyph && look && <Icon name={look.icon} />}
+      {waited == null ? <span class="unseen">{look?.label ?? ABSENT}</span> : duration(waited)}
     </button>
   );
 }

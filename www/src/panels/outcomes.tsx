@@ -1,8 +1,8 @@
 /** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
 import type { Outcome, Summary } from "../api/api-types";
 import { DEFECT_MEANINGS } from "./defects";
-import { count, percent, plural, words } from "../format";
-import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { count, percent, plural, humanize } from "../format";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
 import { setOutcome, view } from "../state";
 import { OUTCOMES } from "../url";
 
@@ -37,7 +37,7 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
 
 function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of: number }) {
   const isChosen = view.value.outcome === outcome;
-  const { tone, meaning } = OUTCOME_LOOKS[outcome];
+  const { tone, meaning } = OUTCOME_STYLES[outcome];
   return (
     <li>
       <button
@@ -74,7 +74,7 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
         <ul class="ledger">
           {seen.map(([name, held]) => (
             <li key={name} class="ledger-line">
-              <span class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : ""}>{words(name)}</span>
+              <span class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : ""}>{humanize(name)}</span>
               <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
               <span class="ledger-count">
                 {count(held)} <small>{percent(held / streams)}</small>

@@ -1,9 +1,9 @@
 /** The latest streams in, a table out whose rows open one stream. */
 import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
-import { Choice } from "../ui/segmented-control";
-import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
+import { SegmentedControl } from "../ui/segmented-control";
+import { ABSENT, count, isKnown, dateTime, columnDuration, humanize } from "../format";
 import { loadOlder } from "../polling/feed";
-import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
 import { modelOf } from "../stream/stream-summary";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
 import { OUTCOMES, SAMPLES } from "../url";
@@ -37,7 +37,7 @@ export function Streams({ summary }: { summary: Summary }) {
       <div class="figure-head">
         <h2 id="streams-title">{title}</h2>
         <div class="switches">
-          <Choice<SampleKind | "latest">
+          <SegmentedControl<SampleKind | "latest">
             legend="Which streams"
             name="list"
             options={LIST_OPTIONS}
@@ -102,7 +102,7 @@ export function Streams({ summary }: { summary: Summary }) {
 function OutcomeFilter({ summary }: { summary: Summary }) {
   const label = (outcome: Outcome) => {
     const held = summary.outcomes[outcome];
-    return OUTCOME_LOOKS[outcome].word + (held ? ` (${count(held)})` : "");
+    return OUTCOME_STYLES[outcome].label + (held ? ` (${count(held)})` : "");
   };
   return (
     <label class="select">
@@ -147,19 +147,19 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
       onKeyDown={onKeyDown}
       aria-label={`Stream of ${modelOf(row)}, Enter opens it`}
     >
-      <td class="when">{moment(row.received_ms, today)}</td>
+      <td class="when">{dateTime(row.received_ms, today)}</td>
       <td class="model-cell">
         <FilterButton dimension="model" value={modelOf(row)} />
         {row.provider && <FilterButton dimension="provider" value={row.provider} />}
       </td>
-      <td class="wide dim">{row.dialect ? words(row.dialect) : ABSENT}</td>
+      <td class="wide dim">{row.dialect ? humanize(row.dialect) : ABSENT}</td>
       <td>
         <OutcomeMark outcome={row.outcome} open={row.open} />
       </td>
-      <td class="number strong">{steadyDuration(row.ttfv_ms)}</td>
-      <td class="number wide">{steadyDuration(row.server?.ttft_ms)}</td>
-      <td class="number mid">{steadyDuration(row.e2e_ms)}</td>
-      <td class="number wide">{steadyDuration(row.longest_gap_ms)}</td>
+      <td class="number strong">{columnDuration(row.ttfv_ms)}</td>
+      <td class="number wide">{columnDuration(row.server?.ttft_ms)}</td>
+      <td class="number mid">{columnDuration(row.e2e_ms)}</td>
+      <td class="number wide">{columnDuration(row.longest_gap_ms)}</td>
       <td class="number wide">{count(row.chunks)}</td>
       <td class="number mid">{count(row.output_tokens)}</td>
       <td class="wide defects" title={defects || undefined}>
@@ -184,6 +184,6 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
 function defectsOf({ defects }: StreamReport): string {
   return Object.entries(defects ?? {})
     .filter(([, held]) => isKnown(held) && held > 0)
-    .map(([name, held]) => words(name) + (held > 1 ? ` ×${held}` : ""))
+    .map(([name, held]) => humanize(name) + (held > 1 ? ` ×${held}` : ""))
     .join(", ");
 }

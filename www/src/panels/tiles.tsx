@@ -7,19 +7,19 @@ import {
   ABSENT,
   count,
   duration,
-  growth,
+  countChange,
   isKnown,
   percent,
-  plainPercent,
+  configuredPercent,
   plural,
-  points,
+  percentagePoints,
   rate,
-  slower,
-  steadyDuration,
-  type Maybe,
+  durationChange,
+  columnDuration,
+  type MaybeNumber,
 } from "../format";
-import { Glyph } from "../ui/icon";
-import { FEW, QUANTILES, targetsInView } from "../metric";
+import { Icon } from "../ui/icon";
+import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
 import { readAdjusted, readEarlier, readSides } from "../charts/chart-captions";
 import { elapsedShare } from "../polling/resolution";
 
@@ -57,10 +57,10 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
         {QUANTILES.map(({ name, key, colour }) => (
           <div key={name}>
             <span class={`key ${colour}`}>{name}</span>
-            <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
+            <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
             <Between interval={ttfv.intervals?.[name]} />
             <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
-            <Change text={slower(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
+            <Change text={durationChange(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
           </div>
         ))}
       </div>
@@ -79,9 +79,9 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
   );
 }
 
-function restsOn(n: number, error: Maybe): string {
+function restsOn(n: number, error: MaybeNumber): string {
   const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
-  const few = n < FEW ? ", too few for a steady p95" : "";
+  const few = n < MIN_SAMPLES ? ", too few for a steady p95" : "";
   return `${plural(n, "sample")}${exactness}${few}`;
 }
 
@@ -94,7 +94,7 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
           ? "no streams to judge"
           : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
       </p>
-      <Change text={points(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
+      <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
     </Tile>
   );
 }
@@ -106,7 +106,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
       <p class="rests">
         {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
       </p>
-      <Change text={points(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
+      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
     </Tile>
   );
 }
@@ -118,13 +118,13 @@ function Errors({ summary }: TilesProps) {
   return (
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} proven={errors.at_least} />
+      <Goal value={errors.ratio} goal={goal} text={configuredPercent(goal)} proven={errors.at_least} />
       <p class="rests">
         {errors.total === 0
           ? "no streams to judge"
           : `${count(errors.count)} of ${count(errors.total)} failed`}
       </p>
-      <Change text={points(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
+      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
     </Tile>
   );
 }
@@ -140,7 +140,7 @@ function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
         {open} open now
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={growth(whole, previous.streams)} earlier={previous.streams} />
+      <Change text={countChange(whole, previous.streams)} earlier={previous.streams} />
     </Tile>
   );
 }
@@ -161,7 +161,7 @@ function Tile({ name, title, children }: TileProps) {
 }
 
 /** `data-value` carries the bare number, or nothing where there is none. */
-function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: string }) {
+function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quantile?: string }) {
   const known = isKnown(raw);
   return (
     <p
@@ -187,11 +187,11 @@ function Between({ interval }: { interval: Interval | undefined }) {
 }
 
 interface GoalProps {
-  value: Maybe;
-  goal: Maybe;
+  value: MaybeNumber;
+  goal: MaybeNumber;
   text: string;
   /** What the samples prove of the value, where that may be less. */
-  proven?: Maybe;
+  proven?: MaybeNumber;
 }
 
 function Goal({ value, goal, text, proven }: GoalProps) {
@@ -203,7 +203,7 @@ function Goal({ value, goal, text, proven }: GoalProps) {
   const isMet = value <= goal;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>
-      <Glyph name={isMet ? "good" : "warn"} />
+      <Icon name={isMet ? "good" : "warn"} />
       {isMet ? "under" : "over"} {text}
     </p>
   );
@@ -211,5 +211,5 @@ function Goal({ value, goal, text, proven }: GoalProps) {
 
 /** `earlier` is how many the time before rests on: against a few, a change is chance. */
 function Change({ text, earlier }: { text: string | null; earlier: number }) {
-  return text === null || earlier < FEW ? null : <p class="change">{text}</p>;
+  return text === null || earlier < MIN_SAMPLES ? null : <p class="change">{text}</p>;
 }

@@ -3,12 +3,12 @@ import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
-import { count, duration, moment, steadyDuration, stretch, tickDuration } from "../format";
+import { SegmentedControl } from "../ui/segmented-control";
+import { count, duration, dateTime, columnDuration, timeInterval, tickDuration } from "../format";
 import { Figure, Missing } from "../charts/figure";
 import { Heatmap, HeatLegend } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import { MIN_SAMPLES, isWaitMetric, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
 import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
 import { setChartType, setMetric, setRange } from "../state";
@@ -26,7 +26,7 @@ interface TtftChartProps {
 }
 
 export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
-  const look = METRIC_LOOKS[series.metric];
+  const look = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
   const said = [readTimeseries(series, range), readManyTargets(series.metric, useCases)].filter(Boolean).join(" ");
   const label = `${look.title} in ${lastRange(range)}`;
@@ -39,7 +39,7 @@ export function TtftChart({ series, heatmap, range, metric, drawing, useCases }:
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
-          ...(isWait(series.metric) ? [ADJUSTED, "Left before"] : []),
+          ...(isWaitMetric(series.metric) ? [ADJUSTED, "Left before"] : []),
         ],
         rows: () => tableOf(series),
       }}
@@ -79,7 +79,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
             ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
-            ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
+            ...(spec.isThin.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
             { label: "so far", colour: "running" },
@@ -97,7 +97,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         />
         {isEmpty && (
           <p class="plot-note">
-            No samples of this metric in {lastRange(range)}. {METRIC_LOOKS[series.metric].wants}
+            No samples of this metric in {lastRange(range)}. {METRIC_LABELS[series.metric].requirement}
           </p>
         )}
       </div>
@@ -118,16 +118,16 @@ function Tighter({ series: { from, to, points }, range }: { series: Timeseries; 
 
 const METRIC_OPTIONS = METRICS.map((value) => ({
   value,
-  label: METRIC_LOOKS[value].short,
-  title: METRIC_LOOKS[value].meaning,
+  label: METRIC_LABELS[value].short,
+  title: METRIC_LABELS[value].meaning,
 }));
 const DRAWING_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
 function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
   return (
     <div class="switches">
-      <Choice legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
-      <Choice
+      <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
+      <SegmentedControl
         legend="Drawn as"
         name="drawing"
         options={DRAWING_OPTIONS}
@@ -171,7 +171,7 @@ function plotOf(series: Timeseries): PlotSpec {
       colour: quantile ? `--${quantile}` : "--muted",
       value,
     })),
-    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    isThin: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
     format: tickDuration,
   };
@@ -181,11 +181,11 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   const point = series.points[index];
   if (!point) return null;
   return {
-    heading: stretch(point.t, series.step_ms, series.to),
+    heading: timeInterval(point.t, series.step_ms, series.to),
     values: [
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
-        text: steadyDuration(point[key]),
+        text: columnDuration(point[key]),
         colour,
       })),
       ...adjustedReadout(point),
@@ -199,7 +199,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
 function adjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
   if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
   return [
-    { label: ADJUSTED, text: steadyDuration(adjusted.p95_ms) },
+    { label: ADJUSTED, text: columnDuration(adjusted.p95_ms) },
     { label: "left before", text: count(adjusted.left) },
   ];
 }
@@ -209,12 +209,12 @@ const ADJUSTED = "p95 with those who left";
 
 function tableOf({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
-    moment(point.t, to),
+    dateTime(point.t, to),
     count(point.n),
-    ...QUANTILES.map(({ key }) => steadyDuration(point[key])),
+    ...QUANTILES.map(({ key }) => columnDuration(point[key])),
     count(point.streams),
     count(point.errors),
-    ...(isWait(metric) ? [steadyDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
+    ...(isWaitMetric(metric) ? [columnDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
   ];
   return [...points].reverse().map(cells);
 }

@@ -1,9 +1,9 @@
 /** The collector's judgement in, one sentence with a sign and a word for its level out. */
 import type { VerdictLevel, Summary } from "../api/api-types";
 import { BooksNote } from "./ingest-accounting";
-import { Glyph, type GlyphName } from "../ui/icon";
+import { Icon, type IconName } from "../ui/icon";
 
-const LEVELS: Record<VerdictLevel, { glyph: GlyphName; word: string }> = {
+const LEVELS: Record<VerdictLevel, { glyph: IconName; word: string }> = {
   good: { glyph: "good", word: "Within targets" },
   warn: { glyph: "warn", word: "Worth a look" },
   bad: { glyph: "bad", word: "Target missed" },
@@ -19,7 +19,7 @@ export function Verdict({ summary }: { summary: Summary }) {
   return (
     <section class={`verdict ${level}`} aria-label="Verdict" data-verdict={level}>
       <p class="verdict-level">
-        <Glyph name={glyph} />
+        <Icon name={glyph} />
         {word}
       </p>
       <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
@@ -36,7 +36,7 @@ function Overflow({ summary }: { summary: Summary }) {
   const list = parts.map(([dimension, held]) => `${held} by ${dimension.replace("_", " ")}`).join(", ");
   return (
     <p class="note">
-      <Glyph name="warn" /> Some streams are counted under “other”, because more names arrived than are kept:{" "}
+      <Icon name="warn" /> Some streams are counted under “other”, because more names arrived than are kept:{" "}
       {list}.
     </p>
   );

@@ -22,7 +22,7 @@ import {
 } from "../api/client";
 import { toResult, type Result } from "../api/async-result";
 import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
-import { isWait, targetsInView } from "../metric";
+import { isWaitMetric, targetsInView } from "../metric";
 import {
   dashboardData,
   busy,
@@ -133,7 +133,7 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
     getSummary(window, options),
     getTimeseries(window, metric, null, options),
     getHistogram(window, metric, options),
-    toResult(getAbandonment(window, isWait(metric) ? metric : "ttfv", options)),
+    toResult(getAbandonment(window, isWaitMetric(metric) ? metric : "ttfv", options)),
     toResult(getBreakdown(window, { by, metric, limit }, options)),
     getStreams(window, streamQuery(requested), options),
   ]);

@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "../api/api-types";
 import { Bars } from "../charts/bars";
-import { duration, isKnown, moment, nameOf } from "../format";
+import { duration, isKnown, dateTime, valueLabel } from "../format";
 import { fieldsOf } from "./fields";
 import { bucketsOf } from "./gap-buckets";
-import { Glyph, OutcomeMark } from "../ui/icon";
+import { Icon, OutcomeMark } from "../ui/icon";
 import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
 import { modelOf, tell, whyNoGaps } from "./stream-summary";
 import { Timeline } from "./timeline";
@@ -90,7 +90,7 @@ function SheetHead({ id }: { id: string }) {
         <Step glyph="newer" word="Newer" row={neighbour(-1)} />
         <Step glyph="older" word="Older" row={neighbour(1)} />
         <button type="button" class="quiet" onClick={closeStream} title="Close">
-          <Glyph name="close" />
+          <Icon name="close" />
           <span class="unseen">Close</span>
         </button>
       </nav>
@@ -115,7 +115,7 @@ function Step({
       onClick={() => row && openStream(row.id)}
       title={`${word} stream`}
     >
-      <Glyph name={glyph} />
+      <Icon name={glyph} />
       <span class="unseen">{word}</span>
     </button>
   );
@@ -126,7 +126,7 @@ function Report({ report }: { report: StreamReport }) {
     <>
       <p class="detail-line">
         <OutcomeMark outcome={report.outcome} open={report.open} />
-        <span>{moment(report.received_ms, Date.now())}</span>
+        <span>{dateTime(report.received_ms, Date.now())}</span>
         <code>{report.id}</code>
       </p>
       <p class="lead">{tell(report)}</p>
@@ -205,7 +205,7 @@ function Narrow({ dimension, value }: { dimension: Dimension; value: string }): 
       onClick={() => setFilter(dimension, value)}
       title="Only these streams"
     >
-      {nameOf(dimension, value)}
+      {valueLabel(dimension, value)}
     </button>
   );
 }

@@ -1,7 +1,7 @@
 /** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
 import { perChunk } from "./probe-overhead";
-import { bytes, count, exactDuration, isKnown, words, type Maybe } from "../format";
+import { bytes, count, exactDuration, isKnown, humanize, type MaybeNumber } from "../format";
 import { isOpaque } from "./stream-summary";
 
 export interface Field {
@@ -36,7 +36,7 @@ function what(report: StreamReport): FieldGroup {
         dimension: asked === null ? "model" : undefined,
       },
       { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
-      { name: "dialect", text: report.dialect ? words(report.dialect) : null },
+      { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },
       { name: "answer id", text: report.response_id ?? null },
@@ -73,7 +73,7 @@ function rhythm(report: StreamReport): FieldGroup {
       timed("per output token", report.tpot_ms),
       timed("longest gap", report.longest_gap_ms),
       counted("stalls", isOpaque(report) ? null : (report.stalls ?? 0)),
-      ...defects.map(([name, held]) => counted(`defect: ${words(name)}`, held)),
+      ...defects.map(([name, held]) => counted(`defect: ${humanize(name)}`, held)),
       timed("clock resolution", report.clock_resolution_ms),
     ],
   };
@@ -93,7 +93,7 @@ function server({ server: said }: StreamReport): FieldGroup {
   return {
     title: "Server",
     entries: [
-      { name: "source", text: words(said.source) },
+      { name: "source", text: humanize(said.source) },
       { name: "counts from", text: said.starts_from ?? null },
       timed("queue", said.queue_ms),
       timed("first token", said.ttft_ms),
@@ -109,7 +109,7 @@ function page({ page: seen, dropped }: StreamReport): FieldGroup {
   const lost = Object.entries(dropped ?? {}).filter(([, held]) => held > 0);
   return {
     title: "Page",
-    entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))],
+    entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${humanize(name)}`, held))],
   };
 }
 
@@ -131,7 +131,7 @@ function around({ around: told }: StreamReport): FieldGroup {
 
 function cost({ cost: told, clock_resolution_ms }: StreamReport): FieldGroup {
   if (!told) return { title: "The probe itself", entries: [] };
-  const sized = (name: string, value: Maybe): Field => ({ name, text: isKnown(value) ? bytes(value) : null });
+  const sized = (name: string, value: MaybeNumber): Field => ({ name, text: isKnown(value) ? bytes(value) : null });
   return {
     title: "The probe itself",
     entries: [
@@ -142,11 +142,11 @@ function cost({ cost: told, clock_resolution_ms }: StreamReport): FieldGroup {
   };
 }
 
-function counted(name: string, value: Maybe): Field {
+function counted(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? count(value) : null };
 }
 
-function timed(name: string, value: Maybe): Field {
+function timed(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? exactDuration(value) : null };
 }
 

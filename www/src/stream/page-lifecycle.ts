@@ -1,6 +1,6 @@
 /** What a page tells of a stream beside its moments in, what of it is worth a sentence out. */
 import type { PageLifecycle, StreamReport } from "../api/api-types";
-import { bytes, count, duration, isKnown, plural, type Maybe } from "../format";
+import { bytes, count, duration, isKnown, plural, type MaybeNumber } from "../format";
 
 /** From what cost the user time to what only explains. Nothing where nothing stood out, or nothing was told. */
 export function noteworthy({ around }: Pick<StreamReport, "around">): string[] {
@@ -41,7 +41,7 @@ function origin({ restored, prerendered }: PageLifecycle): string | null {
   return prerendered ? "The request was made before the page was shown." : null;
 }
 
-function isMore(value: Maybe): value is number {
+function isMore(value: MaybeNumber): value is number {
   return isKnown(value) && value > 0;
 }
 

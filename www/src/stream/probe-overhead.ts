@@ -1,12 +1,12 @@
 /** What the probe says of its own cost in, words that say no more than the clocks of pages can know out. */
 import type { Accounting, ProbeOverhead } from "../api/api-types";
-import { bytes, isKnown, microseconds, plural, type Maybe } from "../format";
+import { bytes, isKnown, microseconds, plural, type MaybeNumber } from "../format";
 
 /**
  * The probe's time per chunk of one stream. A time is read in whole steps of the clock, most of them none: their sum
  * is within two roots of as many steps, with 95 % confidence. Fewer than five steps only bound it.
  */
-export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: Maybe): string | null {
+export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: MaybeNumber): string | null {
   if (!chunks || !isKnown(ms) || !isKnown(stepMs)) return null;
   const per = (sumMs: number) => microseconds((sumMs * 1000) / chunks);
   const error = 2 * Math.sqrt(ms * stepMs);

@@ -1,7 +1,7 @@
 /** One stream in, what became of it in a few sentences out. */
 import type { StreamReport } from "../api/api-types";
 import { count, duration, isKnown } from "../format";
-import { OUTCOME_LOOKS } from "../ui/icon";
+import { OUTCOME_STYLES } from "../ui/icon";
 
 export function tell(report: StreamReport): string {
   const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
@@ -24,7 +24,7 @@ export function tell(report: StreamReport): string {
     parts.push(`${what} in ${duration(end - token)}${silence}.`);
   }
   if (!report.open && report.outcome !== "complete")
-    parts.push(`Its end: ${OUTCOME_LOOKS[report.outcome].meaning}.`);
+    parts.push(`Its end: ${OUTCOME_STYLES[report.outcome].meaning}.`);
   return parts.join(" ");
 }
 

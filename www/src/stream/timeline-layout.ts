@@ -1,6 +1,6 @@
 /** One report in, the rows of its timeline out: where each moment lies on a common axis, in shares of its width. */
 import type { ServerTiming, StreamReport } from "../api/api-types";
-import { isKnown, type Maybe } from "../format";
+import { isKnown, type MaybeNumber } from "../format";
 
 export interface MomentRow {
   name: string;
@@ -75,7 +75,7 @@ export function hasLongTail({ e2e_ms, close_ms, ttfv_ms, ttft_ms }: StreamReport
 /** The zoomed axis ends a little after the first text. */
 const ZOOM = 1.3;
 
-function momentsOf(report: StreamReport): { name: string; at: Maybe; kind: MomentRow["kind"] }[] {
+function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind: MomentRow["kind"] }[] {
   const { submit_delay_ms: delay } = report;
   return [
     { name: "submit", at: isKnown(delay) ? -delay : null, kind: "wait" },
@@ -132,7 +132,7 @@ function serverEnd(server: ServerTiming | null | undefined): number {
 function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): StretchRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;
-  const stretch = (name: string, from: number, ms: Maybe): StretchRow[] =>
+  const stretch = (name: string, from: number, ms: MaybeNumber): StretchRow[] =>
     isKnown(ms) ? [{ name, ms, bar: { from: share(from), to: share(from + ms) } }] : [];
   return [
     ...stretch("queue", 0, queue),

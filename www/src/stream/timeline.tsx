@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
 import { noteworthy } from "./page-lifecycle";
-import { Choice } from "../ui/segmented-control";
-import { duration, exactDuration, tickDuration, words } from "../format";
+import { SegmentedControl } from "../ui/segmented-control";
+import { duration, exactDuration, tickDuration, humanize } from "../format";
 import {
   hasLongTail,
   layOut,
@@ -36,7 +36,7 @@ export function Timeline({ report }: { report: StreamReport }) {
       <div class="figure-head">
         <h3 id="timeline-title">Timeline</h3>
         {hasLongTail(report) && (
-          <Choice<Span>
+          <SegmentedControl<Span>
             legend="Span"
             name="span"
             options={[
@@ -104,7 +104,7 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, rep
     });
   if (endDelay) groups.push({ tone: "page", title: "page, after the body had ended", rows: [endDelay] });
   if (server.length > 0)
-    groups.push({ tone: "server", title: `server, from ${words(report.server?.source ?? "")}`, rows: server, overhead });
+    groups.push({ tone: "server", title: `server, from ${humanize(report.server?.source ?? "")}`, rows: server, overhead });
   return groups;
 }
 
