@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Abandonment, AbandonmentPoint } from "../src/api/api-types";
-import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted } from "../src/panels/abandonment-curve";
+import { bandPath, pointAt, abandonmentCaption, stepPath, topShare, trustedPoints } from "../src/panels/abandonment-curve";
 
 const point = (wait_ms: number, waiting: number, share: number, more: Partial<AbandonmentPoint> = {}): AbandonmentPoint => ({
   wait_ms,
@@ -19,9 +19,9 @@ const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * sh
 describe("the curve of leaving", () => {
   it("is drawn as far as ten waited on", () => {
     const points = [point(100, 60, 0), point(200, 10, 0.1), point(400, 9, 0.2), point(800, 0, 1)];
-    expect(trusted(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
-    expect(trusted({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
-    expect(trusted(answer())).toEqual([]);
+    expect(trustedPoints(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
+    expect(trustedPoints({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
+    expect(trustedPoints(answer())).toEqual([]);
   });
 
   it("holds a share until the next wait that ends", () => {
@@ -58,7 +58,7 @@ describe("what is said of those who left", () => {
       { wait_ms: 9000, waiting: 4, share: 0.4 },
     ];
     const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
-    return plain(readLeaving(answer));
+    return plain(abandonmentCaption(answer));
   };
 
   it("says how many left and how long patience lasts", () => {

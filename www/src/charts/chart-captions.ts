@@ -13,7 +13,7 @@ import { count, duration, isKnown, valueLabel, percent, plural, humanize, type M
 import { hasTargets, MIN_SAMPLES, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
-const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
+const RANGE_LABELS: Record<Range, { length: string; last: string; before: string }> = {
   "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
   "1h": { length: "hour", last: "the last hour", before: "the hour before" },
   "6h": { length: "6 hours", last: "the last 6 hours", before: "the 6 hours before" },
@@ -22,75 +22,75 @@ const RANGE_WORDS: Record<Range, { length: string; last: string; before: string 
   "30d": { length: "30 days", last: "the last 30 days", before: "the 30 days before" },
 };
 
-export const lastRange = (range: Range) => RANGE_WORDS[range].last;
+export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
 
 /** What was asked, where the page by now asks for something else. */
-export function readAsked({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
+export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
   const only = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
     return value === undefined ? [] : `${humanize(dimension)} ${valueLabel(dimension, value)}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
-  return `${lastRange(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
+  return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
 }
 
 /** What changes are against, or why there are none; `n` samples are of the time before. */
-export function readEarlier(n: number, range: Range): string {
-  const { before } = RANGE_WORDS[range];
+export function comparisonCaption(n: number, range: Range): string {
+  const { before } = RANGE_LABELS[range];
   if (n === 0) return "no earlier data to compare with";
   return n < MIN_SAMPLES ? `${before} had too few to compare with` : `changes are against ${before}`;
 }
 
-export function readTimeseries(series: Timeseries, range: Range): string {
-  const steps = judgedSteps(series);
+export function timeseriesCaption(series: Timeseries, range: Range): string {
+  const steps = trustedSteps(series);
   const p95 = steps.p95_ms;
-  if (p95.length === 0) return `Nothing to show for ${lastRange(range)}.`;
+  if (p95.length === 0) return `Nothing to show for ${rangeLabel(range)}.`;
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
   const was = low === high ? `was ${low}` : `ran from ${low} to ${high}`;
   // The value of one step is not that of the range, which may be another one.
   const isOne = p95.length === 1 && series.points.length > 1;
-  const when = isOne ? `the only step of ${stepWords(series.step_ms)}${steps.which || " with samples"}` : lastRange(range);
+  const when = isOne ? `the only step of ${stepLabel(series.step_ms)}${steps.qualifier || " with samples"}` : rangeLabel(range);
   const moved = `The p95 ${METRIC_LABELS[series.metric].phrase} ${was} in ${when}.`;
-  return [moved, overTarget(series, steps)].filter(Boolean).join(" ");
+  return [moved, targetCaption(series, steps)].filter(Boolean).join(" ");
 }
 
 /** The steps that the sentences are about. */
-interface Judged {
+interface TrustedSteps {
   p95_ms: number[];
   /** What tells them from the other steps, where some are left out. */
-  which: string;
+  qualifier: string;
 }
 
 /** Those with enough samples; where there are none, all that have any. */
-function judgedSteps({ points }: Timeseries): Judged {
+function trustedSteps({ points }: Timeseries): TrustedSteps {
   const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
   const enough = seen.filter((point) => point.n >= MIN_SAMPLES);
-  const judged = enough.length > 0 ? enough : seen;
+  const trusted = enough.length > 0 ? enough : seen;
   return {
-    p95_ms: judged.map((point) => point.p95_ms).filter(isKnown),
-    which: judged.length < seen.length ? ` with ${MIN_SAMPLES} samples or more` : "",
+    p95_ms: trusted.map((point) => point.p95_ms).filter(isKnown),
+    qualifier: trusted.length < seen.length ? ` with ${MIN_SAMPLES} samples or more` : "",
   };
 }
 
-function overTarget(series: Timeseries, { p95_ms: p95, which }: Judged): string {
+function targetCaption(series: Timeseries, { p95_ms: p95, qualifier }: TrustedSteps): string {
   const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
   if (!target) return "";
   const over = p95.filter((value) => value > target.value).length;
-  const named = targetWords(target.value, series.targets);
+  const named = targetLabel(target.value, series.targets);
   if (p95.length === 1 && series.points.length > 1) return `There it was ${over === 0 ? "within" : "over"} ${named}.`;
-  if (over === 0) return `It stayed under ${named} ${which ? `in every step${which}` : "throughout"}.`;
-  return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepWords(series.step_ms)}${which}.`;
+  if (over === 0) return `It stayed under ${named} ${qualifier ? `in every step${qualifier}` : "throughout"}.`;
+  return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepLabel(series.step_ms)}${qualifier}.`;
 }
 
 /** Why no target is drawn where there are some. */
-export function readManyTargets(metric: Metric, useCases: number): string {
+export function useCaseTargetsCaption(metric: Metric, useCases: number): string {
   if (useCases < 2 || !hasTargets(metric)) return "";
   return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
 }
 
 /** What the dashes in a line are, where there are any. */
-export function readThinSteps(series: Timeseries): string {
+export function lowSampleCaption(series: Timeseries): string {
   const thin = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
   if (thin === 0) return "";
   const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
@@ -98,14 +98,14 @@ export function readThinSteps(series: Timeseries): string {
 }
 
 /** `1 minute`, `2 hours`. */
-export function stepWords(stepMs: number): string {
+export function stepLabel(stepMs: number): string {
   const minutes = Math.round(stepMs / 60_000);
   if (minutes % 1440 === 0) return plural(minutes / 1440, "day");
   if (minutes % 60 === 0) return plural(minutes / 60, "hour");
   return plural(minutes, "minute");
 }
 
-export function readHistogram(answer: HistogramAnswer): string {
+export function histogramCaption(answer: HistogramAnswer): string {
   if (answer.n === 0) return "No samples.";
   const peak = answer.buckets.reduce((best, bucket) => (bucket.count > best.count ? bucket : best));
   const most = `${plural(answer.n, "sample")}; the fullest bucket is ${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}.`;
@@ -113,11 +113,11 @@ export function readHistogram(answer: HistogramAnswer): string {
   if (!target) return most;
   const share = shareOver(answer, target);
   const part = answer.n < MIN_SAMPLES ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
-  return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetWords(target, answer.targets)}.`;
+  return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetLabel(target, answer.targets)}.`;
 }
 
 /** Streams of other use cases may be in view: whose target it is has to be said. */
-function targetWords(value: number, { use_case: useCase }: Targets): string {
+function targetLabel(value: number, { use_case: useCase }: Targets): string {
   return `the ${duration(value)} target${useCase ? ` of ${humanize(useCase)}` : ""}`;
 }
 
@@ -137,21 +137,21 @@ export function slowTarget({
 }
 
 /** The bucket that a target falls into counts by how much of it lies above, on the log scale. */
-export function shareOver({ buckets, n }: HistogramAnswer, target: number): number {
-  const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: held }) => {
+export function shareOver({ buckets, n: total }: HistogramAnswer, target: number): number {
+  const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: n }) => {
     if (high <= target) return sum;
-    if (low >= target) return sum + held;
+    if (low >= target) return sum + n;
     const above = low > 0 ? Math.log(high / target) / Math.log(high / low) : (high - target) / high;
-    return sum + held * above;
+    return sum + n * above;
   }, 0);
-  return n > 0 ? over / n : 0;
+  return total > 0 ? over / total : 0;
 }
 
 /** What the percentiles are with those who saw nothing; `null` where they are the same to the eye. */
-export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null {
+export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string | null {
   if (!adjusted) return null;
   const { left, failed } = adjusted;
-  const moved = QUANTILES.filter(({ key }) => isMoved(plain[key], adjusted[key]));
+  const moved = QUANTILES.filter(({ key }) => exceedsError(plain[key], adjusted[key]));
   if (left + failed === 0 || moved.length === 0) return null;
   const who = [left > 0 && `the ${count(left)} who left`, failed > 0 && `the ${count(failed)} that failed`];
   const said = moved.map(({ name, key }) => {
@@ -162,12 +162,12 @@ export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null
 }
 
 /** By more than the error of both. */
-export function isMoved(plain: MaybeNumber, adjusted: MaybeNumber): boolean {
+export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean {
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
 }
 
 /** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */
-export function readBreakdown({ by, groups, metric }: Breakdown): string {
+export function breakdownCaption({ by, groups, metric }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
     return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
   const trusted = groups.filter((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
@@ -175,28 +175,28 @@ export function readBreakdown({ by, groups, metric }: Breakdown): string {
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
   const slow = `${valueLabel(by, slowest.value)} has the longest p95 ${METRIC_LABELS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
-  const costly = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
-  if (!isKnown(costly.excess) || costly.excess < 0.02) return slow;
-  const bad = costly.goodput.total - costly.goodput.good;
-  return `${slow} ${valueLabel(by, costly.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
+  const worst = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
+  if (!isKnown(worst.excess) || worst.excess < 0.02) return slow;
+  const bad = worst.goodput.total - worst.goodput.good;
+  return `${slow} ${valueLabel(by, worst.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(worst.goodput.total)} missed a target or broke.`;
 }
 
-export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
-  const client = answer.client[`${metricMs}_ms`];
-  const server = answer.server[`${metricMs}_ms`];
+export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
+  const client = answer.client[`${percentile}_ms`];
+  const server = answer.server[`${percentile}_ms`];
   if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
   if (answer.joined < MIN_SAMPLES)
-    return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
-  const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
-  const overhead = answer.overhead[`${metricMs}_ms`];
+    return `${percentile} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
+  const half = percentile === "p50" ? "Half of the streams" : "95 % of the streams";
+  const overhead = answer.overhead[`${percentile}_ms`];
   const between = isKnown(overhead)
     ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.`
     : "";
-  return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
+  return `${percentile} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
 }
 
 /** Both sides' median over the same streams, in a line. `null` where no stream carries both figures. */
-export function readSides({ client, server, joined }: Compare): string | null {
+export function ttftComparison({ client, server, joined }: Compare): string | null {
   if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
   const of = `p50 of ${plural(joined, "stream")}`;
   return `First token of any kind: ${duration(client.p50_ms)} for the user, ${duration(server.p50_ms)} by the server (${of})`;

@@ -10,13 +10,13 @@ export interface Table {
 interface FigureProps {
   chart: "ttft" | "histogram" | "compare" | "leaving";
   title: string;
-  sentence?: string;
+  caption?: string;
   aside?: ComponentChildren;
   table?: Table;
   children: ComponentChildren;
 }
 
-export function Figure({ chart, title, sentence, aside, table, children }: FigureProps) {
+export function Figure({ chart, title, caption, aside, table, children }: FigureProps) {
   const heading = `${chart}-title`;
   return (
     <figure class="figure" data-chart={chart} aria-labelledby={heading}>
@@ -26,20 +26,20 @@ export function Figure({ chart, title, sentence, aside, table, children }: Figur
       </div>
       {children}
       <figcaption>
-        {sentence && <p>{sentence}</p>}
-        {table && <AsTable table={table} title={title} />}
+        {caption && <p>{caption}</p>}
+        {table && <TableView table={table} title={title} />}
       </figcaption>
     </figure>
   );
 }
 
 /** Stands where a figure's answer did not come. */
-export function Missing({ what }: { what: string }) {
+export function LoadError({ what }: { what: string }) {
   return <p class="nothing">Not known. {what}</p>;
 }
 
 /** Rows are made only while they are looked at: the screen refreshes every few seconds. */
-function AsTable({ table, title }: { table: Table; title: string }) {
+function TableView({ table, title }: { table: Table; title: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

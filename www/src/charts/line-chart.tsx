@@ -53,7 +53,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    plot.current?.step(step);
+    plot.current?.moveCursor(step);
   };
 
   return (
@@ -65,7 +65,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
         role="img"
         aria-label={`${label}. Arrow keys read single points.`}
         onKeyDown={onKeyDown}
-        onBlur={() => plot.current?.leave()}
+        onBlur={() => plot.current?.hideCursor()}
       />
       <div class="tip" ref={tip} aria-live="polite" hidden={!shown}>
         {shown && (

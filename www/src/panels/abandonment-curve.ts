@@ -3,11 +3,11 @@ import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types
 import { count, duration, percent, plural } from "../format";
 
 /** A curve that fewer than these still wait on is an anecdote. */
-export const FEW_WAITING = 10;
+export const MIN_AT_RISK = 10;
 
 /** The points by which at least ten streams had waited on from the point before. */
-export function trusted({ waited, points }: Abandonment): AbandonmentPoint[] {
-  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= FEW_WAITING);
+export function trustedPoints({ waited, points }: Abandonment): AbandonmentPoint[] {
+  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= MIN_AT_RISK);
 }
 
 /** The point in force at a wait; none before the first. */
@@ -15,20 +15,20 @@ export function pointAt(points: readonly AbandonmentPoint[], waitMs: number): Ab
   return points.findLast((point) => point.wait_ms <= waitMs);
 }
 
-const WAITED_FOR: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
+const TOKEN_LABELS: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
 
 /** How many left, and how long the others' patience is. */
-export function readLeaving(answer: Abandonment): string {
+export function abandonmentCaption(answer: Abandonment): string {
   const { waited, left, failed, metric } = answer;
   if (waited === 0) return "No stream in which a user waited for text.";
   const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
-  const what = `${who} left before the ${WAITED_FOR[metric]}`;
+  const what = `${who} left before the ${TOKEN_LABELS[metric]}`;
   const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
-  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
+  return [`${what}${beside}.`, left > 0 && curveCaption(answer)].filter(Boolean).join(" ");
 }
 
-function patienceOf(answer: Abandonment): string {
-  const points = trusted(answer);
+function curveCaption(answer: Abandonment): string {
+  const points = trustedPoints(answer);
   const tenth = points.find(({ share }) => share >= 0.1);
   if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
   const last = points.at(-1);

@@ -4,10 +4,10 @@ import { useState } from "preact/hooks";
 import type { Abandonment, HistogramAnswer, AbandonmentPoint } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { placeMarks, type Mark } from "../charts/bars";
-import { Figure, Missing } from "../charts/figure";
+import { Figure, LoadError } from "../charts/figure";
 import { count, duration, isKnown, percent, configuredPercent, shortCount, tickDuration } from "../format";
 import { QUANTILES } from "../metric";
-import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
+import { bandPath, pointAt, abandonmentCaption, stepPath, topShare, trustedPoints, type Scale } from "./abandonment-curve";
 import { linearTicks, logTicks } from "../charts/ticks";
 import { useWidth } from "../ui/width";
 
@@ -26,7 +26,7 @@ export function Leaving({ answer: asked, histogram }: LeavingProps<Result<Abando
         <Known answer={asked.value} histogram={histogram} />
       ) : (
         <Figure chart="leaving" title={TITLE}>
-          <Missing what={asked.message} />
+          <LoadError what={asked.message} />
         </Figure>
       )}
     </div>
@@ -34,13 +34,13 @@ export function Leaving({ answer: asked, histogram }: LeavingProps<Result<Abando
 }
 
 function Known({ answer, histogram }: LeavingProps) {
-  const points = trusted(answer);
+  const points = trustedPoints(answer);
   const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
   return (
     <Figure
       chart="leaving"
       title={TITLE}
-      sentence={readLeaving(answer)}
+      caption={abandonmentCaption(answer)}
       {...(answer.left > 0 && { table: { columns, rows: () => tableOf(answer) } })}
     >
       {answer.left > 0 && points.length > 0 && (
@@ -96,7 +96,7 @@ function Curve({ answer, points, marks }: CurveProps) {
   };
   return (
     <div class="bars curve" ref={host} onMouseMove={onMove} onMouseLeave={() => setOver(null)}>
-      <svg width={width} height={HEIGHT} role="img" aria-label={`${readLeaving(answer)} As a curve over the wait.`}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={`${abandonmentCaption(answer)} As a curve over the wait.`}>
         {linearTicks(top, 4).map((tick) => (
           <g key={tick} class="grid">
             <line x1={LEFT} x2={right} y1={scale.y(tick) + 0.5} y2={scale.y(tick) + 0.5} />

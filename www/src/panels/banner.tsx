@@ -2,7 +2,7 @@
 import { timeOfDay } from "../format";
 import { refresh } from "../polling/feed";
 import { Icon } from "../ui/icon";
-import { readAsked } from "../charts/chart-captions";
+import { describeView } from "../charts/chart-captions";
 import { dashboardData, busy, isStale, connection } from "../state";
 
 export function Banner() {
@@ -16,7 +16,7 @@ export function Banner() {
         {value.message}{" "}
         {shown === null
           ? "Nothing has been loaded yet."
-          : `What you see is from ${timeOfDay(shown.loadedAt)}${isStale.value ? `, of ${readAsked(shown.view)}` : ""}.`}
+          : `What you see is from ${timeOfDay(shown.loadedAt)}${isStale.value ? `, of ${describeView(shown.view)}` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

@@ -5,12 +5,12 @@ import { useSignal } from "@preact/signals";
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { SegmentedControl } from "../ui/segmented-control";
-import { Missing } from "../charts/figure";
+import { LoadError } from "../charts/figure";
 import { count, duration, isKnown, valueLabel, percent, plural, columnDuration, humanize } from "../format";
 import { MIN_SAMPLES, METRIC_LABELS } from "../metric";
-import { readBreakdown, slowTarget } from "../charts/chart-captions";
+import { breakdownCaption, slowTarget } from "../charts/chart-captions";
 import { setGroupBy, setFilter, setShowsAllGroups } from "../state";
-import { spanScale, type SpanScale } from "../charts/group-scale";
+import { groupScale, type GroupScale } from "../charts/group-scale";
 import { DIMENSIONS, type View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
@@ -48,7 +48,7 @@ export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
         <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
       {answer.kind === "failed" ? (
-        <Missing what={answer.message} />
+        <LoadError what={answer.message} />
       ) : (
         <Known answer={answer.value} isLong={isLong} />
       )}
@@ -60,7 +60,7 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
   const sorted = useSignal<Column>("streams");
   const column = sorted.value;
   const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
-  const scale = spanScale(answer.groups, ({ targets }) =>
+  const scale = groupScale(answer.groups, ({ targets }) =>
     slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
   );
   return (
@@ -88,7 +88,7 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
         </table>
       )}
       <p class="reading">
-        {readBreakdown(answer)}
+        {breakdownCaption(answer)}
         {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
       </p>
       {(isLong || answer.more > 0) && (
@@ -121,7 +121,7 @@ function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
   );
 }
 
-function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
+function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
   const { value, streams, share, excess } = group;
   const failed = errorShare(group);
   const few = group.n < MIN_SAMPLES ? " few" : "";
@@ -151,7 +151,7 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanSca
   );
 }
 
-function Span({ group, scale }: { group: Group; scale: SpanScale }) {
+function Span({ group, scale }: { group: Group; scale: GroupScale }) {
   const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;

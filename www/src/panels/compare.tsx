@@ -5,12 +5,12 @@ import { useSignal } from "@preact/signals";
 import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { SegmentedControl } from "../ui/segmented-control";
-import { Figure, Missing } from "../charts/figure";
+import { Figure, LoadError } from "../charts/figure";
 import { count, duration, dateTime, percent, plural, columnDuration, timeInterval, tickDuration, humanize } from "../format";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import { MIN_SAMPLES } from "../metric";
 import type { PlotSpec } from "../charts/plot";
-import { readCompare } from "../charts/chart-captions";
+import { compareCaption } from "../charts/chart-captions";
 
 type Percentile = "p50" | "p95";
 
@@ -26,7 +26,7 @@ export function Compare({ answer: asked, ...range }: CompareProps<Result<Compare
   if (asked.kind === "known") return <Sides answer={asked.value} {...range} />;
   return (
     <Figure chart="compare" title={TITLE}>
-      <Missing what={asked.message} />
+      <LoadError what={asked.message} />
     </Figure>
   );
 }
@@ -41,7 +41,7 @@ function Sides({ answer, from, to }: CompareProps) {
     <Figure
       chart="compare"
       title={TITLE}
-      sentence={readCompare(answer, which)}
+      caption={compareCaption(answer, which)}
       aside={
         <SegmentedControl
           legend="Percentile"
@@ -129,7 +129,7 @@ function NoServerTiming({ streams }: { streams: number }) {
     <Figure
       chart="compare"
       title={TITLE}
-      sentence={
+      caption={
         streams === 0
           ? "No streams in the range."
           : `${plural(streams, "stream")}, and none said what the server measured.`
@@ -170,7 +170,7 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
     scale: "linear",
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
-    isThin: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
+    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     format: tickDuration,
   };
 }

@@ -1,7 +1,7 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
 import { BooksNote } from "./ingest-accounting";
 import { dateTime } from "../format";
-import { lastRange } from "../charts/chart-captions";
+import { rangeLabel } from "../charts/chart-captions";
 import { dashboardData, outsideRange, navigate, setRange, view } from "../state";
 import { nextRangeCovering } from "../polling/resolution";
 
@@ -59,7 +59,7 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   return (
     <section class="empty" data-empty="range">
       <h2>
-        No {hasFilters ? "such " : ""}streams in {lastRange(range)}
+        No {hasFilters ? "such " : ""}streams in {rangeLabel(range)}
       </h2>
       <BooksNote />
       <p>
@@ -75,7 +75,7 @@ function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
         )}
         {wider && (
           <button type="button" class="more" onClick={() => setRange(wider)}>
-            Show {lastRange(wider)}
+            Show {rangeLabel(wider)}
           </button>
         )}
       </p>

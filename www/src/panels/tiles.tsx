@@ -20,7 +20,7 @@ import {
 } from "../format";
 import { Icon } from "../ui/icon";
 import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
-import { readAdjusted, readEarlier, readSides } from "../charts/chart-captions";
+import { kmAdjustedCaption, comparisonCaption, ttftComparison } from "../charts/chart-captions";
 import { elapsedShare } from "../polling/resolution";
 
 interface TilesProps {
@@ -37,7 +37,7 @@ interface AllTilesProps extends TilesProps {
 export function Tiles({ summary, range, compare, at }: AllTilesProps) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.value) : null} />
+      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? ttftComparison(compare.value) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} at={at} />
@@ -48,7 +48,7 @@ export function Tiles({ summary, range, compare, at }: AllTilesProps) {
 
 function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
   const { ttfv, previous } = summary;
-  const adjusted = readAdjusted(ttfv);
+  const adjusted = kmAdjustedCaption(ttfv);
   const targets = targetsInView(summary);
   const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
   return (
@@ -71,7 +71,7 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
       )}
       <p class="rests">
         {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
-        {readEarlier(previous.ttfv.n, range)}
+        {comparisonCaption(previous.ttfv.n, range)}
         {summary.use_cases > 1 && "; each use case has its own targets"}
       </p>
       {sides !== null && <p class="rests">{sides}</p>}

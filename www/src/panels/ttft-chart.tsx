@@ -5,12 +5,12 @@ import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries }
 import type { Result } from "../api/async-result";
 import { SegmentedControl } from "../ui/segmented-control";
 import { count, duration, dateTime, columnDuration, timeInterval, tickDuration } from "../format";
-import { Figure, Missing } from "../charts/figure";
+import { Figure, LoadError } from "../charts/figure";
 import { Heatmap, HeatLegend } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import { MIN_SAMPLES, isWaitMetric, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
-import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
+import { exceedsError, rangeLabel, useCaseTargetsCaption, lowSampleCaption, timeseriesCaption } from "../charts/chart-captions";
 import { setChartType, setMetric, setRange } from "../state";
 import { shorterRange } from "../polling/resolution";
 import { CHART_TYPES, METRICS, type ChartType } from "../url";
@@ -28,13 +28,13 @@ interface TtftChartProps {
 export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
   const look = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const said = [readTimeseries(series, range), readManyTargets(series.metric, useCases)].filter(Boolean).join(" ");
-  const label = `${look.title} in ${lastRange(range)}`;
+  const said = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)].filter(Boolean).join(" ");
+  const label = `${look.title} in ${rangeLabel(range)}`;
   return (
     <Figure
       chart="ttft"
       title={`${look.title} over time`}
-      sentence={drawing === "lines" ? `${said} ${readThinSteps(series)}` : said}
+      caption={drawing === "lines" ? `${said} ${lowSampleCaption(series)}` : said}
       aside={<Switches metric={metric} drawing={drawing} />}
       table={{
         columns: [
@@ -46,7 +46,7 @@ export function TtftChart({ series, heatmap, range, metric, drawing, useCases }:
     >
       {drawing === "heatmap" && heatmap && !isEmpty ? (
         heatmap.kind === "failed" ? (
-          <Missing what={heatmap.message} />
+          <LoadError what={heatmap.message} />
         ) : (
           <>
             <div class="legend-row">
@@ -79,7 +79,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
             ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
-            ...(spec.isThin.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
+            ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
             { label: "so far", colour: "running" },
@@ -97,7 +97,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         />
         {isEmpty && (
           <p class="plot-note">
-            No samples of this metric in {lastRange(range)}. {METRIC_LABELS[series.metric].requirement}
+            No samples of this metric in {rangeLabel(range)}. {METRIC_LABELS[series.metric].requirement}
           </p>
         )}
       </div>
@@ -111,7 +111,7 @@ function Tighter({ series: { from, to, points }, range }: { series: Timeseries; 
   if (!tighter) return null;
   return (
     <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
-      All of this is from {lastRange(tighter)}: show only these
+      All of this is from {rangeLabel(tighter)}: show only these
     </button>
   );
 }
@@ -140,7 +140,7 @@ function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing"
 
 /** Whether those who saw nothing move the p95 of a step by what can be seen. */
 function isAdjusted({ points }: Timeseries): boolean {
-  return points.some(({ p95_ms: plain, adjusted }) => adjusted && isMoved(plain, adjusted.p95_ms));
+  return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
 }
 
 function adjustedLine(series: Timeseries): Line[] {
@@ -171,7 +171,7 @@ function plotOf(series: Timeseries): PlotSpec {
       colour: quantile ? `--${quantile}` : "--muted",
       value,
     })),
-    isThin: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
+    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
     format: tickDuration,
   };
