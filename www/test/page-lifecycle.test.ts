@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 
-import { noteworthy } from "../src/stream/page-lifecycle";
+import { pageLifecycleNotes } from "../src/stream/page-lifecycle";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
 it("a page that tells nothing, or nothing that stood out, needs no sentence", () => {
-  expect(noteworthy({})).toEqual([]);
+  expect(pageLifecycleNotes({})).toEqual([]);
   const quiet = { protocol: "h2", end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
-  expect(noteworthy({ around: quiet })).toEqual([]);
+  expect(pageLifecycleNotes({ around: quiet })).toEqual([]);
 });
 
 it("each thing that stood out is told once, what cost time first", () => {
@@ -22,7 +22,7 @@ it("each thing that stood out is told once, what cost time first", () => {
     restored: true,
     prerendered: true,
   };
-  expect(noteworthy({ around }).map(plain)).toEqual([
+  expect(pageLifecycleNotes({ around }).map(plain)).toEqual([
     "The app learnt of the end 180 ms after it had arrived: the main thread was busy, or the app read late.",
     "1 frame took 50 ms or longer, 62 ms together.",
     "The page was hidden for 4 s, while 12.4 kB arrived.",

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { perChunk, readCost } from "../src/stream/probe-overhead";
+import { timePerChunk, probeOverheadSummary } from "../src/stream/probe-overhead";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
-const of = (chunks: number, ms: number, step: number) => plain(perChunk({ timed_chunks: chunks, chunks_ms: ms }, step));
-const told = (probe_cost: Accounting["probe_cost"]) => plain(readCost({ probe_cost } as Accounting));
+const of = (chunks: number, ms: number, step: number) => plain(timePerChunk({ timed_chunks: chunks, chunks_ms: ms }, step));
+const told = (probe_cost: Accounting["probe_cost"]) => plain(probeOverheadSummary({ probe_cost } as Accounting));
 
 it("a time per chunk comes with what the steps of the clock leave open", () => {
   expect(of(1000, 2.5, 0.1)).toBe("2.5 µs (± 1 µs)");
@@ -19,8 +19,8 @@ it("a clock too coarse for so few chunks only bounds it", () => {
 });
 
 it("without a timed chunk, or the step of the clock, nothing is known", () => {
-  expect(perChunk({ memory_bytes: 1 }, 0.1)).toBeNull();
-  expect(perChunk({ timed_chunks: 5, chunks_ms: 1 }, undefined)).toBeNull();
+  expect(timePerChunk({ memory_bytes: 1 }, 0.1)).toBeNull();
+  expect(timePerChunk({ timed_chunks: 5, chunks_ms: 1 }, undefined)).toBeNull();
 });
 
 it("the foot says what is known over all streams, and nothing where nothing is", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
-import { hasLongTail, layOut } from "../src/stream/timeline-layout";
+import { hasLongTail, layoutTimeline } from "../src/stream/timeline-layout";
 
 const REPORT: StreamReport = {
   v: 1,
@@ -23,11 +23,11 @@ const REPORT: StreamReport = {
 };
 
 const rowOf = (report: StreamReport, name: string, span: "whole" | "first" = "whole") =>
-  layOut(report, span).moments.find((row) => row.name === name);
+  layoutTimeline(report, span).moments.find((row) => row.name === name);
 
 describe("the timeline of a stream", () => {
   it("begins at the gesture and ends with the stream", () => {
-    const { from, to } = layOut(REPORT, "whole");
+    const { from, to } = layoutTimeline(REPORT, "whole");
     expect([from, to]).toEqual([-100, 900]);
   });
 
@@ -35,22 +35,22 @@ describe("the timeline of a stream", () => {
     expect(rowOf(REPORT, "first token")).toEqual({
       name: "first token",
       at: 400,
-      since: 360,
+      sincePrevious: 360,
       bar: { from: 0.14, to: 0.5 },
       kind: "wait",
     });
   });
 
   it("keeps what was not visible in the list, without a place", () => {
-    expect(rowOf(REPORT, "first paint")).toMatchObject({ at: null, since: null, bar: null });
+    expect(rowOf(REPORT, "first paint")).toMatchObject({ at: null, sincePrevious: null, bar: null });
   });
 
   it("measures over a moment that was not visible", () => {
-    expect(rowOf(REPORT, "last token")?.since).toBe(490);
+    expect(rowOf(REPORT, "last token")?.sincePrevious).toBe(490);
   });
 
   it("sets the server's durations off from the request, and compares no clocks", () => {
-    const { server, overhead } = layOut(REPORT, "whole");
+    const { server, overhead } = layoutTimeline(REPORT, "whole");
     expect(server.map(({ name, bar }) => [name, bar.from, bar.to])).toEqual([
       ["queue", 0.1, 0.11],
       ["to first token", 0.1, 0.4],
@@ -60,12 +60,12 @@ describe("the timeline of a stream", () => {
   });
 
   it("has no overhead to show where one side is silent", () => {
-    expect(layOut({ ...REPORT, server: null }, "whole").overhead).toBeNull();
-    expect(layOut({ ...REPORT, ttft_ms: null }, "whole").overhead).toBeNull();
+    expect(layoutTimeline({ ...REPORT, server: null }, "whole").overhead).toBeNull();
+    expect(layoutTimeline({ ...REPORT, ttft_ms: null }, "whole").overhead).toBeNull();
   });
 
   it("zoomed to the first text cuts what comes later at its end", () => {
-    expect(layOut(REPORT, "first").to).toBeCloseTo(520);
+    expect(layoutTimeline(REPORT, "first").to).toBeCloseTo(520);
     expect(rowOf(REPORT, "closed", "first")?.bar?.to).toBe(1);
   });
 
@@ -81,7 +81,7 @@ describe("the timeline of a stream", () => {
       received_ms: 0,
       country: "unknown",
     };
-    const { from, to, moments } = layOut(bare, "first");
+    const { from, to, moments } = layoutTimeline(bare, "first");
     expect(to).toBeGreaterThan(from);
     expect(moments.filter((row) => row.at !== null).map((row) => row.name)).toEqual(["request"]);
   });
@@ -98,7 +98,7 @@ describe("what lies beside the moments", () => {
 
   it("phases follow each other and end with the headers", () => {
     const phases = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
-    const { network, isReused } = layOut({ ...from0, headers_ms: 45, phases }, "whole");
+    const { network, isReused } = layoutTimeline({ ...from0, headers_ms: 45, phases }, "whole");
     expect(network.map(({ name, bar }) => [name, +bar.from.toFixed(3), +bar.to.toFixed(3)])).toEqual([
       ["name look-up", 0.01, 0.02],
       ["TLS", 0.02, 0.04],
@@ -108,13 +108,13 @@ describe("what lies beside the moments", () => {
   });
 
   it("a connection that took nothing to set up was there before; of an unknown one nothing is said", () => {
-    expect(layOut({ ...from0, phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 } }, "whole").isReused).toBe(true);
-    expect(layOut({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
-    expect(layOut(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
+    expect(layoutTimeline({ ...from0, phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 } }, "whole").isReused).toBe(true);
+    expect(layoutTimeline({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
+    expect(layoutTimeline(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
   });
 
   it("the end is noticed at the close", () => {
-    const { endDelay } = layOut({ ...from0, around: { end_delay_ms: 90 } }, "whole");
+    const { endDelay } = layoutTimeline({ ...from0, around: { end_delay_ms: 90 } }, "whole");
     expect(endDelay).toMatchObject({ ms: 90, bar: { from: 0.9, to: 1 } });
   });
 });

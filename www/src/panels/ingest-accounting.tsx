@@ -2,7 +2,7 @@
 import type { Accounting } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./accounting-summary";
-import { readCost } from "../stream/probe-overhead";
+import { probeOverheadSummary } from "../stream/probe-overhead";
 import { count } from "../format";
 import { Icon } from "../ui/icon";
 import { accounting } from "../state";
@@ -16,7 +16,7 @@ export function Books({ asked }: { asked: AsyncResult<Accounting> }) {
       </footer>
     );
   const troubles = troublesOf(asked.value);
-  const cost = readCost(asked.value);
+  const cost = probeOverheadSummary(asked.value);
   return (
     <footer class="books" id="books" data-books={troubles.length > 0 ? "loud" : "quiet"}>
       <Troubles troubles={troubles} />

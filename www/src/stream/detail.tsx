@@ -6,10 +6,10 @@ import type { Dimension, StreamReport } from "../api/api-types";
 import { Bars } from "../charts/bars";
 import { duration, isKnown, dateTime, valueLabel } from "../format";
 import { fieldsOf } from "./fields";
-import { bucketsOf } from "./gap-buckets";
+import { gapBuckets } from "./gap-buckets";
 import { Icon, OutcomeMark } from "../ui/icon";
 import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
-import { modelOf, tell, whyNoGaps } from "./stream-summary";
+import { modelOf, streamSummary, missingGapsReason } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {
@@ -26,13 +26,13 @@ function Sheet({ id }: { id: string }) {
     const sheet = dialog.current;
     if (!sheet) return undefined;
     const opener = document.activeElement;
-    const place = opener?.closest("section") ?? null;
+    const section = opener?.closest("section") ?? null;
     sheet.showModal();
     // The heading, not the first button: what was opened is read before what can be done with it.
     sheet.querySelector("h2")?.focus();
     return () => {
       sheet.close();
-      giveBack(opener, place, last.current);
+      restoreFocus(opener, section, last.current);
     };
   }, []);
   const shown = opened.value;
@@ -64,7 +64,7 @@ function Sheet({ id }: { id: string }) {
 }
 
 /** Gives the focus back to what opened the sheet. The page stays where it is, unless the sheet went on to another row. */
-function giveBack(opener: Element | null, place: Element | null, id: string): void {
+function restoreFocus(opener: Element | null, place: Element | null, id: string): void {
   const row = rowOf(id);
   const isIn = opener instanceof HTMLElement && opener.isConnected && opener !== document.body;
   if (opener instanceof HTMLTableRowElement && row) row.focus({ preventScroll: row === opener });
@@ -87,8 +87,8 @@ function SheetHead({ id }: { id: string }) {
         {shown && "report" in shown ? modelOf(shown.report) : "Stream"}
       </h2>
       <nav aria-label="Streams">
-        <Step glyph="newer" word="Newer" row={neighbour(-1)} />
-        <Step glyph="older" word="Older" row={neighbour(1)} />
+        <NeighbourButton icon="newer" label="Newer" row={neighbour(-1)} />
+        <NeighbourButton icon="older" label="Older" row={neighbour(1)} />
         <button type="button" class="quiet" onClick={closeStream} title="Close">
           <Icon name="close" />
           <span class="unseen">Close</span>
@@ -98,13 +98,13 @@ function SheetHead({ id }: { id: string }) {
   );
 }
 
-function Step({
-  glyph,
-  word,
+function NeighbourButton({
+  icon,
+  label,
   row,
 }: {
-  glyph: "newer" | "older";
-  word: string;
+  icon: "newer" | "older";
+  label: string;
   row: StreamReport | undefined;
 }) {
   return (
@@ -113,10 +113,10 @@ function Step({
       class="quiet"
       disabled={!row}
       onClick={() => row && openStream(row.id)}
-      title={`${word} stream`}
+      title={`${label} stream`}
     >
-      <Icon name={glyph} />
-      <span class="unseen">{word}</span>
+      <Icon name={icon} />
+      <span class="unseen">{label}</span>
     </button>
   );
 }
@@ -129,22 +129,22 @@ function Report({ report }: { report: StreamReport }) {
         <span>{dateTime(report.received_ms, Date.now())}</span>
         <code>{report.id}</code>
       </p>
-      <p class="lead">{tell(report)}</p>
+      <p class="lead">{streamSummary(report)}</p>
       <Timeline report={report} />
-      <Gaps report={report} />
+      <GapHistogram report={report} />
       <Fields report={report} />
     </>
   );
 }
 
-function Gaps({ report }: { report: StreamReport }) {
+function GapHistogram({ report }: { report: StreamReport }) {
   const { gaps } = report;
   return (
     <section aria-labelledby="gaps-title">
       <h3 id="gaps-title">Gaps between chunks</h3>
       {gaps ? (
         <Bars
-          buckets={bucketsOf(gaps)}
+          buckets={gapBuckets(gaps)}
           marks={
             isKnown(report.longest_gap_ms)
               ? [
@@ -161,7 +161,7 @@ function Gaps({ report }: { report: StreamReport }) {
           label="Histogram of the gaps between chunks with text"
         />
       ) : (
-        <p class="nothing">{whyNoGaps(report)}</p>
+        <p class="nothing">{missingGapsReason(report)}</p>
       )}
     </section>
   );
@@ -183,7 +183,7 @@ function Fields({ report }: { report: StreamReport }) {
                 <dt>{name}</dt>
                 <dd>
                   {dimension && text ? (
-                    <Narrow dimension={dimension} value={text} />
+                    <FilterButton dimension={dimension} value={text} />
                   ) : (
                     (text ?? <span class="dim">not known</span>)
                   )}
@@ -197,7 +197,7 @@ function Fields({ report }: { report: StreamReport }) {
   );
 }
 
-function Narrow({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
+function FilterButton({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
   return (
     <button
       type="button"

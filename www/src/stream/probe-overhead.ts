@@ -6,7 +6,7 @@ import { bytes, isKnown, microseconds, plural, type MaybeNumber } from "../forma
  * The probe's time per chunk of one stream. A time is read in whole steps of the clock, most of them none: their sum
  * is within two roots of as many steps, with 95 % confidence. Fewer than five steps only bound it.
  */
-export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: MaybeNumber): string | null {
+export function timePerChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: MaybeNumber): string | null {
   if (!chunks || !isKnown(ms) || !isKnown(stepMs)) return null;
   const per = (sumMs: number) => microseconds((sumMs * 1000) / chunks);
   const error = 2 * Math.sqrt(ms * stepMs);
@@ -16,7 +16,7 @@ export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead,
 }
 
 /** The same over all streams, for the foot; nothing where no page has told of it. */
-export function readCost({ probe_cost }: Accounting): string | null {
+export function probeOverheadSummary({ probe_cost }: Accounting): string | null {
   const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_cost;
   const parts = [
     isKnown(us_per_chunk) &&

@@ -3,25 +3,25 @@ import type { StreamReport } from "../api/api-types";
 import { count, duration, isKnown } from "../format";
 import { OUTCOME_STYLES } from "../ui/icon";
 
-export function tell(report: StreamReport): string {
+export function streamSummary(report: StreamReport): string {
   const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
   const parts: string[] = [];
   if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
   else if (isKnown(token)) parts.push(`The first token came after ${duration(token)}, but no answer text.`);
-  else if (isOpaque(report)) parts.push("Only chunks could be seen: tokens and gaps are not visible.");
+  else if (isContentHidden(report)) parts.push("Only chunks could be seen: tokens and gaps are not visible.");
   else parts.push(report.open ? "No token has arrived yet." : "No token arrived.");
   if (isKnown(token) && isKnown(server?.ttft_ms)) {
-    const between = token - server.ttft_ms;
+    const difference = token - server.ttft_ms;
     parts.push(
-      `The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`,
+      `The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(difference))} ${difference >= 0 ? "less" : "more"}.`,
     );
   }
   if (isKnown(end) && isKnown(token)) {
-    const what = isKnown(report.output_tokens)
+    const amount = isKnown(report.output_tokens)
       ? `${count(report.output_tokens)} tokens`
       : `${count(report.deltas)} deltas`;
-    const silence = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
-    parts.push(`${what} in ${duration(end - token)}${silence}.`);
+    const longest = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
+    parts.push(`${amount} in ${duration(end - token)}${longest}.`);
   }
   if (!report.open && report.outcome !== "complete")
     parts.push(`Its end: ${OUTCOME_STYLES[report.outcome].meaning}.`);
@@ -29,14 +29,14 @@ export function tell(report: StreamReport): string {
 }
 
 /** Why a stream has no gaps to draw. */
-export function whyNoGaps(report: StreamReport): string {
-  return isOpaque(report)
+export function missingGapsReason(report: StreamReport): string {
+  return isContentHidden(report)
     ? "Which chunks carried text could not be seen."
     : "Fewer than two chunks carried text.";
 }
 
 /** Whether its chunks were timed and nobody read what was in them, as where a page forbids WebAssembly. */
-export function isOpaque({ observed }: Pick<StreamReport, "observed">): boolean {
+export function isContentHidden({ observed }: Pick<StreamReport, "observed">): boolean {
   return observed === "chunks";
 }
 

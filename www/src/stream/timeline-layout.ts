@@ -7,51 +7,51 @@ export interface MomentRow {
   /** Milliseconds since the request; `null` when it was not visible or did not happen. */
   at: number | null;
   /** Since the latest earlier moment that is known. */
-  since: number | null;
+  sincePrevious: number | null;
   /** Share of the axis where the bar to this moment begins and ends. */
   bar: { from: number; to: number } | null;
   kind: "wait" | "stream";
 }
 
 /** A duration of its own, as a stretch of the axis. */
-export interface StretchRow {
+export interface DurationRow {
   name: string;
   ms: number;
   bar: { from: number; to: number };
 }
 
-export interface Timeline {
+export interface TimelineLayout {
   /** Milliseconds at both ends of the axis. Below zero when the user's gesture came before the request. */
   from: number;
   to: number;
   moments: MomentRow[];
   /** Where the time before the headers went; those that took none are left out. */
-  network: StretchRow[];
+  network: DurationRow[];
   /** No name was looked up and nothing connected for it. `null` when the browser does not tell. */
   isReused: boolean | null;
   /** From the end of the body in the browser to the app's learning of it. */
-  endDelay: StretchRow | null;
-  server: StretchRow[];
+  endDelay: DurationRow | null;
+  server: DurationRow[];
   /** Client minus server time to first token, as a stretch of the axis. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
 }
 
-export type Span = "whole" | "first";
+export type TimelineSpan = "whole" | "first";
 
 /** Lays out a stream over its whole length, or only up to just after its first text. */
-export function layOut(report: StreamReport, span: Span): Timeline {
+export function layoutTimeline(report: StreamReport, span: TimelineSpan): TimelineLayout {
   const raw = momentsOf(report);
   const known = raw.map(({ at }) => at).filter(isKnown);
   const from = Math.min(0, ...known);
-  const to = span === "first" ? untilFirst(report, known) : Math.max(1, ...known, serverEnd(report.server));
+  const to = span === "first" ? firstTextEnd(report, known) : Math.max(1, ...known, serverEnd(report.server));
   const share = (ms: number) => clamp((ms - from) / (to - from));
   let before: number | null = null;
   const moments = raw.map(({ name, at, kind }): MomentRow => {
-    if (!isKnown(at)) return { name, at: null, since: null, bar: null, kind };
-    const since = before === null ? null : at - before;
+    if (!isKnown(at)) return { name, at: null, sincePrevious: null, bar: null, kind };
+    const sincePrevious = before === null ? null : at - before;
     const start = before ?? at;
     before = at;
-    return { name, at, since, bar: { from: share(Math.min(start, at)), to: share(at) }, kind };
+    return { name, at, sincePrevious, bar: { from: share(Math.min(start, at)), to: share(at) }, kind };
   });
   return {
     from,
@@ -91,7 +91,7 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
 }
 
 /** The phases follow each other and end with the headers; without those they begin with the request. */
-function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): StretchRow[] {
+function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
   const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
   const all = [
     { name: "name look-up", ms: dns_ms },
@@ -113,13 +113,13 @@ function isReused({ phases }: StreamReport): boolean | null {
   return setUp.length === 0 ? null : setUp.every((ms) => ms === 0);
 }
 
-function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): StretchRow | null {
+function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
   const ms = around?.end_delay_ms;
   if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
   return { name: "end noticed", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
 }
 
-function untilFirst({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
+function firstTextEnd({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
   const first = Math.max(ttfp_ms ?? 0, ttfv_ms ?? 0, ttft_ms ?? 0, server?.ttft_ms ?? 0);
   return first > 0 ? first * ZOOM : Math.max(1, ...known);
 }
@@ -129,25 +129,25 @@ function serverEnd(server: ServerTiming | null | undefined): number {
 }
 
 /** The server's durations, set off from the request: its clock and the browser's are never compared. */
-function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): StretchRow[] {
+function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): DurationRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;
-  const stretch = (name: string, from: number, ms: MaybeNumber): StretchRow[] =>
+  const row = (name: string, from: number, ms: MaybeNumber): DurationRow[] =>
     isKnown(ms) ? [{ name, ms, bar: { from: share(from), to: share(from + ms) } }] : [];
   return [
-    ...stretch("queue", 0, queue),
-    ...stretch("to first token", 0, ttft),
-    ...stretch("generation", ttft ?? 0, generation),
+    ...row("queue", 0, queue),
+    ...row("to first token", 0, ttft),
+    ...row("generation", ttft ?? 0, generation),
   ];
 }
 
 function overheadOf(
-  { ttft_ms: client, server }: StreamReport,
+  { ttft_ms: clientMs, server }: StreamReport,
   share: (ms: number) => number,
-): Timeline["overhead"] {
-  const own = server?.ttft_ms;
-  if (!isKnown(client) || !isKnown(own)) return null;
-  return { ms: client - own, bar: { from: share(Math.min(client, own)), to: share(Math.max(client, own)) } };
+): TimelineLayout["overhead"] {
+  const serverMs = server?.ttft_ms;
+  if (!isKnown(clientMs) || !isKnown(serverMs)) return null;
+  return { ms: clientMs - serverMs, bar: { from: share(Math.min(clientMs, serverMs)), to: share(Math.max(clientMs, serverMs)) } };
 }
 
 function clamp(share: number): number {

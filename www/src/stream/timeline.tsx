@@ -2,16 +2,16 @@
 import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
-import { noteworthy } from "./page-lifecycle";
+import { pageLifecycleNotes } from "./page-lifecycle";
 import { SegmentedControl } from "../ui/segmented-control";
 import { duration, exactDuration, tickDuration, humanize } from "../format";
 import {
   hasLongTail,
-  layOut,
+  layoutTimeline,
   type MomentRow,
-  type Span,
-  type StretchRow,
-  type Timeline as Layout,
+  type TimelineSpan,
+  type DurationRow,
+  type TimelineLayout,
 } from "./timeline-layout";
 import { linearTicks } from "../charts/ticks";
 import { useWidth } from "../ui/width";
@@ -22,8 +22,8 @@ const VALUE = 164;
 
 export function Timeline({ report }: { report: StreamReport }) {
   const [host, width] = useWidth<HTMLDivElement>(640);
-  const [span, setSpan] = useState<Span>("whole");
-  const layout = layOut(report, span);
+  const [span, setSpan] = useState<TimelineSpan>("whole");
+  const layout = layoutTimeline(report, span);
   const narrow = width < 480;
   const plot = { left: NAME, width: Math.max(80, width - NAME - (narrow ? 88 : VALUE)), right: width, narrow };
   const groups = groupsOf(layout, report);
@@ -36,7 +36,7 @@ export function Timeline({ report }: { report: StreamReport }) {
       <div class="figure-head">
         <h3 id="timeline-title">Timeline</h3>
         {hasLongTail(report) && (
-          <SegmentedControl<Span>
+          <SegmentedControl<TimelineSpan>
             legend="Span"
             name="span"
             options={[
@@ -49,7 +49,7 @@ export function Timeline({ report }: { report: StreamReport }) {
         )}
       </div>
       <div ref={host}>
-        <svg width={width} height={height} role="img" aria-label={describe(layout)}>
+        <svg width={width} height={height} role="img" aria-label={timelineText(layout)}>
           <Axis layout={layout} plot={plot} height={height} />
           {layout.moments.map((row, index) => (
             <Moment
@@ -57,15 +57,15 @@ export function Timeline({ report }: { report: StreamReport }) {
               row={row}
               y={ROW * (index + 1)}
               plot={plot}
-              missing={report.open && row.kind === "stream" ? "not yet" : "not visible"}
+              placeholder={report.open && row.kind === "stream" ? "not yet" : "not visible"}
             />
           ))}
           {groups.map((group, index) => (
-            <Stretches key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
+            <Durations key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
           ))}
         </svg>
       </div>
-      <Noteworthy report={report} />
+      <PageLifecycleNotes report={report} />
       {layout.moments.some((row) => row.at === null) && (
         <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
       )}
@@ -73,13 +73,13 @@ export function Timeline({ report }: { report: StreamReport }) {
   );
 }
 
-function Noteworthy({ report }: { report: StreamReport }) {
-  const sentences = noteworthy(report);
-  if (sentences.length === 0) return null;
+function PageLifecycleNotes({ report }: { report: StreamReport }) {
+  const notes = pageLifecycleNotes(report);
+  if (notes.length === 0) return null;
   return (
     <ul class="noteworthy" aria-label="What happened around it">
-      {sentences.map((sentence) => (
-        <li key={sentence}>{sentence}</li>
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
       ))}
     </ul>
   );
@@ -89,11 +89,11 @@ function Noteworthy({ report }: { report: StreamReport }) {
 interface Group {
   tone: "network" | "page" | "server";
   title: string;
-  rows: StretchRow[];
-  overhead?: Layout["overhead"];
+  rows: DurationRow[];
+  overhead?: TimelineLayout["overhead"];
 }
 
-function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, report: StreamReport): Group[] {
+function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLayout, report: StreamReport): Group[] {
   const groups: Group[] = [];
   const protocol = report.around?.protocol ? ` over ${report.around.protocol}` : "";
   if (network.length > 0)
@@ -116,7 +116,7 @@ interface Plot {
   narrow: boolean;
 }
 
-function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: number }) {
+function Axis({ layout, plot, height }: { layout: TimelineLayout; plot: Plot; height: number }) {
   const x = (ms: number) => plot.left + ((ms - layout.from) / (layout.to - layout.from)) * plot.width;
   return (
     <g class="grid">
@@ -137,10 +137,10 @@ interface MomentProps {
   y: number;
   plot: Plot;
   /** What stands where the moment is not known. */
-  missing: string;
+  placeholder: string;
 }
 
-function Moment({ row, y, plot, missing }: MomentProps) {
+function Moment({ row, y, plot, placeholder }: MomentProps) {
   const { right, narrow } = plot;
   const middle = y + ROW / 2;
   if (row.at === null || row.bar === null) {
@@ -150,7 +150,7 @@ function Moment({ row, y, plot, missing }: MomentProps) {
           {row.name}
         </text>
         <text class="name" x={plot.left} y={middle}>
-          {missing}
+          {placeholder}
         </text>
       </g>
     );
@@ -167,17 +167,17 @@ function Moment({ row, y, plot, missing }: MomentProps) {
       <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
         {exactDuration(row.at)}
       </text>
-      {!narrow && row.since !== null && (
+      {!narrow && row.sincePrevious !== null && (
         <text class="since end" x={right} y={middle}>
-          {row.since < 0 ? "" : "+"}
-          {duration(row.since)}
+          {row.sincePrevious < 0 ? "" : "+"}
+          {duration(row.sincePrevious)}
         </text>
       )}
     </g>
   );
 }
 
-function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
+function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
   const { right, narrow } = plot;
   const span = ({ from, to }: { from: number; to: number }) => ({
     x: plot.left + from * plot.width,
@@ -215,11 +215,11 @@ function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number
   );
 }
 
-function describe({ moments, network, endDelay, server }: Layout): string {
+function timelineText({ moments, network, endDelay, server }: TimelineLayout): string {
   const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
-  const lengths = (of: string, rows: StretchRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
-  const after = endDelay ? lengths("page", [endDelay]) : [];
-  return [...parts, ...lengths("network", network), ...after, ...lengths("server", server)].join(", ");
+  const durations = (of: string, rows: DurationRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
+  const after = endDelay ? durations("page", [endDelay]) : [];
+  return [...parts, ...durations("network", network), ...after, ...durations("server", server)].join(", ");
 }
 
 function round(x: number): number {
