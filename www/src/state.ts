@@ -20,8 +20,8 @@ import type {
   Timeseries,
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
-import { nextCursorOf, rowsOf, type StreamList } from "./polling/stream-list";
 import { isValidToken } from "./api/token";
+import { nextCursorOf, rowsOf, type StreamList } from "./polling/stream-list";
 import { readView, writeView, type ChartType, type View } from "./url";
 
 /** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
@@ -87,10 +87,10 @@ export const hasData = computed(() => {
 
 /** Whether what is on screen answers an earlier question than the view now asks. */
 export const isStale = computed(() => {
-  const asked = dashboardData.value?.view;
-  if (asked === undefined) return false;
+  const loaded = dashboardData.value?.view;
+  if (loaded === undefined) return false;
   const now = view.value;
-  return writeView({ ...asked, stream: null }) !== writeView({ ...now, stream: null });
+  return writeView({ ...loaded, stream: null }) !== writeView({ ...now, stream: null });
 });
 
 /** Whether the answer to what the view asks is on its way. During an outage it is not: what is shown stays readable. */

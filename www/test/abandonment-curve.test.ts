@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 
 import type { Abandonment, AbandonmentPoint } from "../src/api/api-types";
-import { bandPath, pointAt, abandonmentCaption, stepPath, topShare, trustedPoints } from "../src/panels/abandonment-curve";
+import {
+  abandonmentCaption,
+  bandPath,
+  pointAt,
+  stepPath,
+  topShare,
+  trustedPoints,
+} from "../src/panels/abandonment-curve";
 
 const point = (wait_ms: number, waiting: number, share: number, more: Partial<AbandonmentPoint> = {}): AbandonmentPoint => ({
   wait_ms,

@@ -9,18 +9,18 @@ import type {
   Timeseries,
 } from "../src/api/api-types";
 import {
-  kmAdjustedCaption,
-  describeView,
   breakdownCaption,
   compareCaption,
   comparisonCaption,
+  describeView,
   histogramCaption,
-  useCaseTargetsCaption,
-  ttftComparison,
+  kmAdjustedCaption,
   lowSampleCaption,
-  timeseriesCaption,
   shareOver,
   stepLabel,
+  timeseriesCaption,
+  ttftComparison,
+  useCaseTargetsCaption,
 } from "../src/charts/chart-captions";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");

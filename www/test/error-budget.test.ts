@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 
 import type { Budget, Slo } from "../src/api/api-types";
-import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/panels/error-budget";
+import {
+  burnDown,
+  burnRateText,
+  byUrgency,
+  daysUntilExhausted,
+  describeBudget,
+  remainingText,
+  statusOf,
+  windowText,
+  type UseCaseBudget,
+} from "../src/panels/error-budget";
 
 const DAY = 86_400_000;
 const TO = 40 * DAY;
@@ -25,7 +35,7 @@ function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
   };
 }
 
-const held = (of: Budget): Held => ({
+const held = (of: Budget): UseCaseBudget => ({
   useCase: "chat",
   from: TO - 30 * DAY,
   to: TO,
@@ -37,28 +47,28 @@ const days = (bad: number, length = 30) => Array.from({ length }, () => bad);
 
 describe("a budget that goes on as in the last day", () => {
   it("lasts while no more break it than may", () => {
-    expect(goneIn(held(budget(days(10))))).toBeNull();
-    expect(goneIn(held(budget(days(0))))).toBeNull();
+    expect(daysUntilExhausted(held(budget(days(10))))).toBeNull();
+    expect(daysUntilExhausted(held(budget(days(0))))).toBeNull();
   });
 
   it("is gone when it has used what is left", () => {
     // 300 may, 30 did; 39 a day from now on, which 29 good days leave behind.
-    const gone = goneIn(held(budget([...days(0, 29), 30], 39)));
+    const gone = daysUntilExhausted(held(budget([...days(0, 29), 30], 39)));
     expect(gone).toBeCloseTo((300 - 30) / 39, 1);
   });
 
   it("counts what leaves the period with its day", () => {
     // Half is gone, all of it on the first day, which leaves before 15 a day have used the rest.
-    expect(goneIn(held(budget([150, ...days(0, 29)], 10)))).toBeNull();
+    expect(daysUntilExhausted(held(budget([150, ...days(0, 29)], 10)))).toBeNull();
   });
 
   it("is judged on its own streams while it is young", () => {
-    expect(goneIn(held(budget([5, 15], 15)))).toBeCloseTo(0, 1);
+    expect(daysUntilExhausted(held(budget([5, 15], 15)))).toBeCloseTo(0, 1);
   });
 });
 
 describe("what is said of a budget", () => {
-  const said = (of: Budget) => plain(tellBudget(held(of)));
+  const said = (of: Budget) => plain(describeBudget(held(of)));
 
   it("names promise, use and outlook", () => {
     expect(said(budget(days(4)))).toBe(
@@ -76,15 +86,15 @@ describe("what is said of a budget", () => {
   it("judges nothing by a few streams", () => {
     const few = { ...budget([1]), total: 99, good: 98 };
     expect(said(few)).toContain("1 of 99 did not: too few for a budget.");
-    expect(standingOf(few)).toBe("none");
-    expect(leftText({ ...few, remaining: -0.01 })).toBe("–");
+    expect(statusOf(few)).toBe("none");
+    expect(remainingText({ ...few, remaining: -0.01 })).toBe("–");
     expect(said(budget([]))).toContain("No stream could keep or break it in 30 days.");
-    expect(leftText(budget([]))).toBe("–");
+    expect(remainingText(budget([]))).toBe("–");
   });
 });
 
 it("what is left never rounds to all or nothing", () => {
-  const left = (remaining: number | null) => plain(leftText({ ...budget(days(1)), remaining }));
+  const left = (remaining: number | null) => plain(remainingText({ ...budget(days(1)), remaining }));
   expect([0.999, 1, 0.62, 0.004, 0, -0.3, null].map(left)).toEqual([
     ">99 % left",
     "100 % left",
@@ -98,11 +108,11 @@ it("what is left never rounds to all or nothing", () => {
 
 it("an alarm decides how a budget stands, then what is left", () => {
   const good = budget(days(1));
-  expect(standingOf(good)).toBe("good");
-  expect(standingOf({ ...good, alert: "page" })).toBe("bad");
-  expect(standingOf({ ...good, alert: "ticket" })).toBe("warn");
-  expect(standingOf(budget(days(9.5)))).toBe("warn");
-  expect(standingOf(budget(days(11)))).toBe("bad");
+  expect(statusOf(good)).toBe("good");
+  expect(statusOf({ ...good, alert: "page" })).toBe("bad");
+  expect(statusOf({ ...good, alert: "ticket" })).toBe("warn");
+  expect(statusOf(budget(days(9.5)))).toBe("warn");
+  expect(statusOf(budget(days(11)))).toBe("bad");
 });
 
 it("the most urgent comes first: by alarm, then by what is left", () => {
@@ -113,7 +123,7 @@ it("the most urgent comes first: by alarm, then by what is left", () => {
     targets: { use_case },
     budgets,
   });
-  const order = ranked([
+  const order = byUrgency([
     slo("calm", budget(days(1))),
     slo("spent", budget(days(12))),
     slo("burning", { ...budget(days(2)), alert: "incident" }, { ...budget(days(2)), alert: "page" }),
@@ -136,6 +146,6 @@ it("the line ends at what is left", () => {
 });
 
 it("rates and lengths are short", () => {
-  expect([0, 0.94, 3.14, 14.4, null].map(rateText)).toEqual(["0.0×", "0.9×", "3.1×", "14×", "–"]);
-  expect([5, 30, 120, 4320].map(lengthText).map(plain)).toEqual(["5 min", "30 min", "2 h", "3 d"]);
+  expect([0, 0.94, 3.14, 14.4, null].map(burnRateText)).toEqual(["0.0×", "0.9×", "3.1×", "14×", "–"]);
+  expect([5, 30, 120, 4320].map(windowText).map(plain)).toEqual(["5 min", "30 min", "2 h", "3 d"]);
 });

@@ -3,20 +3,20 @@ import { describe, expect, it } from "vitest";
 import {
   ABSENT,
   bytes,
-  timeOfDay,
-  duration,
-  exactDuration,
+  columnDuration,
+  configuredPercent,
   countChange,
   dateTime,
-  valueLabel,
+  duration,
+  durationChange,
+  exactDuration,
   percent,
-  configuredPercent,
   percentagePoints,
   rate,
   shortCount,
-  durationChange,
-  columnDuration,
   timeInterval,
+  timeOfDay,
+  valueLabel,
 } from "../src/format";
 
 /** Figures and units are held together by no-break spaces; the cases are easier to read without. */

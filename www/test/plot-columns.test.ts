@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { plotColumns, isolatedPoints } from "../src/charts/plot-columns";
+import { isolatedPoints, plotColumns } from "../src/charts/plot-columns";
 
 const times = [0, 60_000, 120_000, 180_000];
 

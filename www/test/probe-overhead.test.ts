@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { timePerChunk, probeOverheadSummary } from "../src/stream/probe-overhead";
+import { probeOverheadSummary, timePerChunk } from "../src/stream/probe-overhead";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
 const of = (chunks: number, ms: number, step: number) => plain(timePerChunk({ timed_chunks: chunks, chunks_ms: ms }, step));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { elapsedShare, stepFor, shorterRange, nextRangeCovering } from "../src/polling/resolution";
+import { elapsedShare, nextRangeCovering, shorterRange, stepFor } from "../src/polling/resolution";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));

@@ -1,7 +1,14 @@
 import { expect, it } from "vitest";
 
 import type { StreamPage } from "../src/api/api-types";
-import { appendOlder, mergeLatest, mergeSamples, nextCursorOf, rowsOf, type StreamList } from "../src/polling/stream-list";
+import {
+  appendOlder,
+  mergeLatest,
+  mergeSamples,
+  nextCursorOf,
+  rowsOf,
+  type StreamList,
+} from "../src/polling/stream-list";
 
 /** A stream's id is its letter, and it arrived at the letter's place in the alphabet. */
 const page = (ids: string, next: string | null = ids.at(-1) ?? null): StreamPage => ({

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
 import { fieldsOf } from "../src/stream/fields";
-import { streamSummary, missingGapsReason } from "../src/stream/stream-summary";
+import { missingGapsReason, streamSummary } from "../src/stream/stream-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const NOTHING = { chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { tickDuration } from "../src/format";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "../src/charts/ticks";
+import { tickDuration } from "../src/format";
 
 describe("log ticks", () => {
   it("are ones, twos and fives", () => {

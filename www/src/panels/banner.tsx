@@ -1,9 +1,9 @@
 /** No good answer from the collector: says so above what it last answered, and offers to try again. */
+import { describeView } from "../charts/chart-captions";
 import { timeOfDay } from "../format";
 import { refresh } from "../polling/feed";
+import { busy, connection, dashboardData, isStale } from "../state";
 import { Icon } from "../ui/icon";
-import { describeView } from "../charts/chart-captions";
-import { dashboardData, busy, isStale, connection } from "../state";
 
 export function Banner() {
   const { value } = connection;

@@ -4,62 +4,62 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { SegmentedControl } from "../ui/segmented-control";
-import { LoadError } from "../charts/figure";
-import { count, duration, isKnown, valueLabel, percent, plural, columnDuration, humanize } from "../format";
-import { MIN_SAMPLES, METRIC_LABELS } from "../metric";
 import { breakdownCaption, slowTarget } from "../charts/chart-captions";
-import { setGroupBy, setFilter, setShowsAllGroups } from "../state";
+import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
+import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { METRIC_LABELS, MIN_SAMPLES } from "../metric";
+import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, type View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
 
-const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" | "wide" }[] = [
-  { column: "streams", label: "Streams", title: "Streams that ended in the range", kept: "" },
-  { column: "p50_ms", label: "p50", title: "Half of the samples are at most this", kept: "mid" },
-  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this", kept: "" },
-  { column: "errors", label: "Errors", title: "Share of the judged streams that failed", kept: "mid" },
+const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", title: "Streams that ended in the range", visibility: "" },
+  { column: "p50_ms", label: "p50", title: "Half of the samples are at most this", visibility: "mid" },
+  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this", visibility: "" },
+  { column: "errors", label: "Errors", title: "Share of the judged streams that failed", visibility: "mid" },
   {
     column: "excess",
     label: "Excess",
     title: "Its share of all streams that were not good, minus its share of all judged streams: above 0 it costs more than its part",
-    kept: "wide",
+    visibility: "wide",
   },
 ];
 
 const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 
 interface BreakdownProps {
-  answer: Result<BreakdownAnswer>;
+  result: Result<BreakdownAnswer>;
   /** What it is an answer to. */
-  asked: Pick<View, "by" | "metric">;
+  view: Pick<View, "by" | "metric">;
   by: Dimension;
-  isLong: boolean;
+  showsAll: boolean;
 }
 
-export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
+export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
   return (
-    <section class="breakdown" data-breakdown={asked.by} aria-labelledby="breakdown-title">
+    <section class="breakdown" data-breakdown={view.by} aria-labelledby="breakdown-title">
       <div class="figure-head">
         <h2 id="breakdown-title">
-          {METRIC_LABELS[asked.metric].title} by {humanize(asked.by)}
+          {METRIC_LABELS[view.metric].title} by {humanize(view.by)}
         </h2>
         <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
-      {answer.kind === "failed" ? (
-        <LoadError what={answer.message} />
+      {result.kind === "failed" ? (
+        <LoadError what={result.message} />
       ) : (
-        <Known answer={answer.value} isLong={isLong} />
+        <BreakdownTable answer={result.value} showsAll={showsAll} />
       )}
     </section>
   );
 }
 
-function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean }) {
+function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAll: boolean }) {
   const sorted = useSignal<Column>("streams");
   const column = sorted.value;
-  const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
+  const groups = useMemo(() => sortedBy(answer.groups, column), [answer, column]);
   const scale = groupScale(answer.groups, ({ targets }) =>
     slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
   );
@@ -91,9 +91,9 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
         {breakdownCaption(answer)}
         {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
       </p>
-      {(isLong || answer.more > 0) && (
-        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setShowsAllGroups(!isLong)}>
-          {isLong ? "Show fewer" : "Show all"}
+      {(showsAll || answer.more > 0) && (
+        <button type="button" class="more small" aria-expanded={showsAll} onClick={() => setShowsAllGroups(!showsAll)}>
+          {showsAll ? "Show fewer" : "Show all"}
         </button>
       )}
     </>
@@ -104,15 +104,15 @@ interface HeadProps {
   column: Column;
   label: string;
   title: string;
-  kept: string;
+  visibility: string;
   sorted: Column;
   onSort: (column: Column) => void;
 }
 
-function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
+function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
   const isSorted = column === sorted;
   return (
-    <th scope="col" class={`number ${kept}`} aria-sort={isSorted ? "descending" : undefined}>
+    <th scope="col" class={`number ${visibility}`} aria-sort={isSorted ? "descending" : undefined}>
       <button type="button" class="sort" title={title} onClick={() => onSort(column)}>
         {label}
         <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
@@ -136,22 +136,22 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
       <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
-      <td class={`number strong${few}`} title={intervalOf(group)}>
+      <td class={`number strong${few}`} title={intervalTitle(group)}>
         {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
         {columnDuration(group.p95_ms)}
       </td>
       <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
-      <td class="number wide">{excessOf(excess, group.goodput.total < MIN_SAMPLES)}</td>
+      <td class="number wide">{excessCell(excess, group.goodput.total < MIN_SAMPLES)}</td>
       <td class="wide span-cell">
-        <Span group={group} scale={scale} />
+        <PercentileRange group={group} scale={scale} />
       </td>
     </tr>
   );
 }
 
-function Span({ group, scale }: { group: Group; scale: GroupScale }) {
+function PercentileRange({ group, scale }: { group: Group; scale: GroupScale }) {
   const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
@@ -167,7 +167,7 @@ function Span({ group, scale }: { group: Group; scale: GroupScale }) {
   );
 }
 
-function intervalOf({ intervals }: Group): string | undefined {
+function intervalTitle({ intervals }: Group): string | undefined {
   const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
   if (!isKnown(lower)) return undefined;
   return isKnown(upper)
@@ -176,7 +176,7 @@ function intervalOf({ intervals }: Group): string | undefined {
 }
 
 /** Of a few streams it is chance, and has no colour. */
-function excessOf(excess: number | null | undefined, isFew: boolean) {
+function excessCell(excess: number | null | undefined, isFew: boolean) {
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
   if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
@@ -184,7 +184,7 @@ function excessOf(excess: number | null | undefined, isFew: boolean) {
   return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
 }
 
-function ordered(groups: readonly Group[], column: Column): Group[] {
+function sortedBy(groups: readonly Group[], column: Column): Group[] {
   const key = (group: Group) => (column === "errors" ? errorShare(group) : group[column]) ?? -Infinity;
   return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
 }

@@ -4,34 +4,44 @@ import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { SegmentedControl } from "../ui/segmented-control";
-import { Figure, LoadError } from "../charts/figure";
-import { count, duration, dateTime, percent, plural, columnDuration, timeInterval, tickDuration, humanize } from "../format";
-import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { MIN_SAMPLES } from "../metric";
-import type { PlotSpec } from "../charts/plot";
 import { compareCaption } from "../charts/chart-captions";
+import { Figure, LoadError } from "../charts/figure";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import type { PlotSpec } from "../charts/plot";
+import {
+  columnDuration,
+  count,
+  dateTime,
+  duration,
+  humanize,
+  percent,
+  plural,
+  tickDuration,
+  timeInterval,
+} from "../format";
+import { MIN_SAMPLES } from "../metric";
+import { SegmentedControl } from "../ui/segmented-control";
 
 type Percentile = "p50" | "p95";
 
 const TITLE = "Client against server, time to first token";
 
-interface CompareProps<Answer = CompareAnswer> {
-  answer: Answer;
+interface CompareProps {
+  result: Result<CompareAnswer>;
   from: number;
   to: number;
 }
 
-export function Compare({ answer: asked, ...range }: CompareProps<Result<CompareAnswer>>) {
-  if (asked.kind === "known") return <Sides answer={asked.value} {...range} />;
+export function Compare({ result, ...range }: CompareProps) {
+  if (result.kind === "known") return <CompareFigure answer={result.value} {...range} />;
   return (
     <Figure chart="compare" title={TITLE}>
-      <LoadError what={asked.message} />
+      <LoadError what={result.message} />
     </Figure>
   );
 }
 
-function Sides({ answer, from, to }: CompareProps) {
+function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: number; to: number }) {
   const percentile = useSignal<Percentile>("p50");
   const which = percentile.value;
   const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
@@ -62,7 +72,7 @@ function Sides({ answer, from, to }: CompareProps) {
           "Server p95",
           "Overhead p95",
         ],
-        rows: () => tableOf(answer, to),
+        rows: () => tableRows(answer, to),
       }}
     >
       <Legend
@@ -79,12 +89,12 @@ function Sides({ answer, from, to }: CompareProps) {
           readout={(index) => readoutOf(answer, which, index, to)}
         />
       </div>
-      <Facts answer={answer} />
+      <OverheadFacts answer={answer} />
     </Figure>
   );
 }
 
-function Facts({ answer }: { answer: CompareAnswer }) {
+function OverheadFacts({ answer }: { answer: CompareAnswer }) {
   const { overhead, joined, streams, sources } = answer;
   const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
   const isFew = overhead.n < MIN_SAMPLES;
@@ -113,9 +123,9 @@ function Facts({ answer }: { answer: CompareAnswer }) {
       <div>
         <dt>Server figure from</dt>
         <dd>
-          {from.map(([source, held]) => (
+          {from.map(([source, n]) => (
             <span key={source} class="source">
-              {humanize(source)} <small>{count(held)}</small>
+              {humanize(source)} <small>{count(n)}</small>
             </span>
           ))}
         </dd>
@@ -154,13 +164,13 @@ function NoServerTiming({ streams }: { streams: number }) {
   );
 }
 
-function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: number): PlotSpec {
+function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
   // The difference of two percentiles is none of the differences: the overhead has a line of its own.
   const line = (who: "client" | "server" | "overhead") => ({
     label: who,
     colour: `--${who}`,
-    values: points.map((point) => point[`${who}_${which}_ms`] ?? null),
+    values: points.map((point) => point[`${who}_${percentile}_ms`] ?? null),
     width: 1.75,
   });
   return {
@@ -194,7 +204,7 @@ function readoutOf(
   };
 }
 
-function tableOf({ points }: CompareAnswer, today: number): string[][] {
+function tableRows({ points }: CompareAnswer, today: number): string[][] {
   return [...points]
     .reverse()
     .map((point) => [

@@ -1,26 +1,26 @@
 /** Nothing to show: what to do about it, by whether there ever was something. */
-import { BooksNote } from "./ingest-accounting";
-import { dateTime } from "../format";
 import { rangeLabel } from "../charts/chart-captions";
-import { dashboardData, outsideRange, navigate, setRange, view } from "../state";
+import { dateTime } from "../format";
 import { nextRangeCovering } from "../polling/resolution";
+import { dashboardData, navigate, outsideRange, setRange, view } from "../state";
+import { AccountingWarnings } from "./ingest-accounting";
 
 export function Empty() {
-  const found = outsideRange.value;
-  return found?.newestOfAll ? (
-    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.newestOfAll.received_ms} />
+  const outside = outsideRange.value;
+  return outside?.newestOfAll ? (
+    <NoStreamsInRange newestMs={outside.newest?.received_ms ?? null} ofAllMs={outside.newestOfAll.received_ms} />
   ) : (
-    <NeverAny siteKey={found?.siteKey ?? null} />
+    <NoStreamsYet siteKey={outside?.siteKey ?? null} />
   );
 }
 
-function NeverAny({ siteKey }: { siteKey: string | null }) {
+function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
   const script = new URL("llm-rum.js", document.baseURI).href;
   const snippet = `<script async src="${script}" data-site="${siteKey ?? "YOUR_SITE_KEY"}"></script>`;
   return (
     <section class="empty" data-empty="ever">
       <h2>Waiting for the first stream</h2>
-      <BooksNote />
+      <AccountingWarnings />
       <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
       <pre>
         <code>{snippet}</code>
@@ -51,21 +51,21 @@ interface NoneInRangeProps {
   ofAllMs: number;
 }
 
-function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
+function NoStreamsInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
-  const asked = dashboardData.value?.summary.to ?? ofAllMs;
-  const wider = newestMs === null ? undefined : nextRangeCovering(range, asked - newestMs);
+  const now = dashboardData.value?.summary.to ?? ofAllMs;
+  const wider = newestMs === null ? undefined : nextRangeCovering(range, now - newestMs);
   return (
     <section class="empty" data-empty="range">
       <h2>
         No {hasFilters ? "such " : ""}streams in {rangeLabel(range)}
       </h2>
-      <BooksNote />
+      <AccountingWarnings />
       <p>
         {newestMs === null
-          ? `None of the streams that are kept is such a one; the newest of all arrived at ${dateTime(ofAllMs, asked)}.`
-          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${dateTime(newestMs, asked)}.`}
+          ? `None of the streams that are kept is such a one; the newest of all arrived at ${dateTime(ofAllMs, now)}.`
+          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${dateTime(newestMs, now)}.`}
       </p>
       <p class="actions">
         {hasFilters && (

@@ -2,12 +2,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
-import { SegmentedControl } from "../ui/segmented-control";
-import { timeOfDay, valueLabel, humanize } from "../format";
-import { REFRESH_MS, refresh } from "../polling/feed";
-import { Icon } from "../ui/icon";
-import { dashboardData, busy, paused, screen, setFilter, setRange, view } from "../state";
+import { humanize, timeOfDay, valueLabel } from "../format";
+import { refresh, REFRESH_MS } from "../polling/feed";
+import { busy, dashboardData, paused, screen, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
+import { Icon } from "../ui/icon";
+import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, RANGES } from "../url";
 
 const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
@@ -37,7 +37,7 @@ export function Header() {
           <span class="unseen">theme, switch</span>
         </button>
       </div>
-      <Chips />
+      <FilterChips />
     </header>
   );
 }
@@ -69,7 +69,7 @@ function Refresh() {
   );
 }
 
-function Chips() {
+function FilterChips() {
   const { filters } = view.value;
   const removed = useRef<number | null>(null);
   // The chip takes the focus with it: it goes on to the one in its place, the last one, or the range.

@@ -3,31 +3,31 @@ import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
 import { ABSENT, count, duration, percent, plural, rate } from "../format";
-import { Icon, OUTCOME_STYLES } from "../ui/icon";
 import { MIN_SAMPLES } from "../metric";
 import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "../stream/stream-summary";
+import { Icon, OUTCOME_STYLES } from "../ui/icon";
 import { useWidth } from "../ui/width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */
-const SHOWN = 5;
+const MAX_SHOWN = 5;
 
-const WORDS: Record<LiveState["kind"], { word: string; title: string }> = {
-  joining: { word: "joining", title: "Asking the collector" },
-  live: { word: "live", title: "From the collector, every second" },
-  away: { word: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
-  paused: { word: "paused", title: "Paused together with the rest of the page" },
+const STATE_LABELS: Record<LiveState["kind"], { label: string; title: string }> = {
+  joining: { label: "joining", title: "Asking the collector" },
+  live: { label: "live", title: "From the collector, every second" },
+  away: { label: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
+  paused: { label: "paused", title: "Paused together with the rest of the page" },
 };
 
 export function LiveStrip() {
   const { kind } = live.value;
   const now = live.value.kind === "live" ? live.value.now : null;
-  const { word, title } = WORDS[kind];
+  const { label, title } = STATE_LABELS[kind];
   return (
     <section class={`now ${kind}`} aria-label="Now" aria-live="off" data-live={kind}>
       <p class="now-state" title={title}>
         <span class="now-dot" aria-hidden="true" />
-        {word}
+        {label}
       </p>
       <dl>
         <div data-now="open" title="Streams that have told of themselves and have not ended">
@@ -35,7 +35,7 @@ export function LiveStrip() {
           <dd>{count(now?.open)}</dd>
         </div>
         <div data-now="ended" title={now?.of === "cluster" ? "Of all collectors" : undefined}>
-          <dt>{endedIn(now)}</dt>
+          <dt>{completedLabel(now)}</dt>
           <dd>
             {count(now?.ended.streams)} <Failed now={now} />
           </dd>
@@ -46,20 +46,20 @@ export function LiveStrip() {
             <dd>{rate(now.reports_per_second)}</dd>
           </div>
         )}
-        <div data-now="ttfv" title={now ? restsOn(now) : undefined}>
+        <div data-now="ttfv" title={now ? sampleText(now) : undefined}>
           <dt>first visible, 5 min</dt>
           <dd>
-            {now && now.ttfv.n > 0 ? <Waits {...now.ttfv} /> : ABSENT}
+            {now && now.ttfv.n > 0 ? <LivePercentiles {...now.ttfv} /> : ABSENT}
           </dd>
         </div>
       </dl>
-      {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, SHOWN)} />}
+      {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, MAX_SHOWN)} />}
     </section>
   );
 }
 
 /** Of a few streams they are dim, and how many they are stands beside them. */
-function Waits({ n, p50_ms, p95_ms }: Quantiles) {
+function LivePercentiles({ n, p50_ms, p95_ms }: Quantiles) {
   return (
     <span class={n < MIN_SAMPLES ? "dim" : undefined}>
       <span class="dim">p50</span> {duration(p50_ms)} <span class="dim">p95</span> {duration(p95_ms)}
@@ -68,18 +68,18 @@ function Waits({ n, p50_ms, p95_ms }: Quantiles) {
   );
 }
 
-function endedIn(now: Live | null): string {
+function completedLabel(now: Live | null): string {
   const seconds = now?.ended.seconds ?? 60;
   return seconds === 60 ? "ended in a minute" : `ended in ${count(Math.floor(seconds))} s`;
 }
 
-function restsOn({ ttfv }: Live): string {
+function sampleText({ ttfv }: Live): string {
   return `Time to first visible token over the newest five minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
 }
 
 function Failed({ now }: { now: Live | null }) {
   const outcomes = Object.entries(now?.ended.outcomes ?? {}) as [Outcome, number][];
-  const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_STYLES[outcome]?.tone === "bad" ? held : 0), 0);
+  const failed = outcomes.reduce((sum, [outcome, n]) => sum + (OUTCOME_STYLES[outcome]?.tone === "bad" ? n : 0), 0);
   if (failed === 0) return null;
   return <span class="bad">{count(failed)} failed</span>;
 }
@@ -104,20 +104,20 @@ function NewestLine({ streams }: { streams: StreamReport[] }) {
 }
 
 function Newest({ report }: { report: StreamReport }) {
-  const look = OUTCOME_STYLES[report.outcome];
-  const { ttfv_ms: waited } = report;
+  const style = OUTCOME_STYLES[report.outcome];
+  const { ttfv_ms: ttfv } = report;
   // Without a text to see, as of reasoning alone, its end is all there is to show.
-  const hasGlyph = report.outcome !== "complete" || waited == null;
+  const hasIcon = report.outcome !== "complete" || ttfv == null;
   return (
     <button
       type="button"
-      class={look?.tone ?? "quiet"}
+      class={style?.tone ?? "quiet"}
       data-newest={report.id}
       onClick={() => openStream(report.id)}
-      title={`${modelOf(report)}: ${look?.label ?? report.outcome}`}
+      title={`${modelOf(report)}: ${style?.label ?? report.outcome}`}
     >
-      {hasGlyph && look && <Icon name={look.icon} />}
-      {waited == null ? <span class="unseen">{look?.label ?? ABSENT}</span> : duration(waited)}
+      {hasIcon && style && <Icon name={style.icon} />}
+      {ttfv == null ? <span class="unseen">{style?.label ?? ABSENT}</span> : duration(ttfv)}
     </button>
   );
 }

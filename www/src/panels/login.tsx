@@ -1,21 +1,21 @@
 /** The collector wants a token: a form for it. The token stays in this tab's session storage. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { tokenError } from "../api/token";
 import { login } from "../polling/feed";
 import { token } from "../state";
-import { tokenError } from "../api/token";
 
-export function Unlock() {
+export function Login() {
   const [typed, setTyped] = useState("");
-  const [flaw, setFlaw] = useState<string | null>(null);
+  const [error, setError] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
   // Not by `autofocus`: it works once in a page, and this form stands anew after each refusal.
   useEffect(() => input.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
-    const found = tokenError(typed.trim());
-    setFlaw(found);
-    if (found === null) login(typed.trim());
+    const tokenFault = tokenError(typed.trim());
+    setError(tokenFault);
+    if (tokenFault === null) login(typed.trim());
     else input.current?.focus();
   };
   return (
@@ -43,9 +43,9 @@ export function Unlock() {
           Unlock
         </button>
       </form>
-      {(flaw !== null || token.value !== null) && (
+      {(error !== null || token.value !== null) && (
         <p class="outcome bad" role="alert">
-          {flaw ?? "The last token was not accepted."}
+          {error ?? "The last token was not accepted."}
         </p>
       )}
     </section>

@@ -1,12 +1,12 @@
 /** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
 import type { Outcome, Summary } from "../api/api-types";
-import { DEFECT_MEANINGS } from "./defects";
-import { count, percent, plural, humanize } from "../format";
-import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
+import { count, humanize, percent, plural } from "../format";
 import { setOutcome, view } from "../state";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
 import { OUTCOMES } from "../url";
+import { DEFECT_MEANINGS } from "./defects";
 
-export function Endings({ summary }: { summary: Summary }) {
+export function OutcomesAndDefects({ summary }: { summary: Summary }) {
   return (
     <div class="pair endings">
       <Outcomes summary={summary} />
@@ -27,7 +27,7 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
       ) : (
         <ul class="ledger">
           {seen.map((outcome) => (
-            <OutcomeLine key={outcome} outcome={outcome} held={outcomes[outcome] ?? 0} of={streams} />
+            <OutcomeLine key={outcome} outcome={outcome} n={outcomes[outcome] ?? 0} total={streams} />
           ))}
         </ul>
       )}
@@ -35,7 +35,7 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   );
 }
 
-function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of: number }) {
+function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total: number }) {
   const isChosen = view.value.outcome === outcome;
   const { tone, meaning } = OUTCOME_STYLES[outcome];
   return (
@@ -49,9 +49,9 @@ function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of
         <OutcomeMark outcome={outcome} />
         <small>{meaning}</small>
         <span class="ledger-count">
-          {count(held)} <small>{percent(held / of)}</small>
+          {count(n)} <small>{percent(n / total)}</small>
         </span>
-        <progress class={tone} value={held} max={of} aria-hidden="true" />
+        <progress class={tone} value={n} max={total} aria-hidden="true" />
       </button>
     </li>
   );
@@ -59,7 +59,7 @@ function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of
 
 function Defects({ summary: { defects, streams } }: { summary: Summary }) {
   const seen = Object.entries(defects)
-    .filter(([, held]) => held > 0)
+    .filter(([, n]) => n > 0)
     .sort(([, a], [, b]) => b - a);
   return (
     <section class="figure" data-endings="defects" aria-labelledby="defects-title">
@@ -72,16 +72,16 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
         </p>
       ) : (
         <ul class="ledger">
-          {seen.map(([name, held]) => (
+          {seen.map(([name, n]) => (
             <li key={name} class="ledger-line">
-              <span class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : ""}>{humanize(name)}</span>
+              <span class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : ""}>{humanize(name)}</span>
               <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
               <span class="ledger-count">
-                {count(held)} <small>{percent(held / streams)}</small>
+                {count(n)} <small>{percent(n / streams)}</small>
               </span>
               <progress
-                class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : "quiet"}
-                value={held}
+                class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : "quiet"}
+                value={n}
                 max={streams}
                 aria-hidden="true"
               />

@@ -1,37 +1,37 @@
 /** The latest streams in, a table out whose rows open one stream. */
 import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
-import { SegmentedControl } from "../ui/segmented-control";
-import { ABSENT, count, isKnown, dateTime, columnDuration, humanize } from "../format";
+import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
 import { loadOlder } from "../polling/feed";
-import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
-import { modelOf } from "../stream/stream-summary";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { modelOf } from "../stream/stream-summary";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
+import { SegmentedControl } from "../ui/segmented-control";
 import { OUTCOMES, SAMPLES } from "../url";
 
 /** Which streams are listed: what the switch says, and what the list then is. */
-const LISTS: Record<SampleKind | "latest", { word: string; title: string; about: string }> = {
-  latest: { word: "latest", title: "Latest streams", about: "" },
+const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string; description: string }> = {
+  latest: { label: "latest", title: "Latest streams", description: "" },
   slowest: {
-    word: "slowest",
+    label: "slowest",
     title: "Slowest streams",
-    about: "Those of each site and day whose user waited longest for text, the slowest first.",
+    description: "Those of each site and day whose user waited longest for text, the slowest first.",
   },
   failed: {
-    word: "failed",
+    label: "failed",
     title: "Failed streams",
-    about: "Some of each site and day that were not whole, by lot, the newest first.",
+    description: "Some of each site and day that were not whole, by lot, the newest first.",
   },
   uniform: {
-    word: "by lot",
+    label: "by lot",
     title: "Streams by lot",
-    about: "Some of each site and day, each stream as likely as any other, the newest first.",
+    description: "Some of each site and day, each stream as likely as any other, the newest first.",
   },
 };
-const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LISTS[value].word }));
+const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LIST_LABELS[value].label }));
 
 export function Streams({ summary }: { summary: Summary }) {
   const list = view.value.sample ?? "latest";
-  const { title, about } = LISTS[list];
+  const { title, description } = LIST_LABELS[list];
   return (
     <section class="streams" aria-labelledby="streams-title" data-list={list}>
       <div class="figure-head">
@@ -47,7 +47,7 @@ export function Streams({ summary }: { summary: Summary }) {
           <OutcomeFilter summary={summary} />
         </div>
       </div>
-      {about && <p class="reading about">{about} They are kept when single streams no longer are.</p>}
+      {description && <p class="reading about">{description} They are kept when single streams no longer are.</p>}
       {rows.value.length === 0 ? (
         <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
       ) : (
@@ -101,8 +101,8 @@ export function Streams({ summary }: { summary: Summary }) {
 
 function OutcomeFilter({ summary }: { summary: Summary }) {
   const label = (outcome: Outcome) => {
-    const held = summary.outcomes[outcome];
-    return OUTCOME_STYLES[outcome].label + (held ? ` (${count(held)})` : "");
+    const n = summary.outcomes[outcome];
+    return OUTCOME_STYLES[outcome].label + (n ? ` (${count(n)})` : "");
   };
   return (
     <label class="select">
@@ -183,7 +183,7 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
 
 function defectsOf({ defects }: StreamReport): string {
   return Object.entries(defects ?? {})
-    .filter(([, held]) => isKnown(held) && held > 0)
-    .map(([name, held]) => humanize(name) + (held > 1 ? ` ×${held}` : ""))
+    .filter(([, n]) => isKnown(n) && n > 0)
+    .map(([name, n]) => humanize(name) + (n > 1 ? ` ×${n}` : ""))
     .join(", ");
 }

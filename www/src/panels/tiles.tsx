@@ -3,25 +3,25 @@ import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
 import {
   ABSENT,
+  columnDuration,
+  configuredPercent,
   count,
-  duration,
   countChange,
+  duration,
+  durationChange,
   isKnown,
   percent,
-  configuredPercent,
-  plural,
   percentagePoints,
+  plural,
   rate,
-  durationChange,
-  columnDuration,
   type MaybeNumber,
 } from "../format";
-import { Icon } from "../ui/icon";
 import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
-import { kmAdjustedCaption, comparisonCaption, ttftComparison } from "../charts/chart-captions";
 import { elapsedShare } from "../polling/resolution";
+import { Icon } from "../ui/icon";
 
 interface TilesProps {
   summary: Summary;
@@ -31,22 +31,22 @@ interface TilesProps {
 interface AllTilesProps extends TilesProps {
   compare: Result<Compare>;
   /** When the summary came. */
-  at: number;
+  loadedAt: number;
 }
 
-export function Tiles({ summary, range, compare, at }: AllTilesProps) {
+export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? ttftComparison(compare.value) : null} />
+      <Ttfv summary={summary} range={range} comparison={compare.kind === "known" ? ttftComparison(compare.value) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
-      <Streams summary={summary} at={at} />
+      <Streams summary={summary} loadedAt={loadedAt} />
       <Errors summary={summary} range={range} />
     </section>
   );
 }
 
-function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
+function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
   const { ttfv, previous } = summary;
   const adjusted = kmAdjustedCaption(ttfv);
   const targets = targetsInView(summary);
@@ -58,9 +58,9 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
           <div key={name}>
             <span class={`key ${colour}`}>{name}</span>
             <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
-            <Between interval={ttfv.intervals?.[name]} />
-            <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
-            <Change text={durationChange(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
+            <ConfidenceInterval interval={ttfv.intervals?.[name]} />
+            <Target value={ttfv[key]} target={goals[name]} text={duration(goals[name])} />
+            <Change text={durationChange(ttfv[key], previous.ttfv[key])} previousSamples={previous.ttfv.n} />
           </div>
         ))}
       </div>
@@ -70,16 +70,16 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
         </p>
       )}
       <p class="rests">
-        {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
+        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)};{" "}
         {comparisonCaption(previous.ttfv.n, range)}
         {summary.use_cases > 1 && "; each use case has its own targets"}
       </p>
-      {sides !== null && <p class="rests">{sides}</p>}
+      {comparison !== null && <p class="rests">{comparison}</p>}
     </Tile>
   );
 }
 
-function restsOn(n: number, error: MaybeNumber): string {
+function sampleText(n: number, error: MaybeNumber): string {
   const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
   const few = n < MIN_SAMPLES ? ", too few for a steady p95" : "";
   return `${plural(n, "sample")}${exactness}${few}`;
@@ -94,7 +94,7 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
           ? "no streams to judge"
           : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
       </p>
-      <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
+      <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} previousSamples={previous.integrity.total} />
     </Tile>
   );
 }
@@ -106,7 +106,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
       <p class="rests">
         {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
       </p>
-      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
+      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
     </Tile>
   );
 }
@@ -118,21 +118,21 @@ function Errors({ summary }: TilesProps) {
   return (
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Goal value={errors.ratio} goal={goal} text={configuredPercent(goal)} proven={errors.at_least} />
+      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.at_least} />
       <p class="rests">
         {errors.total === 0
           ? "no streams to judge"
           : `${count(errors.count)} of ${count(errors.total)} failed`}
       </p>
-      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
+      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} previousSamples={previous.errors.total} />
     </Tile>
   );
 }
 
-function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
+function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedAt">) {
   const { streams, open, previous, output_tokens: tokens } = summary;
   // The range is not over, that before it is: like is compared with like.
-  const whole = streams / elapsedShare(summary.from, summary.to, at);
+  const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
   return (
     <Tile name="streams" title="Streams">
       <Value raw={streams} text={count(streams)} />
@@ -140,7 +140,7 @@ function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
         {open} open now
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={countChange(whole, previous.streams)} earlier={previous.streams} />
+      <Change text={countChange(fullRange, previous.streams)} previousSamples={previous.streams} />
     </Tile>
   );
 }
@@ -175,7 +175,7 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
 }
 
 /** Where few samples leave the percentile uncertain. */
-function Between({ interval }: { interval: Interval | undefined }) {
+function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
   const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `${duration(lower)} or more`;
@@ -186,21 +186,21 @@ function Between({ interval }: { interval: Interval | undefined }) {
   );
 }
 
-interface GoalProps {
+interface TargetProps {
   value: MaybeNumber;
-  goal: MaybeNumber;
+  target: MaybeNumber;
   text: string;
   /** What the samples prove of the value, where that may be less. */
-  proven?: MaybeNumber;
+  lowerBound?: MaybeNumber;
 }
 
-function Goal({ value, goal, text, proven }: GoalProps) {
-  if (!isKnown(goal)) return null;
+function Target({ value, target, text, lowerBound }: TargetProps) {
+  if (!isKnown(target)) return null;
   if (!isKnown(value)) return <p class="goal">target {text}</p>;
-  if (value > goal && isKnown(proven) && proven <= goal) {
+  if (value > target && isKnown(lowerBound) && lowerBound <= target) {
     return <p class="goal">over {text}, too few to tell</p>;
   }
-  const isMet = value <= goal;
+  const isMet = value <= target;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>
       <Icon name={isMet ? "good" : "warn"} />
@@ -210,6 +210,6 @@ function Goal({ value, goal, text, proven }: GoalProps) {
 }
 
 /** `earlier` is how many the time before rests on: against a few, a change is chance. */
-function Change({ text, earlier }: { text: string | null; earlier: number }) {
-  return text === null || earlier < MIN_SAMPLES ? null : <p class="change">{text}</p>;
+function Change({ text, previousSamples }: { text: string | null; previousSamples: number }) {
+  return text === null || previousSamples < MIN_SAMPLES ? null : <p class="change">{text}</p>;
 }

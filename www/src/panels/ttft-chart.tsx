@@ -3,16 +3,22 @@ import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { SegmentedControl } from "../ui/segmented-control";
-import { count, duration, dateTime, columnDuration, timeInterval, tickDuration } from "../format";
+import {
+  exceedsError,
+  lowSampleCaption,
+  rangeLabel,
+  timeseriesCaption,
+  useCaseTargetsCaption,
+} from "../charts/chart-captions";
 import { Figure, LoadError } from "../charts/figure";
-import { Heatmap, HeatLegend } from "../charts/heatmap";
+import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { MIN_SAMPLES, isWaitMetric, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
-import { exceedsError, rangeLabel, useCaseTargetsCaption, lowSampleCaption, timeseriesCaption } from "../charts/chart-captions";
-import { setChartType, setMetric, setRange } from "../state";
+import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
+import { isWaitMetric, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
+import { setChartType, setMetric, setRange } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
 import { CHART_TYPES, METRICS, type ChartType } from "../url";
 
 interface TtftChartProps {
@@ -20,38 +26,38 @@ interface TtftChartProps {
   heatmap: Result<HeatmapAnswer> | null;
   range: Range;
   metric: Metric;
-  drawing: ChartType;
+  chartType: ChartType;
   /** Of how many the streams are. */
   useCases: number;
 }
 
-export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
-  const look = METRIC_LABELS[series.metric];
+export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
+  const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const said = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)].filter(Boolean).join(" ");
-  const label = `${look.title} in ${rangeLabel(range)}`;
+  const caption = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)].filter(Boolean).join(" ");
+  const label = `${labels.title} in ${rangeLabel(range)}`;
   return (
     <Figure
       chart="ttft"
-      title={`${look.title} over time`}
-      caption={drawing === "lines" ? `${said} ${lowSampleCaption(series)}` : said}
-      aside={<Switches metric={metric} drawing={drawing} />}
+      title={`${labels.title} over time`}
+      caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
+      aside={<Switches metric={metric} chartType={chartType} />}
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
-          ...(isWaitMetric(series.metric) ? [ADJUSTED, "Left before"] : []),
+          ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Left before"] : []),
         ],
-        rows: () => tableOf(series),
+        rows: () => tableRows(series),
       }}
     >
-      {drawing === "heatmap" && heatmap && !isEmpty ? (
+      {chartType === "heatmap" && heatmap && !isEmpty ? (
         heatmap.kind === "failed" ? (
           <LoadError what={heatmap.message} />
         ) : (
           <>
             <div class="legend-row">
               <HeatLegend answer={heatmap.value} />
-              <Tighter series={series} range={range} />
+              <ZoomButton series={series} range={range} />
             </div>
             <Heatmap answer={heatmap.value} label={`${label}: how many samples lie where, step by step`} />
           </>
@@ -78,7 +84,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         <Legend
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
-            ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
+            ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "adjusted" }] : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
@@ -86,7 +92,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             { label: "errors", colour: "errors" },
           ]}
         />
-        <Tighter series={series} range={range} />
+        <ZoomButton series={series} range={range} />
       </div>
       <div class="plot-frame tall">
         <LineChart
@@ -106,12 +112,12 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
 }
 
 /** Offers a shorter range where a shorter one holds everything. */
-function Tighter({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
-  const tighter = shorterRange(range, from, to, points);
-  if (!tighter) return null;
+function ZoomButton({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
+  const zoomRange = shorterRange(range, from, to, points);
+  if (!zoomRange) return null;
   return (
-    <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
-      All of this is from {rangeLabel(tighter)}: show only these
+    <button type="button" class="narrow hint" onClick={() => setRange(zoomRange)}>
+      All of this is from {rangeLabel(zoomRange)}: show only these
     </button>
   );
 }
@@ -121,17 +127,17 @@ const METRIC_OPTIONS = METRICS.map((value) => ({
   label: METRIC_LABELS[value].short,
   title: METRIC_LABELS[value].meaning,
 }));
-const DRAWING_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
+const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
-function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
+function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartType">) {
   return (
     <div class="switches">
       <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
       <SegmentedControl
         legend="Drawn as"
         name="drawing"
-        options={DRAWING_OPTIONS}
-        chosen={drawing}
+        options={CHART_OPTIONS}
+        chosen={chartType}
         onChoose={setChartType}
       />
     </div>
@@ -139,14 +145,14 @@ function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing"
 }
 
 /** Whether those who saw nothing move the p95 of a step by what can be seen. */
-function isAdjusted({ points }: Timeseries): boolean {
+function hasKmAdjusted({ points }: Timeseries): boolean {
   return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
 }
 
-function adjustedLine(series: Timeseries): Line[] {
-  if (!isAdjusted(series)) return [];
+function kmAdjustedLine(series: Timeseries): Line[] {
+  if (!hasKmAdjusted(series)) return [];
   const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
-  return [{ label: ADJUSTED, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
+  return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
 function plotOf(series: Timeseries): PlotSpec {
@@ -163,7 +169,7 @@ function plotOf(series: Timeseries): PlotSpec {
         values: points.map((point) => point[key] ?? null),
         width: name === "p95" ? 2 : 1.5,
       })),
-      ...adjustedLine(series),
+      ...kmAdjustedLine(series),
     ],
     targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
       label: `${quantile ?? "each"} ≤ ${duration(value)}`,
@@ -188,7 +194,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
         text: columnDuration(point[key]),
         colour,
       })),
-      ...adjustedReadout(point),
+      ...kmAdjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
       { label: index === series.points.length - 1 ? "streams so far" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
@@ -196,18 +202,18 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   };
 }
 
-function adjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
+function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
   if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
   return [
-    { label: ADJUSTED, text: columnDuration(adjusted.p95_ms) },
+    { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
     { label: "left before", text: count(adjusted.left) },
   ];
 }
 
 /** As lines and in words: one more than the plain p95. */
-const ADJUSTED = "p95 with those who left";
+const KM_ADJUSTED_LABEL = "p95 with those who left";
 
-function tableOf({ points, to, metric }: Timeseries): string[][] {
+function tableRows({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
     dateTime(point.t, to),
     count(point.n),
