@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 
 import type { Bucket } from "../api/api-types";
 import { count, duration, percent, shortCount, tickDuration } from "../format";
-import { linearTicks, logTicks } from "./ticks";
 import { useWidth } from "../ui/width";
+import { linearTicks, logTicks } from "./ticks";
 
 export interface Mark {
   label: string;

@@ -9,8 +9,17 @@ import type {
   Targets,
   Timeseries,
 } from "../api/api-types";
-import { count, duration, isKnown, valueLabel, percent, plural, humanize, type MaybeNumber } from "../format";
-import { hasTargets, MIN_SAMPLES, METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
+import {
+  count,
+  duration,
+  humanize,
+  isKnown,
+  percent,
+  plural,
+  valueLabel,
+  type MaybeNumber,
+} from "../format";
+import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
 const RANGE_LABELS: Record<Range, { length: string; last: string; before: string }> = {

@@ -2,11 +2,11 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer } from "../api/api-types";
-import { count, duration, percent, timeInterval, tickDuration } from "../format";
-import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
-import { slowTarget } from "./chart-captions";
-import { logTicks, timeLabel, timeTicks } from "./ticks";
+import { count, duration, percent, tickDuration, timeInterval } from "../format";
 import { useWidth } from "../ui/width";
+import { slowTarget } from "./chart-captions";
+import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
+import { logTicks, timeLabel, timeTicks } from "./ticks";
 
 const LEFT = 64;
 const RIGHT = 8;

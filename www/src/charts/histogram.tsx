@@ -1,10 +1,10 @@
 /** The histogram answer in, its distribution with percentiles and targets out. */
 import type { HistogramAnswer } from "../api/api-types";
-import { Bars, type Mark } from "./bars";
 import { count, duration, isKnown, percent } from "../format";
-import { Figure } from "./figure";
 import { METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
+import { Bars, type Mark } from "./bars";
 import { histogramCaption, slowTarget } from "./chart-captions";
+import { Figure } from "./figure";
 
 export function Histogram({ answer }: { answer: HistogramAnswer }) {
   const labels = METRIC_LABELS[answer.metric];

@@ -2,8 +2,8 @@
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { Plot, type PlotSpec } from "./plot";
 import { shownTheme } from "../theme";
+import { Plot, type PlotSpec } from "./plot";
 
 /** What stands beside the cursor: a heading and named values. */
 export interface Readout {

@@ -2,8 +2,8 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { plotColumns, LOG_AXIS_MIN, isolatedPoints } from "./plot-columns";
 import { canvasColour } from "../theme";
+import { isolatedPoints, LOG_AXIS_MIN, plotColumns } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {

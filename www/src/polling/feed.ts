@@ -2,7 +2,10 @@
 import { batch, computed, effect } from "@preact/signals";
 
 import type { Filters, StreamReport } from "../api/api-types";
+import { toResult, type Result } from "../api/async-result";
 import {
+  ApiError,
+  errorMessage,
   getAbandonment,
   getBreakdown,
   getCompare,
@@ -14,32 +17,29 @@ import {
   getStreams,
   getSummary,
   getTimeseries,
-  ApiError,
-  errorMessage,
+  type QueryWindow,
   type RequestOptions,
   type StreamQuery,
-  type QueryWindow,
 } from "../api/client";
-import { toResult, type Result } from "../api/async-result";
-import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
 import { isWaitMetric, targetsInView } from "../metric";
 import {
-  dashboardData,
   busy,
-  outsideRange,
-  storeToken,
   connection,
-  streamList,
+  dashboardData,
   nextCursor,
   opened,
+  outsideRange,
   paused,
   rows,
+  storeToken,
+  streamList,
   token,
   view,
   type OutsideRange,
 } from "../state";
-import { stepFor } from "./resolution";
 import type { View } from "../url";
+import { stepFor } from "./resolution";
+import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
 
 export const REFRESH_MS = 5_000;
 /** A link to a stream may be followed before its report has come, and that been stored. */

@@ -2,8 +2,8 @@
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
-import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
 import { LOADING, toResult } from "../api/async-result";
+import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
 import { accounting, budgets, connection, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;

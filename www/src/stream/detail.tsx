@@ -4,12 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "../api/api-types";
 import { Bars } from "../charts/bars";
-import { duration, isKnown, dateTime, valueLabel } from "../format";
+import { dateTime, duration, isKnown, valueLabel } from "../format";
+import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
+import { Icon, OutcomeMark } from "../ui/icon";
 import { fieldsOf } from "./fields";
 import { gapBuckets } from "./gap-buckets";
-import { Icon, OutcomeMark } from "../ui/icon";
-import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
-import { modelOf, streamSummary, missingGapsReason } from "./stream-summary";
+import { missingGapsReason, modelOf, streamSummary } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {

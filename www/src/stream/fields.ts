@@ -1,7 +1,7 @@
 /** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
+import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
-import { bytes, count, exactDuration, isKnown, humanize, type MaybeNumber } from "../format";
 import { isContentHidden } from "./stream-summary";
 
 export interface Field {

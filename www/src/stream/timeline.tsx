@@ -2,19 +2,19 @@
 import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
-import { pageLifecycleNotes } from "./page-lifecycle";
+import { linearTicks } from "../charts/ticks";
+import { duration, exactDuration, humanize, tickDuration } from "../format";
 import { SegmentedControl } from "../ui/segmented-control";
-import { duration, exactDuration, tickDuration, humanize } from "../format";
+import { useWidth } from "../ui/width";
+import { pageLifecycleNotes } from "./page-lifecycle";
 import {
   hasLongTail,
   layoutTimeline,
-  type MomentRow,
-  type TimelineSpan,
   type DurationRow,
+  type MomentRow,
   type TimelineLayout,
+  type TimelineSpan,
 } from "./timeline-layout";
-import { linearTicks } from "../charts/ticks";
-import { useWidth } from "../ui/width";
 
 const ROW = 28;
 const NAME = 104;
