@@ -8,7 +8,7 @@ export interface Table {
 }
 
 interface FigureProps {
-  chart: "ttft" | "histogram" | "compare" | "leaving";
+  chart: "ttft" | "histogram" | "compare" | "abandonment";
   title: string;
   caption?: string;
   aside?: ComponentChildren;

@@ -29,11 +29,11 @@ interface AbandonmentProps {
 
 export function AbandonmentPanel({ result, histogram }: AbandonmentProps) {
   return (
-    <div class="leaving">
+    <div class="abandonment">
       {result.kind === "known" ? (
         <AbandonmentFigure answer={result.value} histogram={histogram} />
       ) : (
-        <Figure chart="leaving" title={TITLE}>
+        <Figure chart="abandonment" title={TITLE}>
           <LoadError what={result.message} />
         </Figure>
       )}
@@ -46,7 +46,7 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
   const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
   return (
     <Figure
-      chart="leaving"
+      chart="abandonment"
       title={TITLE}
       caption={abandonmentCaption(answer)}
       {...(answer.left > 0 && { table: { columns, rows: () => tableRows(answer) } })}

@@ -87,7 +87,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
           </tbody>
         </table>
       )}
-      <p class="reading">
+      <p class="caption">
         {breakdownCaption(answer)}
         {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
       </p>

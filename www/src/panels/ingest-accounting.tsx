@@ -17,20 +17,20 @@ export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }
   if (result.kind === "loading") return null;
   if (result.kind === "failed")
     return (
-      <footer class="books" data-books="failed">
+      <footer class="accounting" data-accounting="failed">
         <p>What was received and what became of it is not known. {result.message}</p>
       </footer>
     );
   const warnings = accountingWarnings(result.value);
   const overhead = probeOverheadSummary(result.value);
   return (
-    <footer class="books" id="books" data-books={warnings.length > 0 ? "loud" : "quiet"}>
+    <footer class="accounting" id="accounting" data-accounting={warnings.length > 0 ? "loud" : "quiet"}>
       <Warnings warnings={warnings} />
       <p>{accountingSummary(result.value)}</p>
-      {overhead && <p data-cost>{overhead}</p>}
+      {overhead && <p data-probe-overhead>{overhead}</p>}
       <details>
         <summary>The books</summary>
-        <div class="books-pages">
+        <div class="accounting-tables">
           {accountingTables(result.value).map((table) => (
             <CountList key={table.title} table={table} />
           ))}

@@ -25,7 +25,7 @@ export function Login() {
         It is one of the <code>read_tokens</code> of the collector’s configuration, or its{" "}
         <code>admin_token</code>. This tab keeps it until it is closed.
       </p>
-      <form class="unlock" onSubmit={submit}>
+      <form class="login" onSubmit={submit}>
         {/* Password managers file a token under a name. */}
         <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>

@@ -8,7 +8,7 @@ import { DEFECT_MEANINGS } from "./defects";
 
 export function OutcomesAndDefects({ summary }: { summary: Summary }) {
   return (
-    <div class="pair endings">
+    <div class="pair">
       <Outcomes summary={summary} />
       <Defects summary={summary} />
     </div>
@@ -18,7 +18,7 @@ export function OutcomesAndDefects({ summary }: { summary: Summary }) {
 function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   const seen = OUTCOMES.filter((outcome) => outcomes[outcome]);
   return (
-    <section class="figure" data-endings="outcomes" aria-labelledby="outcomes-title">
+    <section class="figure" data-counts="outcomes" aria-labelledby="outcomes-title">
       <div class="figure-head">
         <h2 id="outcomes-title">How streams ended</h2>
       </div>
@@ -62,7 +62,7 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
     .filter(([, n]) => n > 0)
     .sort(([, a], [, b]) => b - a);
   return (
-    <section class="figure" data-endings="defects" aria-labelledby="defects-title">
+    <section class="figure" data-counts="defects" aria-labelledby="defects-title">
       <div class="figure-head">
         <h2 id="defects-title">Defects on the way</h2>
       </div>

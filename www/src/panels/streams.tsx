@@ -47,7 +47,7 @@ export function Streams({ summary }: { summary: Summary }) {
           <OutcomeFilter summary={summary} />
         </div>
       </div>
-      {description && <p class="reading about">{description} They are kept when single streams no longer are.</p>}
+      {description && <p class="caption about">{description} They are kept when single streams no longer are.</p>}
       {rows.value.length === 0 ? (
         <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
       ) : (

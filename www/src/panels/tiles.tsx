@@ -65,7 +65,7 @@ function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string 
         ))}
       </div>
       {adjusted !== null && (
-        <p class="rests" data-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
+        <p class="rests" data-km-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
           {adjusted}
         </p>
       )}

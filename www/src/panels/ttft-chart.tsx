@@ -84,7 +84,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         <Legend
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
-            ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "adjusted" }] : []),
+            ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },

@@ -21,7 +21,7 @@ export function SegmentedControl<Value extends string>({
     if (row.current) scrollIntoRow(row.current);
   }, [chosen]);
   return (
-    <fieldset class="choice" ref={row}>
+    <fieldset class="segmented" ref={row}>
       <legend class="unseen">{legend}</legend>
       {options.map(({ value, label, title }) => (
         <label key={value} title={title}>
