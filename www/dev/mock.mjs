@@ -23,7 +23,7 @@ import {
   summary,
   timeseries,
   windowOf,
-} from "./answers.mjs";
+} from "./responses.mjs";
 import { makeStreams } from "./streams.mjs";
 
 const { values: options } = parseArgs({

@@ -1,5 +1,5 @@
 /** Stream reports and a query in, the collector's answers out: computed from the raw values, in its shapes. */
-import { adjusted, leaving } from "./waits.mjs";
+import { adjusted, leaving } from "./kaplan-meier.mjs";
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
