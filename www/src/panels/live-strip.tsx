@@ -6,7 +6,8 @@ import { ABSENT, count, duration, percent, plural, rate } from "../format";
 import { MIN_SAMPLES } from "../metric";
 import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "../stream/stream-summary";
-import { Icon, OUTCOME_STYLES } from "../ui/icon";
+import { Icon } from "../ui/icon";
+import { OUTCOME_STYLES } from "../ui/outcome";
 import { useWidth } from "../ui/width";
 
 /** So many of the newest streams as fit into a line of a narrow page. */

@@ -2,7 +2,7 @@
 import type { Outcome, Summary } from "../api/api-types";
 import { count, humanize, percent, plural } from "../format";
 import { setOutcome, view } from "../state";
-import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { OUTCOMES } from "../url";
 import { DEFECT_MEANINGS } from "./defects";
 

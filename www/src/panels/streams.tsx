@@ -4,7 +4,7 @@ import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../f
 import { loadOlder } from "../polling/feed";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
 import { modelOf } from "../stream/stream-summary";
-import { OUTCOME_STYLES, OutcomeMark } from "../ui/icon";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { SegmentedControl } from "../ui/segmented-control";
 import { OUTCOMES, SAMPLES } from "../url";
 

@@ -1,7 +1,7 @@
 /** One stream in, what became of it in a few sentences out. */
 import type { StreamReport } from "../api/api-types";
 import { count, duration, isKnown } from "../format";
-import { OUTCOME_STYLES } from "../ui/icon";
+import { OUTCOME_STYLES } from "../ui/outcome";
 
 export function streamSummary(report: StreamReport): string {
   const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
