@@ -1,4 +1,4 @@
-/** The signals of `state.ts` in, the whole screen out. */
+/** Lays out the screen. */
 import { Histogram } from "./charts/histogram";
 import { AbandonmentPanel } from "./panels/abandonment";
 import { Banner } from "./panels/banner";

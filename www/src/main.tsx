@@ -1,4 +1,4 @@
-/** Starts the theme, the feed and the screen. */
+/** Starts the theme, the polling and the screen. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
 

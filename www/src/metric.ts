@@ -1,17 +1,17 @@
-/** What each metric is called, and which of the targets it is held against. */
+/** Names of the metrics and the targets that apply to each. */
 import type { Metric, Quantiles, Summary, Targets, WaitMetric } from "./api/api-types";
 import { isKnown } from "./format";
 
 interface MetricLabels {
-  /** On the switch. */
+  /** Label on the switch. */
   short: string;
-  /** As a heading. */
+  /** Heading. */
   title: string;
-  /** In a sentence, after a number: "of …". */
+  /** Inside a sentence. */
   phrase: string;
-  /** What it is, for the curious. */
+  /** Tooltip. */
   meaning: string;
-  /** How pages come to measure it, where they do not by themselves. */
+  /** Requirement of a metric that pages do not measure by default. */
   requirement?: string;
 }
 
@@ -76,12 +76,12 @@ export const QUANTILES = [
 ] as const satisfies readonly { name: string; key: keyof Quantiles; colour: string }[];
 
 export interface Target {
-  /** The percentile that it holds for; `null` where it holds for every stream. */
+  /** The percentile of the target; `null` if it applies to every stream. */
   quantile: "p50" | "p95" | "p99" | null;
   value: number;
 }
 
-/** Where each target belongs. Those for the first token are set on what the user sees: the first visible one. */
+/** Metric of each target. Targets for the first token apply to the first visible token. */
 const TARGETS = [
   { metric: "ttfv", quantile: "p50", key: "ttft_p50_ms" },
   { metric: "ttfv", quantile: "p95", key: "ttft_p95_ms" },
@@ -93,7 +93,7 @@ const TARGETS = [
   { metric: "tpot", quantile: null, key: "tpot_ms" },
 ] as const satisfies readonly { metric: Metric; quantile: Target["quantile"]; key: keyof Targets }[];
 
-/** Targets of a metric. */
+/** Targets of one metric. */
 export function targetsOf(metric: Metric, targets: Targets): Target[] {
   return TARGETS.flatMap(({ metric: targetMetric, quantile, key }) => {
     const value = targets[key];
@@ -101,20 +101,20 @@ export function targetsOf(metric: Metric, targets: Targets): Target[] {
   });
 }
 
-/** Whether use cases may have targets for it. */
+/** Whether a use case can have a target for the metric. */
 export function hasTargets(metric: Metric): boolean {
   return TARGETS.some(({ metric: targetMetric }) => targetMetric === metric);
 }
 
-/** The targets of all that is in view: one says nothing of streams that have different ones. */
+/** Targets of the streams in view. Empty if several use cases with different targets are in view. */
 export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | "use_cases">): Targets {
   return use_cases > 1 ? {} : targets;
 }
 
-/** Whether users leave in it: then its percentiles come with those who did. */
+/** Whether the metric has censored waits. */
 export function isWaitMetric(metric: Metric): metric is WaitMetric {
   return metric === "ttfv" || metric === "ttft";
 }
 
-/** Below this many samples a percentile is shown as uncertain. */
+/** A percentile of fewer samples is marked as uncertain. */
 export const MIN_SAMPLES = 30;

@@ -1,4 +1,4 @@
-/** What the screen shows, as signals. The address bar holds what was chosen; `feed.ts` fills in what was answered. */
+/** The state of the screen as signals. `url.ts` holds the view, `polling/` fills in the responses. */
 import { computed, signal } from "@preact/signals";
 
 import type {
@@ -24,10 +24,10 @@ import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./polling/stream-list";
 import { readView, writeView, type ChartType, type View } from "./url";
 
-/** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
+/** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */
 export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
 
-/** One coherent set of answers to the same question. */
+/** Responses to the same view. */
 export interface DashboardData {
   summary: Summary;
   timeseries: Timeseries;
@@ -35,19 +35,19 @@ export interface DashboardData {
   abandonment: Result<Abandonment>;
   compare: Result<Compare>;
   breakdown: Result<Breakdown>;
-  /** Asked for while it is looked at. */
+  /** Loaded only while the heatmap is shown. */
   heatmap: Result<Heatmap> | null;
-  /** What was asked. */
+  /** The view of the responses. */
   view: View;
-  /** When they arrived, by this browser's clock. */
+  /** Time of arrival by this browser's clock. */
   loadedAt: number;
 }
 
-/** The newest streams outside the chosen range: with its filters, and of all. */
+/** The newest streams outside the range: with the filters, and without them. */
 export interface OutsideRange {
   newest: StreamReport | null;
   newestOfAll: StreamReport | null;
-  /** For the line that a page needs, where there is no stream at all; `null` where the collector names no key. */
+  /** For the script tag while there is no stream; `null` if the collector names no key. */
   siteKey: string | null;
 }
 
@@ -57,24 +57,24 @@ export const dashboardData = signal<DashboardData | null>(null);
 export const streamList = signal<StreamList | null>(null);
 export const rows = computed(() => (streamList.value === null ? [] : rowsOf(streamList.value)));
 export const nextCursor = computed(() => streamList.value && nextCursorOf(streamList.value));
-/** Asked only when the range is empty. */
+/** Loaded only when the range is empty. */
 export const outsideRange = signal<OutsideRange | null>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 
-// Stands before the signal that reads it: a `const` further down is not there yet.
+// Must precede the signal that reads it: a `const` below is not initialized yet.
 const TOKEN_KEY = "llm-rum-token";
 export const token = signal<string | null>(readToken());
 
-/** Of the use cases that the filters leave. */
+/** Error budgets within the filters. */
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 
-/** The one stream that is open, or why it cannot be shown; `mayArrive` while its report may be on its way. */
+/** The open stream, or why it is missing. `mayArrive` while its report can still arrive. */
 export type OpenedStream = { report: StreamReport } | { missing: string; mayArrive: boolean } | null;
 export const opened = signal<OpenedStream>(null);
 
-/** `live` while the collector tells what happens now; `away` while it does not and is asked again. */
+/** `live` while updates arrive, `away` while the client reconnects. */
 export type LiveState = { kind: "joining" | "away" | "paused" } | { kind: "live"; now: Live };
 export const live = signal<LiveState>({ kind: "joining" });
 
@@ -85,7 +85,7 @@ export const hasData = computed(() => {
   return summary !== undefined && (summary.streams > 0 || summary.open > 0 || rows.value.length > 0);
 });
 
-/** Whether what is on screen answers an earlier question than the view now asks. */
+/** Whether the screen shows data of an earlier view. */
 export const isStale = computed(() => {
   const loaded = dashboardData.value?.view;
   if (loaded === undefined) return false;
@@ -93,7 +93,7 @@ export const isStale = computed(() => {
   return writeView({ ...loaded, stream: null }) !== writeView({ ...now, stream: null });
 });
 
-/** Whether the answer to what the view asks is on its way. During an outage it is not: what is shown stays readable. */
+/** Whether data of the current view is loading. During an outage the old data stays readable. */
 export const isViewLoading = computed(() => isStale.value && busy.value && connection.value.kind !== "failed");
 
 export const screen = computed<Screen>(() => {
@@ -104,7 +104,7 @@ export const screen = computed<Screen>(() => {
   return hasData.value ? "ready" : "empty";
 });
 
-/** Changes what is shown and leaves a step for the back button. */
+/** Changes the view and adds an entry to the browser history. */
 export function navigate(change: Partial<View>): void {
   const next = { ...view.value, ...change };
   const address = writeView(next);
@@ -122,7 +122,7 @@ export const setSample = (sample: SampleKind | null) => navigate({ sample });
 export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });
 
-/** Narrows to one value of a dimension, or widens again with `null`. A stream's detail closes to show the result. */
+/** Sets or removes a filter. Closes the stream detail to show the result. */
 export function setFilter(dimension: Dimension, value: string | null): void {
   const filters = { ...view.value.filters };
   if (value === null) delete filters[dimension];
@@ -142,7 +142,7 @@ export function storeToken(value: string | null): void {
     if (value === null) sessionStorage.removeItem(TOKEN_KEY);
     else sessionStorage.setItem(TOKEN_KEY, value);
   } catch {
-    // Storage may be forbidden: the token then lasts as long as the page.
+    // Storage can be disabled: the token then lasts as long as the page.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Light, dark, or what the system says. Kept per browser; `?theme=` in the address wins for this page. */
+/** Light theme, dark theme or the system's. The browser stores the choice; `?theme=` overrides it for one page. */
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
@@ -8,7 +8,7 @@ const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(systemDark.matches);
 
-/** Paper is white, whatever the screen is. */
+/** Print output is always light. */
 const isPrinting = signal(false);
 
 export const theme = signal<Theme>(initialTheme());
@@ -23,7 +23,7 @@ export function nextTheme(): void {
   try {
     localStorage.setItem(STORAGE_KEY, theme.value);
   } catch {
-    // Storage may be forbidden: the choice then lasts as long as the page.
+    // Storage can be disabled: the choice then lasts as long as the page.
   }
 }
 
@@ -38,7 +38,7 @@ export function startTheme(): void {
 
 const colourCache = new Map<string, string>();
 
-/** A colour of `colours.css` as a canvas takes it. A `light-dark()` has its value only where it colours something. */
+/** A colour of `colours.css` for a canvas. `light-dark()` resolves only on an element. */
 export function canvasColour(name: string): string {
   const key = `${shownTheme.peek()} ${name}`;
   const cached = colourCache.get(key);

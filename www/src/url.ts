@@ -1,4 +1,4 @@
-/** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
+/** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
 import type { Dimension, Filters, Metric, Outcome, Range, SampleKind } from "./api/api-types";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
@@ -28,7 +28,7 @@ export const OUTCOMES: readonly Outcome[] = [
 
 export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 
-/** How the metric is drawn over time. */
+/** Chart of the metric over time. */
 export type ChartType = "lines" | "heatmap";
 export const CHART_TYPES: readonly ChartType[] = ["lines", "heatmap"];
 
@@ -37,12 +37,12 @@ export interface View {
   filters: Filters;
   metric: Metric;
   chartType: ChartType;
-  /** What the streams are broken down by. */
+  /** Dimension of the breakdown. */
   by: Dimension;
-  /** All values of it, not only those with the most streams. */
+  /** Shows all values, not only those with the most streams. */
   showsAllGroups: boolean;
   outcome: Outcome | null;
-  /** Which streams are listed: those kept for long, or `null` for the newest. */
+  /** Sample to list; `null` for the newest streams. */
   sample: SampleKind | null;
   stream: string | null;
 }
@@ -79,7 +79,7 @@ export function readView(search: string): View {
   };
 }
 
-/** What differs from the defaults, as a query string with its `?`, or nothing. */
+/** The differences from the defaults as a query string with its `?`, or an empty string. */
 export function writeView(view: View): string {
   const query = new URLSearchParams();
   if (view.range !== DEFAULT_VIEW.range) query.set("range", view.range);

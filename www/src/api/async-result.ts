@@ -1,7 +1,7 @@
-/** What was asked of the collector and has its own way of failing: it leaves the rest of the screen alone. */
+/** Result of a request that fails alone: the rest of the screen stays. */
 import { errorMessage } from "./client";
 
-/** `what` says why there is no answer, as a sentence. */
+/** `message` is the reason, as a sentence. */
 export type Result<Answer> = { kind: "failed"; message: string } | { kind: "known"; value: Answer };
 
 export type AsyncResult<Answer> = { kind: "loading" } | Result<Answer>;

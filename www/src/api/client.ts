@@ -1,4 +1,4 @@
-/** The collector's `/v1` routes, and its line for pages: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
+/** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
 import type {
   Abandonment,
   Accounting,
@@ -25,7 +25,7 @@ export interface QueryWindow {
   filters: Filters;
 }
 
-/** The collector answered, but not with what was asked for. */
+/** The collector responded with an error status. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -36,23 +36,23 @@ export class ApiError extends Error {
   }
 }
 
-/** Something answered, as a login page or another server does, but no collector. */
+/** The response is not JSON. A login page or another server answers at this address. */
 export class UnexpectedResponse extends Error {}
 
-/** Why there is no answer, as a sentence. */
+/** The reason of a failed request, as a sentence. */
 export function errorMessage(error: unknown): string {
   if (error instanceof ApiError) return `The collector answers with an error: ${error.message} (${error.code}).`;
   if (error instanceof UnexpectedResponse) return "What answers here is no collector: it sent something else than JSON.";
   return "The collector cannot be reached.";
 }
 
-/** Where and as whom to ask. */
+/** Credentials and cancellation of a request. */
 export interface RequestOptions {
   token: string | null;
   signal?: AbortSignal;
 }
 
-/** A collector that hangs takes connections and says nothing: after this long it counts as one that is away. */
+/** A hanging collector accepts connections and never responds. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
 type Query = Record<string, string | undefined>;
@@ -60,7 +60,7 @@ type Query = Record<string, string | undefined>;
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
   get<Summary>("v1/summary", windowQuery(window), options);
 
-/** `step` is in seconds; without one the collector takes the finest that it has for so long a range. */
+/** `step` is in seconds. With `null` the collector takes its finest step for the range. */
 export const getTimeseries = (window: QueryWindow, metric: Metric, step: number | null, options: RequestOptions) =>
   get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, options);
 
@@ -80,13 +80,13 @@ export const getBreakdown = (
   options: RequestOptions,
 ) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 
-/** The use cases with the most streams in the newest 30 days. */
+/** The use cases with the most streams in the last 30 days. */
 export const getUseCases = (filters: Filters, limit: number, options: RequestOptions) =>
   get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, options);
 
 export const getSlo = (filters: Filters, options: RequestOptions) => get<Slo>("v1/slo", filters, options);
 
-/** The key that the collector would name in a page; it says none to whoever may not read. */
+/** The site key for the script tag. The collector returns it only to clients that may read. */
 export const getSiteKey = async (options: RequestOptions) => (await get<{ site: string }>("snippet.json", {}, options)).site;
 
 export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/accounting", {}, options);
@@ -95,7 +95,7 @@ export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/ac
 export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) =>
   get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, options);
 
-/** Which of the streams, and from which page on. */
+/** Selects the streams of a list and its page. */
 export interface StreamQuery {
   sample?: SampleKind;
   outcome?: Outcome;
@@ -105,7 +105,7 @@ export interface StreamQuery {
 export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) =>
   get<StreamPage>("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
 
-/** The newest stream with these filters, of all that are kept. */
+/** The newest stored stream that matches the filters. */
 export async function getNewest(filters: Filters, options: RequestOptions): Promise<StreamReport | null> {
   const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, options);
   return page.streams[0] ?? null;
@@ -118,7 +118,7 @@ function windowQuery({ range, filters }: QueryWindow): Query {
   return { range, ...filters };
 }
 
-/** What happens now, as the bytes of an event stream. An `EventSource` could show no token. */
+/** Opens the live feed. An `EventSource` cannot send the token. */
 export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
   const { body } = await request("v1/live", filters, "text/event-stream", options);
   if (body === null) throw new TypeError("an answer without a body");
@@ -126,7 +126,7 @@ export async function openLive(filters: Filters, options: RequestOptions): Promi
 }
 
 async function get<Answer>(route: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
-  // Not by AbortSignal.any: it is younger than the oldest Firefox that shows this page.
+  // `AbortSignal.any` is missing in the oldest supported Firefox.
   const controller = new AbortController();
   const stop = () => controller.abort();
   if (signal?.aborted) stop();
@@ -157,7 +157,7 @@ async function request(route: string, query: Query, accept: string, options: Req
 
 async function apiErrorOf(response: Response): Promise<ApiError> {
   const fallback = { code: `http_${response.status}`, message: `status ${response.status}` };
-  // A proxy in between may answer with a page of its own: the status then is all there is to say.
+  // A proxy can respond with its own page; then only the status is known.
   const body = (await response.json().catch(() => null)) as { error?: typeof fallback } | null;
   const { code, message } = { ...fallback, ...body?.error };
   return new ApiError(response.status, code, message);

@@ -1,6 +1,6 @@
-/** Pieces of an event stream in, whole events out. It reads what the collector writes: lines that end with a line feed. */
+/** Incremental parser of the collector's event stream, whose lines end with a line feed, and the reconnect delay. */
 export interface ServerSentEvent {
-  /** `message` where the stream gives no name. */
+  /** `message` if the stream gives no name. */
   name: string;
   data: string;
 }
@@ -8,7 +8,7 @@ export interface ServerSentEvent {
 export class EventStreamParser {
   private rest = "";
 
-  /** The events that end in this piece. Throws when one grows beyond any that a collector writes. */
+  /** Returns the events that end in this chunk. Throws if an event exceeds the size limit. */
   parse(chunk: string): ServerSentEvent[] {
     const blocks = (this.rest + chunk).split("\n\n");
     this.rest = blocks.pop() ?? "";
@@ -17,10 +17,10 @@ export class EventStreamParser {
   }
 }
 
-/** How long to wait before the next of so many attempts in a row; `random` is from 0 to 1. */
+/** Delay before the next attempt; `random` is from 0 to 1. */
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** attempt);
-  // Dashboards that lost a collector at the same time should not come back at the same time.
+  // Jitter: dashboards that lost a collector at the same time do not reconnect at the same time.
   return Math.round(longest * (0.5 + random / 2));
 }
 
@@ -31,7 +31,7 @@ function eventOf(block: string): ServerSentEvent | null {
     if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("data: ")) data.push(line.slice(6));
   }
-  // What has no data is a comment, by which the collector says that it is there.
+  // A block without data is a comment, which the collector sends as a keep-alive.
   return data.length === 0 ? null : { name, data: data.join("\n") };
 }
 

@@ -1,11 +1,11 @@
-/** What was typed or pasted as a token in, what can go into a header out. */
+/** Validation of an access token before it goes into a header. */
 
-/** Printable ASCII without spaces, at least one: with anything else `fetch` throws before it asks. */
+/** Printable ASCII without spaces. `fetch` throws on other characters. */
 export function isValidToken(token: string): boolean {
   return /^[!-~]+$/.test(token);
 }
 
-/** What is wrong with it, as a sentence. `null` where the collector may be asked. */
+/** The reason why the token is invalid, as a sentence; `null` if it is valid. */
 export function tokenError(token: string): string | null {
   if (token === "") return "No token was typed.";
   if (isValidToken(token)) return null;

@@ -1,4 +1,4 @@
-/** Buckets in, their bars on a log axis out, with percentiles and targets as marks. */
+/** Buckets as bars on a log axis, with percentiles and targets as marks. */
 import { useState } from "preact/hooks";
 
 import type { Bucket } from "../api/api-types";
@@ -17,7 +17,7 @@ export interface Mark {
 interface BarsProps {
   buckets: Bucket[];
   marks: Mark[];
-  /** Buckets above this are drawn as slow. */
+  /** Buckets above this value are drawn as slow. */
   slowFrom?: number | null;
   height: number;
   label: string;
@@ -107,7 +107,7 @@ function logScale(buckets: Bucket[], marks: Mark[], left: number, right: number)
   const low = (shown.length ? Math.min(...shown) : 1) / 1.15;
   const high = (shown.length ? Math.max(...shown) : 1000) * 1.15;
   const reach = Math.log(high / low);
-  // What is shorter than a step of the clock has no place on a log axis: it sits at its left end.
+  // A value below the clock's resolution has no position on a log axis: it is drawn at the left end.
   const x = (value: number) =>
     value <= low ? left : left + (Math.log(value / low) / reach) * (right - left);
   return { low, high, x };
@@ -119,10 +119,10 @@ export interface PlacedMark extends Mark {
   flips: boolean;
 }
 
-// The labels are set in 11 px; their widest letters are narrower than this.
+// Upper bound of a letter's width at 11 px.
 const LETTER = 7;
 
-/** Gives each label the highest lane where it covers no other. */
+/** Gives each label the highest lane without an overlap. */
 export function placeMarks(
   marks: Mark[],
   x: (value: number) => number,

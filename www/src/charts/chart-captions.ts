@@ -1,4 +1,4 @@
-/** A chart's data in, the sentence that says what it shows out. */
+/** Captions of the charts, from the same data. */
 import type {
   Breakdown,
   Compare,
@@ -33,7 +33,7 @@ const RANGE_LABELS: Record<Range, { length: string; last: string; before: string
 
 export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
 
-/** What was asked, where the page by now asks for something else. */
+/** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
   const only = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
@@ -43,7 +43,7 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "m
   return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
 }
 
-/** What changes are against, or why there are none; `n` samples are of the time before. */
+/** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
 export function comparisonCaption(n: number, range: Range): string {
   const { before } = RANGE_LABELS[range];
   if (n === 0) return "no earlier data to compare with";
@@ -57,21 +57,21 @@ export function timeseriesCaption(series: Timeseries, range: Range): string {
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
   const was = low === high ? `was ${low}` : `ran from ${low} to ${high}`;
-  // The value of one step is not that of the range, which may be another one.
+  // The value of a single step is not the value of the range.
   const isOne = p95.length === 1 && series.points.length > 1;
   const when = isOne ? `the only step of ${stepLabel(series.step_ms)}${steps.qualifier || " with samples"}` : rangeLabel(range);
   const moved = `The p95 ${METRIC_LABELS[series.metric].phrase} ${was} in ${when}.`;
   return [moved, targetCaption(series, steps)].filter(Boolean).join(" ");
 }
 
-/** The steps that the sentences are about. */
+/** Steps that the caption is based on. */
 interface TrustedSteps {
   p95_ms: number[];
-  /** What tells them from the other steps, where some are left out. */
+  /** Names these steps where others are left out. */
   qualifier: string;
 }
 
-/** Those with enough samples; where there are none, all that have any. */
+/** Steps with enough samples, or all steps with samples if none has enough. */
 function trustedSteps({ points }: Timeseries): TrustedSteps {
   const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
   const enough = seen.filter((point) => point.n >= MIN_SAMPLES);
@@ -92,13 +92,13 @@ function targetCaption(series: Timeseries, { p95_ms: p95, qualifier }: TrustedSt
   return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepLabel(series.step_ms)}${qualifier}.`;
 }
 
-/** Why no target is drawn where there are some. */
+/** Says why no target is drawn over several use cases. */
 export function useCaseTargetsCaption(metric: Metric, useCases: number): string {
   if (useCases < 2 || !hasTargets(metric)) return "";
   return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
 }
 
-/** What the dashes in a line are, where there are any. */
+/** Explains the dashed parts of a line. */
 export function lowSampleCaption(series: Timeseries): string {
   const thin = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
   if (thin === 0) return "";
@@ -125,12 +125,12 @@ export function histogramCaption(answer: HistogramAnswer): string {
   return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetLabel(target, answer.targets)}.`;
 }
 
-/** Streams of other use cases may be in view: whose target it is has to be said. */
+/** Names the use case, because streams of other use cases can be in view. */
 function targetLabel(value: number, { use_case: useCase }: Targets): string {
   return `the ${duration(value)} target${useCase ? ` of ${humanize(useCase)}` : ""}`;
 }
 
-/** The target that marks a sample as slow: the p95 one, or the one for every sample. */
+/** The target above which a sample is slow: that of the p95, or that of every sample. */
 export function slowTarget({
   metric,
   targets,
@@ -145,7 +145,7 @@ export function slowTarget({
   );
 }
 
-/** The bucket that a target falls into counts by how much of it lies above, on the log scale. */
+/** Share of samples above the target. The bucket that contains it is divided on the log scale. */
 export function shareOver({ buckets, n: total }: HistogramAnswer, target: number): number {
   const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: n }) => {
     if (high <= target) return sum;
@@ -156,7 +156,7 @@ export function shareOver({ buckets, n: total }: HistogramAnswer, target: number
   return total > 0 ? over / total : 0;
 }
 
-/** What the percentiles are with those who saw nothing; `null` where they are the same to the eye. */
+/** Kaplan–Meier-adjusted percentiles in one line; `null` if none differs by more than the error bound. */
 export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string | null {
   if (!adjusted) return null;
   const { left, failed } = adjusted;
@@ -170,12 +170,12 @@ export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string |
   return `With ${who.filter(Boolean).join(" and ")} before it: ${said.join(", ")}`;
 }
 
-/** By more than the error of both. */
+/** Whether the difference exceeds the error of both values. */
 export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean {
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
 }
 
-/** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */
+/** Names the slowest group with enough samples, and the group with the largest impact. */
 export function breakdownCaption({ by, groups, metric }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
     return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
@@ -204,7 +204,7 @@ export function compareCaption(answer: Compare, percentile: "p50" | "p95"): stri
   return `${percentile} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
 }
 
-/** Both sides' median over the same streams, in a line. `null` where no stream carries both figures. */
+/** Median TTFT of browser and server over the same streams; `null` if no stream has both. */
 export function ttftComparison({ client, server, joined }: Compare): string | null {
   if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
   const of = `p50 of ${plural(joined, "stream")}`;

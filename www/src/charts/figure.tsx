@@ -1,4 +1,4 @@
-/** A drawing, what it says in one sentence, and the same as a table: a figure for eyes and ears. */
+/** A chart with its title, its caption and a table view for screen readers. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
@@ -33,12 +33,12 @@ export function Figure({ chart, title, caption, aside, table, children }: Figure
   );
 }
 
-/** Stands where a figure's answer did not come. */
+/** Replaces a chart whose data failed to load. */
 export function LoadError({ what }: { what: string }) {
   return <p class="nothing">Not known. {what}</p>;
 }
 
-/** Rows are made only while they are looked at: the screen refreshes every few seconds. */
+/** Builds the rows only while the table is open, because the screen refreshes every few seconds. */
 function TableView({ table, title }: { table: Table; title: string }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,11 +1,11 @@
-/** Groups in, the log scale on which their percentiles lie beside each other out. */
+/** Log scale on which the percentiles of all groups are drawn. */
 import type { Group } from "../api/api-types";
 import { isKnown } from "../format";
 
 export interface GroupScale {
   /** From 0 at the left to 1 at the right. */
   at: (value: number) => number;
-  /** What its p95 should not be over; null where it has no target. */
+  /** Target of the group's p95; `null` without one. */
   target: (group: Group) => number | null;
 }
 

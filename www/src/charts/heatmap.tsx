@@ -1,4 +1,4 @@
-/** The heatmap answer in, its cells over time and a log axis out: how the whole distribution moved, not three lines of it. */
+/** Heatmap of a metric: the whole distribution over time on a log axis. */
 import { useMemo, useState } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer } from "../api/api-types";
@@ -19,7 +19,7 @@ export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: strin
   const cells = useMemo(() => cellsOf(answer), [answer]);
   const scales = scalesOf(answer, width);
   const target = slowTarget(answer);
-  // There may be thousands: the pointer on its way over them must not draw them all again.
+  // Memoized: hovering must not redraw thousands of cells.
   const rects = useMemo(() => cells.map((cell, at) => rectOf(cell, at, scales, answer.step_ms)), [cells, width]);
   const point = (event: MouseEvent) => {
     const at = event.target instanceof SVGRectElement ? event.target.dataset["at"] : undefined;
@@ -60,7 +60,7 @@ function rectOf(cell: Cell, at: number, scales: Scales, step: number) {
   );
 }
 
-/** How pale and how strong cells read: the fullest cell of the picture is the strongest. */
+/** Legend of the shades. The cell with the most samples is the darkest. */
 export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
   const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts));
   return (
@@ -111,9 +111,9 @@ function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, w
   return {
     low,
     high,
-    // A first step that began before the range is scales for the part that lies in it.
+    // A first step that began before the range is clipped to the range.
     x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
-    // What is shorter than the lowest bucket has no place on a log axis: it sits at the foot.
+    // A value below the lowest bucket has no position on a log axis: it is drawn at the bottom.
     y: (value) => (value <= low ? foot : Math.round(foot - (Math.log(value / low) / reach) * (foot - 8))),
   };
 }

@@ -1,4 +1,4 @@
-/** The histogram answer in, its distribution with percentiles and targets out. */
+/** Histogram of a metric with percentiles and targets. */
 import type { HistogramAnswer } from "../api/api-types";
 import { count, duration, isKnown, percent } from "../format";
 import { METRIC_LABELS, QUANTILES, targetsOf } from "../metric";

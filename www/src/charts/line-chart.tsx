@@ -1,11 +1,11 @@
-/** A plot's data in, the plot with its legend and a readout under the cursor out. Arrow keys move the cursor. */
+/** A plot with a tooltip at the cursor. Arrow keys move the cursor. */
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { shownTheme } from "../theme";
 import { Plot, type PlotSpec } from "./plot";
 
-/** What stands beside the cursor: a heading and named values. */
+/** Content of the tooltip: a heading and named values. */
 export interface Readout {
   heading: string;
   values: { label: string; text: string; colour?: string }[];
@@ -31,7 +31,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
     return () => plot.current?.destroy();
   }, []);
   useEffect(() => plot.current?.update(spec), [spec]);
-  // Not with the next render: before printing nothing else is rendered.
+  // An effect outside of the render, because printing triggers no render.
   useEffect(
     () =>
       effect(() => {

@@ -1,8 +1,8 @@
-/** A plot's lines in, the columns that draw them out: what rests on few samples stands in columns of its own. */
+/** Columns of a uPlot chart. Points with few samples get a column of their own, which is drawn dashed. */
 
 type Values = (number | null)[];
 
-/** What of a plot makes its columns. */
+/** The part of a plot that its columns depend on. */
 interface PlotData {
   /** Unix milliseconds. */
   times: number[];
@@ -11,10 +11,7 @@ interface PlotData {
   volume?: { streams: number[]; errors: number[] };
 }
 
-/**
- * uPlot's columns: times in seconds, then the volume, its last step apart as that is not over, then each line as a
- * solid and a thin one.
- */
+/** Times in seconds, then the volume with its unfinished last step apart, then a solid and a dashed column per line. */
 export function plotColumns(spec: PlotData): Values[] {
   const lines = spec.lines.flatMap((line) => {
     const values = line.values.map((value) => (value === null ? null : Math.max(value, LOG_AXIS_MIN)));
@@ -28,19 +25,19 @@ export function plotColumns(spec: PlotData): Values[] {
   return [spec.times.map((time) => time / 1000), ...volume, ...lines];
 }
 
-// A log axis has no zero; a tenth of a millisecond is the finest step of any page's clock.
+// A log axis has no zero. A tenth of a millisecond is the finest resolution of a page's clock.
 export const LOG_AXIS_MIN = 0.1;
 
 function solidValues(values: Values, isLowSample: boolean[]): Values {
   return values.map((value, i) => (isLowSample[i] ? null : value));
 }
 
-/** Thin points and their neighbours, so that the dashes meet the solid line. */
+/** Points with few samples and their neighbours, so that the dashes meet the solid line. */
 function dashedValues(values: Values, isLowSample: boolean[]): Values {
   return values.map((value, i) => (isLowSample[i] || isLowSample[i - 1] || isLowSample[i + 1] ? value : null));
 }
 
-/** Points without a neighbour: no line shows them. */
+/** Points without a neighbour, which no line connects. */
 export function isolatedPoints(values: Values): number[] {
   return [...values.keys()].filter(
     (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,

@@ -1,4 +1,4 @@
-/** Lines over time in, a canvas out. The only importer of uPlot. */
+/** Line chart on a canvas. This file alone imports uPlot. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
@@ -15,10 +15,10 @@ export interface Line {
   dash?: number[];
 }
 
-/** A value to stay under, drawn across the plot. */
+/** A target as a horizontal line. */
 export interface TargetLine {
   label: string;
-  /** Where there is no room for the label. */
+  /** Label for narrow plots. */
   short: string;
   colour: string;
   value: number;
@@ -32,14 +32,14 @@ export interface PlotSpec {
   scale: "log" | "linear";
   lines: Line[];
   targets: TargetLine[];
-  /** Points that rest on few samples: drawn dashed and hollow. */
+  /** Points with few samples: drawn dashed and with a ring. */
   isLowSample: boolean[];
-  /** Streams and those of them that failed, as bars at the foot; the last step is still running. */
+  /** Streams and failed streams as bars at the bottom. The last step is incomplete. */
   volume?: { streams: number[]; errors: number[] };
   format: (value: number) => string;
 }
 
-/** A plot that lives in `host` until destroyed, and keeps its cursor when given new data of the same shape. */
+/** A plot in `host` until it is destroyed. It keeps its cursor on an update with data of the same shape. */
 export class Plot {
   private chart: uPlot;
   private readonly observer: ResizeObserver;
@@ -68,7 +68,7 @@ export class Plot {
     this.chart = this.draw();
   }
 
-  /** Draws again with the colours that the page has now. */
+  /** Redraws with the current colours. */
   recolour(): void {
     this.chart.redraw(false, true);
   }
@@ -136,7 +136,7 @@ export class Plot {
     };
   }
 
-  /** Room for the targets' labels at the right. */
+  /** Space for the labels of targets at the right. */
   private gutter({ ctx }: uPlot): number {
     if (this.spec.targets.length === 0) return 8;
     ctx.save();
@@ -165,13 +165,13 @@ export class Plot {
     const shown = [...values, ...this.spec.targets.map((target) => target.value)];
     if (this.spec.scale === "log") {
       const [low, high] = logLimits(shown.map((value) => Math.max(value, LOG_AXIS_MIN)));
-      // The lines keep off the bars: what is one fifth of the whole is a quarter of the rest.
+      // Keeps the lines above the bars: one fifth of the height is a quarter of the rest.
       return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_DIVISOR - 1)) : low, high];
     }
     return [0, Math.max(1, ...shown) * 1.12];
   }
 
-  /** The lowest value of the log axis that is not beside the bars. */
+  /** The lowest value of a log axis above the bars. */
   private lowestTick(low: number, high: number): number {
     return this.spec.volume ? low * (high / low) ** (1 / VOLUME_DIVISOR) * 0.99 : low;
   }
@@ -185,7 +185,7 @@ export class Plot {
       splits: (chart, _axis, low, high) => {
         const { ticks, step: timeStep } = timeTicks(low * 1000, high * 1000, maxTicks(chart));
         step = timeStep;
-        // A label nearer to the end than half its width would be cut off.
+        // A label closer to the end than half its width would be cut off.
         const end = high * 1000 - ((high - low) * 1000 * 20) / Math.max(1, chart.width - 64);
         return ticks.filter((tick) => tick < end).map((tick) => tick / 1000);
       },
@@ -217,7 +217,7 @@ export class Plot {
     };
   }
 
-  /** Columns: the times, three of bars where there is a volume, then two for each line. */
+  /** Columns: the times, three for the bars if there is a volume, then two for each line. */
   private firstLine(): number {
     return this.spec.volume ? 4 : 1;
   }
@@ -274,7 +274,7 @@ export class Plot {
     });
   }
 
-  /** Thin points get a ring while there is room for rings; on a crowded plot the dashes say it alone. */
+  /** Points with few samples get a ring if there is space. On a crowded plot only the dashes mark them. */
   private ringedPoints(line: number): number[] {
     const { isLowSample, times, lines } = this.spec;
     const spacing = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
@@ -310,10 +310,10 @@ export class Plot {
   }
 }
 
-/** Between the plot and a target's label. */
+/** Between the plot and the label of a target. */
 const LABEL_GAP = 8;
 
-/** A ring needs this many pixels beside its neighbours. */
+/** Minimum distance of two rings. */
 const MIN_RING_SPACING_PX = 18;
 
 /** Volume bars take one fifth of the height. */

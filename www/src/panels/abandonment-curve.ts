@@ -1,23 +1,23 @@
-/** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
+/** Model of the abandonment curve: its reliable part, its SVG paths and its caption. */
 import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types";
 import { count, duration, percent, plural } from "../format";
 
-/** A curve that fewer than these still wait on is an anecdote. */
+/** Below this number of waiting streams the curve is not reliable. */
 export const MIN_AT_RISK = 10;
 
-/** The points by which at least ten streams had waited on from the point before. */
+/** Points at which at least ten streams were still waiting after the previous point. */
 export function trustedPoints({ waited, points }: Abandonment): AbandonmentPoint[] {
   return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= MIN_AT_RISK);
 }
 
-/** The point in force at a wait; none before the first. */
+/** The last point at or before a wait. */
 export function pointAt(points: readonly AbandonmentPoint[], waitMs: number): AbandonmentPoint | undefined {
   return points.findLast((point) => point.wait_ms <= waitMs);
 }
 
 const TOKEN_LABELS: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
 
-/** How many left, and how long the others' patience is. */
+/** Caption: how many users abandoned, and after which wait. */
 export function abandonmentCaption(answer: Abandonment): string {
   const { waited, left, failed, metric } = answer;
   if (waited === 0) return "No stream in which a user waited for text.";
@@ -41,13 +41,13 @@ export interface Scale {
   y: (share: number) => number;
 }
 
-/** The curve as an SVG path: a share holds until the next wait that ends. */
+/** The curve as an SVG path with steps. */
 export function stepPath(points: readonly AbandonmentPoint[], { x, y }: Scale, from: number): string {
   const steps = points.map(({ wait_ms, share }) => `H${round(x(wait_ms))}V${round(y(share))}`);
   return `M${round(from)} ${round(y(0))}${steps.join("")}`;
 }
 
-/** What lies between both ends of the intervals, as an SVG path; empty where no point has one. */
+/** The confidence band as an SVG path; empty if no point has an interval. */
 export function bandPath(points: readonly AbandonmentPoint[], { x, y }: Scale): string {
   const known = points.filter(({ lower, upper }) => lower != null && upper != null);
   const first = known[0];
@@ -61,7 +61,7 @@ export function bandPath(points: readonly AbandonmentPoint[], { x, y }: Scale): 
   return `M${start} ${round(y(first.upper ?? 0))}${over.join("")}${back.join("")}H${start}Z`;
 }
 
-/** The highest share that has to fit, rounded up to a tenth where it is a small one. */
+/** Upper end of the share axis, rounded up to a round value. */
 export function topShare(points: readonly AbandonmentPoint[]): number {
   const high = Math.max(0, ...points.map(({ share, upper }) => Math.max(share, upper ?? 0)));
   const step = high > 0.5 ? 0.25 : high > 0.1 ? 0.1 : 0.02;

@@ -1,4 +1,4 @@
-/** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
+/** Share of users who abandon within each wait, with the number of streams still waiting. */
 import { useState } from "preact/hooks";
 
 import type { Abandonment, AbandonmentPoint, HistogramAnswer } from "../api/api-types";
@@ -23,7 +23,7 @@ const TITLE = "Who left while waiting";
 
 interface AbandonmentProps {
   result: Result<Abandonment>;
-  /** Of the metric that is looked at, which may be another. */
+  /** Can be of another metric than the curve. */
   histogram: HistogramAnswer;
 }
 
@@ -59,7 +59,7 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
   );
 }
 
-/** When tokens came, for who would know how much of the curve matters. */
+/** Percentiles of the wait, to show which part of the curve matters. */
 function marksOf({ metric, points }: Abandonment, histogram: HistogramAnswer): Mark[] {
   if (histogram.metric !== metric) return [];
   const longest = points.at(-1)?.wait_ms ?? 0;
@@ -149,7 +149,7 @@ function Curve({ answer, points, marks }: CurveProps) {
   );
 }
 
-/** From shortly before the first who left. */
+/** The axis starts shortly before the first abandonment. */
 function waitLimits(points: AbandonmentPoint[]): [number, number] {
   const first = points.find(({ share }) => share > 0)?.wait_ms ?? 100;
   return [first / 2, Math.max(points.at(-1)?.wait_ms ?? 0, first * 2)];

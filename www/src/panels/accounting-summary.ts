@@ -1,22 +1,22 @@
-/** The collector's books in; what came of all that was sent, and what is amiss with it, out. */
+/** Model of the ingest accounting: tables, summary and warnings. */
 import type { Accounting } from "../api/api-types";
 import { count, humanize, percent, plural } from "../format";
 
 export interface CountRow {
   name: string;
   count: number;
-  /** What it means, where the name does not say it. */
+  /** Meaning, if the name does not explain it. */
   meaning?: string;
 }
 
 export interface CountTable {
   title: string;
-  /** What all entries together must be. */
+  /** The rows must add up to it. */
   total: CountRow;
   rows: CountRow[];
 }
 
-/** Three sums that anyone can check, each with its parts. */
+/** Tables whose rows add up to a total. */
 export function accountingTables({ beacons, reports, streams, probe_dropped }: Accounting): CountTable[] {
   const refused = countRows(beacons.refused).map(({ name, ...rest }) => ({ name: `refused: ${name}`, ...rest }));
   const became = countRows(reports.became);
@@ -61,7 +61,7 @@ export function accountingTables({ beacons, reports, streams, probe_dropped }: A
   ];
 }
 
-/** One sentence about all of it. */
+/** The accounting in one sentence. */
 export function accountingSummary({ beacons, reports, streams, probe_dropped }: Accounting): string {
   const lost = sumOf(probe_dropped);
   const refused = sumOf(beacons.refused);
@@ -71,13 +71,13 @@ export function accountingSummary({ beacons, reports, streams, probe_dropped }: 
   return `Since it began, this collector has taken ${taken} and refused ${away}${unsent}.`;
 }
 
-/** What the figures above do not show, so much of it that they may mislead; nothing when all is well. */
+/** Warnings if so many reports are missing that the figures can mislead. Empty if all is well. */
 export function accountingWarnings(accounting: Accounting): string[] {
   const { beacons, reports, streams, probe_dropped } = accounting;
   const warnings: string[] = [];
   if (reports.unexplained !== 0 || streams.open < 0 || beacons.under_way < 0)
     warnings.push("The books do not balance: what came in is not what was counted.");
-  // Wanted ones are not missing from the figures.
+  // Requests that the configured filters reject are not missing from the figures.
   const unwanted = Object.entries(beacons.refused).filter(([code]) => !FILTER_REASONS.has(code));
   const missed = Object.fromEntries(unwanted);
   const refused = sumOf(missed);
@@ -95,7 +95,7 @@ export function accountingWarnings(accounting: Accounting): string[] {
   return warnings;
 }
 
-/** Refusals that the configuration asks for, by `filters`. */
+/** Rejections by the configured `filters`. */
 const FILTER_REASONS: ReadonlySet<string> = new Set(["filtered_bot", "filtered_prerender", "filtered_test"]);
 
 const RESULT_MEANINGS: Record<string, string> = {
@@ -122,7 +122,9 @@ function sumOf(counts: Record<string, number>): number {
   return Object.values(counts).reduce((sum, n) => sum + n, 0);
 }
 
-/** A handful is a visitor with a wrong address, not a hole in the figures: unless it is all there is. */
+/**
+ * A few rejected requests can come from one wrong address: warn from 1 % and 10 requests on, or if all were rejected.
+ */
 function isSignificant(part: number, all: number): boolean {
   return (part >= 10 || part === all) && part / all >= MIN_SHARE;
 }

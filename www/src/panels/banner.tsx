@@ -1,4 +1,4 @@
-/** No good answer from the collector: says so above what it last answered, and offers to try again. */
+/** Banner for failed requests: the reason, the age of the data on screen, and a retry button. */
 import { describeView } from "../charts/chart-captions";
 import { timeOfDay } from "../format";
 import { refresh } from "../polling/feed";

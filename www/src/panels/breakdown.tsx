@@ -1,4 +1,4 @@
-/** The breakdown answer in, a table of one dimension's values out: who is slow, and who costs more than their part. */
+/** Table of one dimension's values: traffic, percentiles, errors and impact. */
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
@@ -32,7 +32,7 @@ const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 
 interface BreakdownProps {
   result: Result<BreakdownAnswer>;
-  /** What it is an answer to. */
+  /** The view of the result, which can be older than the current one. */
   view: Pick<View, "by" | "metric">;
   by: Dimension;
   showsAll: boolean;
@@ -175,7 +175,7 @@ function intervalTitle({ intervals }: Group): string | undefined {
     : `At least ${duration(lower)}, with 95 % confidence; too few samples to say more`;
 }
 
-/** Of a few streams it is chance, and has no colour. */
+/** The impact of a few streams is chance: it gets no colour. */
 function excessCell(excess: number | null | undefined, isFew: boolean) {
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
@@ -189,7 +189,7 @@ function sortedBy(groups: readonly Group[], column: Column): Group[] {
   return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
 }
 
-/** Of the judged streams; `null` where none was judged. */
+/** Share of the eligible streams; `null` without any. */
 function errorShare({ errors, goodput }: Group): number | null {
   return goodput.total > 0 ? errors / goodput.total : null;
 }

@@ -1,4 +1,4 @@
-/** Error budgets in; the most urgent of them, what is left of each and how long it lasts, out. */
+/** Error budgets beside the verdict: the most urgent ones, their remaining share and their burn rates. */
 import type { Budgets as BudgetsAnswer } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { humanize, plural } from "../format";
@@ -108,7 +108,7 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
   );
 }
 
-/** How the period's budget went, from whole at its begin to what is left now; the foot is nothing left. */
+/** Remaining budget over the period, from full at the top to used up at the bottom. */
 function BurnDown({ item: { budget, from, to }, status }: { item: UseCaseBudget; status: BudgetStatus }) {
   const x = (t: number) => ((Math.max(from, Math.min(to, t)) - from) / (to - from)) * 100;
   const y = (left: number) => 2 + (1 - Math.max(0, left)) * 20;
@@ -164,6 +164,6 @@ function Rate({ rate }: { rate: number | null }) {
   return <td>{rate !== null && rate > 1 ? <b>{burnRateText(rate)}</b> : burnRateText(rate)}</td>;
 }
 
-/** The others stand behind a line that opens. */
+/** Further budgets are in a collapsed list. */
 const MAX_SHOWN = 3;
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-/** The compare answer in, client beside server time to first token out, or how to get the server's figure. */
+/** TTFT in the browser beside the server's TTFT, or how to send the server's. */
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
@@ -166,7 +166,7 @@ function NoServerTiming({ streams }: { streams: number }) {
 
 function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
-  // The difference of two percentiles is none of the differences: the overhead has a line of its own.
+  // The overhead is a line of its own, because a difference of percentiles is not a percentile of the differences.
   const line = (who: "client" | "server" | "overhead") => ({
     label: who,
     colour: `--${who}`,

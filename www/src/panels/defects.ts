@@ -1,8 +1,8 @@
-/** What each defect means, in a line. Definitions: `docs/metrics.md`. */
+/** Meaning of each defect. Definitions: `docs/metrics.md`. */
 
 interface DefectMeaning {
   meaning: string;
-  /** Something of the answer is lost: the stream did not arrive whole. */
+  /** The stream lost content and is not intact. */
   losesContent?: true;
 }
 

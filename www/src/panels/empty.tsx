@@ -1,4 +1,4 @@
-/** Nothing to show: what to do about it, by whether there ever was something. */
+/** Screen without data: how to install the probe, or how to widen the range. */
 import { rangeLabel } from "../charts/chart-captions";
 import { dateTime } from "../format";
 import { nextRangeCovering } from "../polling/resolution";
@@ -46,7 +46,7 @@ function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
 }
 
 interface NoneInRangeProps {
-  /** Of the newest stream with the filters; `null` where none is kept. */
+  /** Newest stream with the filters; `null` if none is stored. */
   newestMs: number | null;
   ofAllMs: number;
 }

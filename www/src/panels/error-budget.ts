@@ -1,8 +1,8 @@
-/** Budgets of use cases in; which matter most, how each stands and when it will be gone, out. */
+/** Model of the error budgets: order of urgency, status, forecast and text. */
 import type { AlertSeverity, Budget, Slo, Targets } from "../api/api-types";
 import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../format";
 
-/** A budget with the use case that it belongs to. */
+/** An error budget with its use case and period. */
 export interface UseCaseBudget {
   useCase: string;
   from: number;
@@ -14,7 +14,7 @@ export interface UseCaseBudget {
 
 export type BudgetStatus = "good" | "warn" | "bad" | "none";
 
-/** The most urgent first: by alarm, then by what is left. */
+/** Sorts by alert severity, then by the remaining budget. */
 export function byUrgency(answers: readonly Slo[]): UseCaseBudget[] {
   const all = answers.flatMap(({ budgets, targets, ...period }) =>
     budgets.map((budget): UseCaseBudget => ({ ...period, useCase: targets.use_case ?? "unknown", targets, budget })),
@@ -24,7 +24,7 @@ export function byUrgency(answers: readonly Slo[]): UseCaseBudget[] {
   return all.sort((a, b) => urgency(a) - urgency(b) || remaining(a) - remaining(b));
 }
 
-/** Whether so many streams could keep or break it that what is left says something. */
+/** Whether there are enough streams for a remaining budget. */
 export function hasEnoughStreams({ total }: Budget): boolean {
   return total >= MIN_STREAMS;
 }
@@ -37,7 +37,7 @@ export function statusOf(budget: Budget): BudgetStatus {
   return alert === "ticket" || remaining < LOW_REMAINING ? "warn" : "good";
 }
 
-/** `62 %` left; the overspent part counts below zero. Of a few streams nothing is told. */
+/** `62 % left`. Without enough streams there is no text. */
 export function remainingText(budget: Budget): string {
   const { remaining } = budget;
   if (!hasEnoughStreams(budget) || !isKnown(remaining)) return ABSENT;
@@ -47,7 +47,7 @@ export function remainingText(budget: Budget): string {
   return `${text}\u00a0% left`;
 }
 
-/** What is promised, in a few words. */
+/** The objective in a few words. */
 function objectiveText({ budget: { promise, objective }, targets }: UseCaseBudget): string {
   const share = configuredPercent(objective);
   if (promise === "availability") return `${share} end without an error`;
@@ -62,7 +62,7 @@ export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: strin
   ticket: { label: "ticket", meaning: "goes so fast that the team should know this week" },
 };
 
-/** What is promised, what became of it, and how it goes on. */
+/** The objective, its use so far and the forecast. */
 export function describeBudget(item: UseCaseBudget): string {
   const { good, total, allowed } = item.budget;
   const promise = objectiveText(item);
@@ -86,14 +86,13 @@ function outlookOf(item: UseCaseBudget): string {
   return `At the last day's rate it ${gone === null ? "lasts" : `is gone in ${approximateDays(gone)}`}.`;
 }
 
-/** Days until it is used up if everything goes on as in the last day; `null` when it then lasts. */
+/** Days until the budget is used up at the last day's rate; `null` if it lasts. */
 export function daysUntilExhausted(item: UseCaseBudget): number | null {
   return daysUntil(item, (left) => left < 0);
 }
 
 /**
- * Goes on day by day as in the last one. The period slides on: days that leave it take with them
- * what broke on them and what that day's traffic allowed.
+ * Extrapolates the last day. The period slides: days that leave it take their failures and their allowance with them.
  */
 function daysUntil({ budget, days, to }: UseCaseBudget, isReached: (left: number) => boolean): number | null {
   const { by_day: past, objective } = budget;
@@ -121,7 +120,7 @@ export function burnRateOver({ burn }: Budget, minutes: number): number | null {
   return burn.find((over) => over.minutes === minutes)?.rate ?? null;
 }
 
-/** Where what was left stood after each day of the period, as a share of what the whole period allows. */
+/** Remaining share of the whole period's allowance after each day. */
 export function burnDown({ by_day: past, allowed }: Budget): { t: number; left: number }[] {
   let broke = 0;
   return past.map(({ t, good, total }) => {
@@ -130,7 +129,7 @@ export function burnDown({ by_day: past, allowed }: Budget): { t: number; left: 
   });
 }
 
-/** A rate as people say it: `3.1×`. */
+/** A burn rate: `3.1×`. */
 export function burnRateText(rate: number | null | undefined): string {
   if (!isKnown(rate)) return ABSENT;
   return `${rate >= 10 ? Math.round(rate) : rate.toFixed(1)}×`;
@@ -149,16 +148,16 @@ function approximateDays(days: number): string {
   return plural(Math.round(days), "day");
 }
 
-/** Half a stream that may break it is none. */
+/** A fraction of an allowed failure allows none. */
 function wholeStreams(allowed: number): string {
   return count(Math.floor(allowed + 1e-9));
 }
 
 export const SEVERITIES: readonly AlertSeverity[] = ["page", "incident", "ticket"];
 
-/** As the collector's alarms: below so many streams one or two decide. */
+/** The collector's alerts use the same minimum: below it, one or two streams decide. */
 const MIN_STREAMS = 100;
-/** Below this share a budget deserves a look even when nothing burns. */
+/** Below this remaining share a budget is shown as a warning, even without an alert. */
 const LOW_REMAINING = 0.1;
 const DAY_MINUTES = 24 * 60;
 const DAY_MS = DAY_MINUTES * 60_000;

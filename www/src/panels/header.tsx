@@ -1,4 +1,4 @@
-/** The name, the range, the filters in force, the refresh and the theme. */
+/** Header: name, time range, filters, refresh and theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
@@ -72,7 +72,7 @@ function Refresh() {
 function FilterChips() {
   const { filters } = view.value;
   const removed = useRef<number | null>(null);
-  // The chip takes the focus with it: it goes on to the one in its place, the last one, or the range.
+  // Removing a chip removes the focus: move it to the next chip, the last one, or the range.
   useLayoutEffect(() => {
     if (removed.current === null) return;
     const chips = document.querySelectorAll<HTMLElement>(".chip");

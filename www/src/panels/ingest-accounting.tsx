@@ -1,4 +1,4 @@
-/** The collector's books in, a quiet line at the foot out, with the sums behind it; loud when something is amiss. */
+/** Footer with the ingest accounting: a summary, the tables behind it, and warnings. */
 import type { Accounting } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { count } from "../format";
@@ -40,7 +40,7 @@ export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }
   );
 }
 
-/** At the head of the screen: that its figures do not show everything. */
+/** The warnings of the accounting, for the top of the screen. */
 export function AccountingWarnings() {
   const result = accounting.value;
   if (result.kind !== "known") return null;

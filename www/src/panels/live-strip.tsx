@@ -1,4 +1,4 @@
-/** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
+/** One line of live figures: streams in flight, streams completed in the last minute, TTFT and the newest streams. */
 import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
@@ -10,7 +10,7 @@ import { Icon } from "../ui/icon";
 import { OUTCOME_STYLES } from "../ui/outcome";
 import { useWidth } from "../ui/width";
 
-/** So many of the newest streams as fit into a line of a narrow page. */
+/** Number of streams that fit into one line of a narrow page. */
 const MAX_SHOWN = 5;
 
 const STATE_LABELS: Record<LiveState["kind"], { label: string; title: string }> = {
@@ -59,7 +59,7 @@ export function LiveStrip() {
   );
 }
 
-/** Of a few streams they are dim, and how many they are stands beside them. */
+/** Percentiles of few samples are dimmed and show their count. */
 function LivePercentiles({ n, p50_ms, p95_ms }: Quantiles) {
   return (
     <span class={n < MIN_SAMPLES ? "dim" : undefined}>
@@ -87,7 +87,7 @@ function Failed({ now }: { now: Live | null }) {
 
 function NewestLine({ streams }: { streams: StreamReport[] }) {
   const [line] = useWidth<HTMLOListElement>(0);
-  // What found no room in the line has wrapped out of sight, and the keyboard does not go there.
+  // Streams that wrapped out of sight must not receive the focus.
   useLayoutEffect(() => {
     const items = [...(line.current?.children ?? [])] as HTMLElement[];
     for (const item of items) item.inert = item.offsetTop > (items[0]?.offsetTop ?? 0);
@@ -107,7 +107,7 @@ function NewestLine({ streams }: { streams: StreamReport[] }) {
 function Newest({ report }: { report: StreamReport }) {
   const style = OUTCOME_STYLES[report.outcome];
   const { ttfv_ms: ttfv } = report;
-  // Without a text to see, as of reasoning alone, its end is all there is to show.
+  // A stream without visible text, such as reasoning only, shows its outcome.
   const hasIcon = report.outcome !== "complete" || ttfv == null;
   return (
     <button

@@ -1,4 +1,4 @@
-/** The collector wants a token: a form for it. The token stays in this tab's session storage. */
+/** Form for the access token. `sessionStorage` keeps it for the tab. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { tokenError } from "../api/token";
@@ -9,7 +9,7 @@ export function Login() {
   const [typed, setTyped] = useState("");
   const [error, setError] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
-  // Not by `autofocus`: it works once in a page, and this form stands anew after each refusal.
+  // `autofocus` works once per page, and this form appears again after a rejected token.
   useEffect(() => input.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -26,7 +26,7 @@ export function Login() {
         <code>admin_token</code>. This tab keeps it until it is closed.
       </p>
       <form class="login" onSubmit={submit}>
-        {/* Password managers file a token under a name. */}
+        {/* Password managers store a token under a user name. */}
         <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>
           <span class="unseen">Token</span>

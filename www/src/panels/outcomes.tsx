@@ -1,4 +1,4 @@
-/** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
+/** Counts of each outcome and each defect, with its meaning. */
 import type { Outcome, Summary } from "../api/api-types";
 import { count, humanize, percent, plural } from "../format";
 import { setOutcome, view } from "../state";

@@ -1,4 +1,4 @@
-/** The latest streams in, a table out whose rows open one stream. */
+/** Table of streams. A row opens the detail of its stream. */
 import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
 import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
 import { loadOlder } from "../polling/feed";
@@ -8,7 +8,7 @@ import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { SegmentedControl } from "../ui/segmented-control";
 import { OUTCOMES, SAMPLES } from "../url";
 
-/** Which streams are listed: what the switch says, and what the list then is. */
+/** Label, title and description of each list. */
 const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string; description: string }> = {
   latest: { label: "latest", title: "Latest streams", description: "" },
   slowest: {

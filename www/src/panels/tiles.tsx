@@ -1,4 +1,4 @@
-/** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
+/** Five tiles of the summary: value, target, change and sample count. */
 import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
@@ -30,7 +30,7 @@ interface TilesProps {
 
 interface AllTilesProps extends TilesProps {
   compare: Result<Compare>;
-  /** When the summary came. */
+  /** Time of arrival of the summary. */
   loadedAt: number;
 }
 
@@ -131,7 +131,7 @@ function Errors({ summary }: TilesProps) {
 
 function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedAt">) {
   const { streams, open, previous, output_tokens: tokens } = summary;
-  // The range is not over, that before it is: like is compared with like.
+  // The range is not over, the previous period is: extrapolate before comparing.
   const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
   return (
     <Tile name="streams" title="Streams">
@@ -160,7 +160,7 @@ function Tile({ name, title, children }: TileProps) {
   );
 }
 
-/** `data-value` carries the bare number, or nothing where there is none. */
+/** `data-value` carries the bare number, or nothing if it is absent. */
 function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quantile?: string }) {
   const known = isKnown(raw);
   return (
@@ -174,7 +174,7 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
   );
 }
 
-/** Where few samples leave the percentile uncertain. */
+/** Confidence interval of a percentile of few samples. */
 function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
@@ -190,7 +190,7 @@ interface TargetProps {
   value: MaybeNumber;
   target: MaybeNumber;
   text: string;
-  /** What the samples prove of the value, where that may be less. */
+  /** Lower confidence bound of the value. */
   lowerBound?: MaybeNumber;
 }
 
@@ -209,7 +209,7 @@ function Target({ value, target, text, lowerBound }: TargetProps) {
   );
 }
 
-/** `earlier` is how many the time before rests on: against a few, a change is chance. */
+/** No change is shown against a period with few samples. */
 function Change({ text, previousSamples }: { text: string | null; previousSamples: number }) {
   return text === null || previousSamples < MIN_SAMPLES ? null : <p class="change">{text}</p>;
 }

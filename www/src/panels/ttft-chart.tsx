@@ -1,4 +1,4 @@
-/** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
+/** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
@@ -27,7 +27,7 @@ interface TtftChartProps {
   range: Range;
   metric: Metric;
   chartType: ChartType;
-  /** Of how many the streams are. */
+  /** Number of use cases in view. */
   useCases: number;
 }
 
@@ -111,7 +111,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
   );
 }
 
-/** Offers a shorter range where a shorter one holds everything. */
+/** Offers the shorter range that contains all samples. */
 function ZoomButton({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
   const zoomRange = shorterRange(range, from, to, points);
   if (!zoomRange) return null;
@@ -144,7 +144,7 @@ function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartT
   );
 }
 
-/** Whether those who saw nothing move the p95 of a step by what can be seen. */
+/** Whether a censored wait changes the p95 of any step visibly. */
 function hasKmAdjusted({ points }: Timeseries): boolean {
   return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
 }
@@ -210,7 +210,7 @@ function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
   ];
 }
 
-/** As lines and in words: one more than the plain p95. */
+/** Label in the legend, the tooltip and the table. */
 const KM_ADJUSTED_LABEL = "p95 with those who left";
 
 function tableRows({ points, to, metric }: Timeseries): string[][] {

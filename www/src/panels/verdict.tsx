@@ -1,4 +1,4 @@
-/** The collector's judgement in, one sentence with a sign and a word for its level out. */
+/** The collector's verdict: its level with an icon, and its text. */
 import type { Summary, VerdictLevel } from "../api/api-types";
 import { Icon, type IconName } from "../ui/icon";
 import { AccountingWarnings } from "./ingest-accounting";
@@ -10,7 +10,7 @@ const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
   none: { icon: "none", label: "No verdict" },
 };
 
-/** A line must not break between the two. */
+/** A number and its unit must stay on one line. */
 const FIGURE_AND_UNIT = /(\d) (ms|s|%|min|h)(?=\W|$)/g;
 
 export function Verdict({ summary }: { summary: Summary }) {
@@ -29,7 +29,7 @@ export function Verdict({ summary }: { summary: Summary }) {
   );
 }
 
-/** A bounded label set has thrown values together: the figures stay right, their names do not. */
+/** Warns that a label limit merged values. The figures stay right, the names do not. */
 function Overflow({ summary }: { summary: Summary }) {
   const parts = Object.entries(summary.overflow ?? {}).filter(([, n]) => n > 0);
   if (parts.length === 0) return null;

@@ -1,4 +1,4 @@
-/** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
+/** Loads the dashboard's data every five seconds while the page is visible, and writes it into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
 import type { Filters, StreamReport } from "../api/api-types";
@@ -42,15 +42,15 @@ import { stepFor } from "./resolution";
 import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
 
 export const REFRESH_MS = 5_000;
-/** A link to a stream may be followed before its report has come, and that been stored. */
+/** A link to a stream can be opened before its report is stored. */
 const ARRIVAL_TIMEOUT_MS = 15_000;
-/** Values of the breakdown; the collector gives no more than the second. */
+/** Groups of the breakdown: the first request, and the collector's maximum. */
 const FIRST_GROUPS = 20;
 const ALL_GROUPS = 500;
 
 let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** The question whose rows are on screen: rows of another one are replaced, not merged. */
+/** Key of the rows on screen. Rows of another query are replaced, not merged. */
 let shownKey = "";
 let openedAt = 0;
 
@@ -75,7 +75,7 @@ export function startFeed(): void {
   });
 }
 
-/** Asks now, for what the view says now; an answer still on its way to an older question is dropped. */
+/** Loads the current view now. A request for an older view is aborted. */
 export async function refresh(): Promise<void> {
   clearTimeout(timer);
   current?.abort();
@@ -86,7 +86,7 @@ export async function refresh(): Promise<void> {
     await load(view.peek(), { token: token.peek(), signal: controller.signal });
   } catch (error) {
     if (!controller.signal.aborted) reportFailure(error);
-    // The others of the same load: what they would say is not waited for.
+    // Cancels the other requests of the same load.
     controller.abort();
   } finally {
     if (current === controller) {
@@ -97,7 +97,7 @@ export async function refresh(): Promise<void> {
   }
 }
 
-/** The next page of older streams, below those on screen. */
+/** Loads the page of older streams below the list. */
 export async function loadOlder(): Promise<void> {
   const cursor = nextCursor.peek();
   if (cursor === null) return;
@@ -110,7 +110,7 @@ export async function loadOlder(): Promise<void> {
     );
     const shown = streamList.peek();
     if (shown === null || key !== queryKey(view.peek())) return;
-    // The list has moved on meanwhile: below it this page would leave a hole.
+    // The list changed during the request: this page would leave a gap.
     if (cursor !== nextCursor.peek()) return loadOlder();
     streamList.value = appendOlder(shown, page);
   } catch (error) {
@@ -121,7 +121,7 @@ export async function loadOlder(): Promise<void> {
 export function login(value: string): void {
   connection.value = { kind: "loading" };
   storeToken(value);
-  // The same token again changes no signal, and must be tried all the same.
+  // Submitting the same token changes no signal, so the effect does not run.
   if (current === null) void refresh();
 }
 
@@ -143,9 +143,9 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
     toResult(getCompare(window, step, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);
-  // What failed because another question was asked meanwhile has not failed.
+  // An aborted request is not a failure.
   if (options.signal?.aborted) return;
-  // Answers are of moments apart: one of them says for all whose streams are in view.
+  // The responses are from different moments. The summary decides which use cases are in view.
   const targets = targetsInView(summary);
   const withTargets = <Answer extends object>(one: Result<Answer>): Result<Answer> =>
     one.kind === "known" ? { ...one, value: { ...one.value, targets } } : one;
@@ -181,7 +181,7 @@ async function findOutsideRange(filters: Filters, options: RequestOptions): Prom
     hasFilters ? getNewest({}, options) : null,
   ]);
   const any = hasFilters ? ofAll : newest;
-  // Refused where keys are not for everyone, and where this collector has no probe to hand out.
+  // The collector returns no key to clients that may not read, and none without probe files.
   const siteKey = any === null ? await getSiteKey(options).catch(() => null) : null;
   return { newest, newestOfAll: any, siteKey };
 }
@@ -197,7 +197,7 @@ async function openDetail(id: string | null): Promise<void> {
   if (!row) await fetchDetail(id);
 }
 
-/** A stream that has not ended changes while it is looked at; one that did not come yet is asked for again. */
+/** Reloads the open stream until it has ended, and a missing stream until it arrives or times out. */
 async function refreshDetail(): Promise<void> {
   const id = view.peek().stream;
   if (id === null) return;

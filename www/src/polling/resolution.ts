@@ -1,17 +1,17 @@
-/** How many samples the finest steps of a range hold in, the step to draw its lines with out. */
+/** Chooses the step of a line from the sample count, and shorter or longer ranges from the data. */
 import type { Range, Timeseries } from "../api/api-types";
 import { RANGE_MS, RANGES } from "../url";
 
-/** Minutes that people count in. From the hour on, also where minutes are no longer kept. */
+/** Common intervals, in minutes. From 60 on they also fit ranges that only have hourly windows. */
 const STEP_MINUTES = [2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];
-/** A little above the 30 below which a percentile is shown as uncertain, as traffic is never even. */
+/** Above the minimum of 30 samples, because traffic varies. */
 const TARGET_SAMPLES = 45;
 const MIN_POINTS = 24;
 
 /**
- * The finest step, in seconds, from that of the finest line on, whose points mostly rest on enough samples to be trusted. Where
- * traffic is too thin for that, a line of at least 24 points is kept and its points are shown as
- * uncertain. Empty steps do not count: a burst is not thin because of the silence around it.
+ * The step in seconds: the finest one at which most points have enough samples. With little traffic the line keeps at
+ * least 24 points, which are then marked as uncertain. Empty steps are ignored, so that a burst after silence keeps a
+ * fine step.
  */
 export function stepFor(range: Range, { points, step_ms }: FinestSeries): number {
   const counts = points.map(({ n }) => n).filter((n) => n > 0);
@@ -26,8 +26,8 @@ export function stepFor(range: Range, { points, step_ms }: FinestSeries): number
 type FinestSeries = Pick<Timeseries, "step_ms"> & { points: readonly { n: number }[] };
 
 /**
- * The share of a range that is over: it ends with the running minute, where minutes are gone with the running hour.
- * A clock that is wrong makes no more than that of it.
+ * Elapsed share of a range. The range ends with the current minute, or with the current hour for hourly windows. A
+ * wrong clock moves the end by one window at most.
  */
 export function elapsedShare(from: number, to: number, now: number): number {
   const lastStep = Math.min(HOUR_MS, (to - from) / 15);
@@ -36,12 +36,12 @@ export function elapsedShare(from: number, to: number, now: number): number {
 
 const HOUR_MS = 3_600_000;
 
-/** The shortest range longer than this one that reaches so far back. */
+/** The shortest longer range that reaches back to this age. */
 export function nextRangeCovering(range: Range, ageMs: number): Range | undefined {
   return RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => ageMs < RANGE_MS[candidate]);
 }
 
-/** The shortest range that still holds all of a line, when most of the asked one lies before it. */
+/** The shortest range that contains the whole line, if most of the current range lies before it. */
 export function shorterRange(
   range: Range,
   from: number,

@@ -1,4 +1,4 @@
-/** Asks once a minute what changes slowly: budgets and books. Their failing leaves the rest of the screen alone. */
+/** Loads error budgets and the ingest accounting once a minute. A failure leaves the rest of the screen as it is. */
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
@@ -7,7 +7,7 @@ import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/
 import { accounting, budgets, connection, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
-/** So many use cases at most are asked for. */
+/** Maximum number of use cases to load budgets for. */
 const MAX_USE_CASES = 6;
 
 let current: AbortController | null = null;
@@ -15,13 +15,13 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export function startSlowPoll(): void {
   const filters = computed(() => JSON.stringify([view.value.filters, token.value]));
-  // Those of other streams must not stand for these.
+  // Budgets of other filters must not stay on screen.
   effect(() => {
     if (filters.value) budgets.value = LOADING;
   });
   const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
-    // Not before the collector has let this page in, and again as soon as it answers again.
+    // Waits until the collector has accepted the token, and polls again after an outage.
     if (filters.value && isOpen.value) void poll();
   });
   document.addEventListener("visibilitychange", () => {

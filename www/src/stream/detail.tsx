@@ -1,4 +1,4 @@
-/** The opened stream in, a sheet with its timeline, its gaps and every field out. */
+/** Sheet of one stream: its summary, timeline, inter-chunk latency and fields. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -29,7 +29,7 @@ function Sheet({ id }: { id: string }) {
     const opener = document.activeElement;
     const section = opener?.closest("section") ?? null;
     sheet.showModal();
-    // The heading, not the first button: what was opened is read before what can be done with it.
+    // Focus the heading, not the first button, so that screen readers read the content first.
     sheet.querySelector("h2")?.focus();
     return () => {
       sheet.close();
@@ -64,13 +64,13 @@ function Sheet({ id }: { id: string }) {
   );
 }
 
-/** Gives the focus back to what opened the sheet. The page stays where it is, unless the sheet went on to another row. */
+/** Returns the focus to the opener of the sheet. Scrolls only if the sheet moved on to another row. */
 function restoreFocus(opener: Element | null, place: Element | null, id: string): void {
   const row = rowOf(id);
   const isIn = opener instanceof HTMLElement && opener.isConnected && opener !== document.body;
   if (opener instanceof HTMLTableRowElement && row) row.focus({ preventScroll: row === opener });
   else if (isIn && !opener.closest("[inert]")) opener.focus({ preventScroll: true });
-  // The live strip may have moved on: then to what stands there now.
+  // The live strip can have moved on: focus the stream that took the place.
   else (place?.querySelector<HTMLElement>("li:not([inert]) > button") ?? row)?.focus({ preventScroll: true });
 }
 

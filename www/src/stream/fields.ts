@@ -1,4 +1,4 @@
-/** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
+/** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
 import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
@@ -7,7 +7,7 @@ import { isContentHidden } from "./stream-summary";
 export interface Field {
   name: string;
   text: string | null;
-  /** Where the value can be filtered by. */
+  /** Dimension that the value can filter by. */
   dimension?: Dimension;
 }
 
@@ -150,5 +150,5 @@ function durationField(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? exactDuration(value) : null };
 }
 
-/** How much of a stream the probe could see. */
+/** What the probe could read of the stream. */
 const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events, as they arrived" };

@@ -1,7 +1,7 @@
-/** The gap histogram of one report in, drawable buckets out. */
+/** Buckets of the inter-chunk latency histogram of one report. */
 import type { Bucket, WireHistogram } from "../api/api-types";
 
-/** Folds neighbours until a doubling has four buckets: exact, only coarser. */
+/** Merges neighbours to four buckets per doubling. The merge is exact. */
 export function gapBuckets({ scale, offset, counts, zero }: WireHistogram): Bucket[] {
   const shift = Math.max(0, scale - TARGET_SCALE);
   const perDoubling = 2 ** (scale - shift);

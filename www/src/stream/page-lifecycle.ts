@@ -1,8 +1,8 @@
-/** What a page tells of a stream beside its moments in, what of it is worth a sentence out. */
+/** Notes on page events during a stream that explain its timing. */
 import type { PageLifecycle, StreamReport } from "../api/api-types";
 import { bytes, count, duration, isKnown, plural, type MaybeNumber } from "../format";
 
-/** From what cost the user time to what only explains. Nothing where nothing stood out, or nothing was told. */
+/** Notes with a cost for the user first. Empty if nothing unusual happened. */
 export function pageLifecycleNotes({ around }: Pick<StreamReport, "around">): string[] {
   if (!around) return [];
   const notes = [endDelayNote, longFramesNote, hiddenNote, afterStopNote, freezeNote, originNote].map((note) => note(around));
@@ -45,5 +45,5 @@ function isPositive(value: MaybeNumber): value is number {
   return isKnown(value) && value > 0;
 }
 
-/** Shorter than a few frames, nobody notices. */
+/** Users do not notice delays of a few frames. */
 const NOTICEABLE_MS = 50;

@@ -1,4 +1,4 @@
-/** One stream in, what became of it in a few sentences out. */
+/** Summary of one stream in a few sentences. */
 import type { StreamReport } from "../api/api-types";
 import { count, duration, isKnown } from "../format";
 import { OUTCOME_STYLES } from "../ui/outcome";
@@ -28,19 +28,19 @@ export function streamSummary(report: StreamReport): string {
   return parts.join(" ");
 }
 
-/** Why a stream has no gaps to draw. */
+/** Why no inter-chunk latency is drawn. */
 export function missingGapsReason(report: StreamReport): string {
   return isContentHidden(report)
     ? "Which chunks carried text could not be seen."
     : "Fewer than two chunks carried text.";
 }
 
-/** Whether its chunks were timed and nobody read what was in them, as where a page forbids WebAssembly. */
+/** Whether the probe saw the chunks but not their content, as on a page that forbids WebAssembly. */
 export function isContentHidden({ observed }: Pick<StreamReport, "observed">): boolean {
   return observed === "chunks";
 }
 
-/** The name under which the collector counts the stream. */
+/** The model name that the collector counts the stream under. */
 export function modelOf({ model, response_model }: StreamReport): string {
   return model ?? response_model ?? "unknown";
 }

@@ -1,19 +1,19 @@
-/** One report in, the rows of its timeline out: where each moment lies on a common axis, in shares of its width. */
+/** Layout of a stream's timeline: the position of each moment and duration as shares of the axis. */
 import type { ServerTiming, StreamReport } from "../api/api-types";
 import { isKnown, type MaybeNumber } from "../format";
 
 export interface MomentRow {
   name: string;
-  /** Milliseconds since the request; `null` when it was not visible or did not happen. */
+  /** Milliseconds since the request; `null` if it was not visible or did not happen. */
   at: number | null;
-  /** Since the latest earlier moment that is known. */
+  /** Milliseconds since the previous known moment. */
   sincePrevious: number | null;
-  /** Share of the axis where the bar to this moment begins and ends. */
+  /** Start and end of the bar as shares of the axis. */
   bar: { from: number; to: number } | null;
   kind: "wait" | "stream";
 }
 
-/** A duration of its own, as a stretch of the axis. */
+/** A duration with its position on the axis. */
 export interface DurationRow {
   name: string;
   ms: number;
@@ -21,24 +21,24 @@ export interface DurationRow {
 }
 
 export interface TimelineLayout {
-  /** Milliseconds at both ends of the axis. Below zero when the user's gesture came before the request. */
+  /** Milliseconds at both ends of the axis. `from` is negative if the user acted before the request. */
   from: number;
   to: number;
   moments: MomentRow[];
-  /** Where the time before the headers went; those that took none are left out. */
+  /** Network phases before the headers, without those that took no time. */
   network: DurationRow[];
-  /** No name was looked up and nothing connected for it. `null` when the browser does not tell. */
+  /** Whether the connection was reused; `null` if the browser does not report it. */
   isReused: boolean | null;
-  /** From the end of the body in the browser to the app's learning of it. */
+  /** From the end of the body in the browser until the app saw it. */
   endDelay: DurationRow | null;
   server: DurationRow[];
-  /** Client minus server time to first token, as a stretch of the axis. */
+  /** Client TTFT minus server TTFT. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
 }
 
 export type TimelineSpan = "whole" | "first";
 
-/** Lays out a stream over its whole length, or only up to just after its first text. */
+/** Lays out the whole stream, or the part up to the first text. */
 export function layoutTimeline(report: StreamReport, span: TimelineSpan): TimelineLayout {
   const raw = momentsOf(report);
   const known = raw.map(({ at }) => at).filter(isKnown);
@@ -65,14 +65,14 @@ export function layoutTimeline(report: StreamReport, span: TimelineSpan): Timeli
   };
 }
 
-/** Whether zooming to the first text would show more than the whole does. */
+/** Whether the zoom to the first text shows more than the whole stream. */
 export function hasLongTail({ e2e_ms, close_ms, ttfv_ms, ttft_ms }: StreamReport): boolean {
   const first = ttfv_ms ?? ttft_ms;
   const end = close_ms ?? e2e_ms;
   return isKnown(first) && isKnown(end) && first * ZOOM < end;
 }
 
-/** The zoomed axis ends a little after the first text. */
+/** The zoomed axis ends shortly after the first text. */
 const ZOOM = 1.3;
 
 function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind: MomentRow["kind"] }[] {
@@ -90,7 +90,7 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
   ];
 }
 
-/** The phases follow each other and end with the headers; without those they begin with the request. */
+/** The phases are consecutive and end with the headers. Without headers they start with the request. */
 function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
   const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
   const all = [
@@ -128,7 +128,7 @@ function serverEnd(server: ServerTiming | null | undefined): number {
   return (server?.ttft_ms ?? 0) + (server?.generation_ms ?? 0);
 }
 
-/** The server's durations, set off from the request: its clock and the browser's are never compared. */
+/** Server durations start at the request, because server and browser clocks are never compared. */
 function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): DurationRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;

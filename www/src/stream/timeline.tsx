@@ -1,4 +1,4 @@
-/** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
+/** Timeline of one stream: one row per moment on a common axis, and the durations of network, page and server below. */
 import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
@@ -85,7 +85,7 @@ function PageLifecycleNotes({ report }: { report: StreamReport }) {
   );
 }
 
-/** Durations below the moments, under a heading of their own. */
+/** Durations below the moments, with a heading. */
 interface Group {
   tone: "network" | "page" | "server";
   title: string;
@@ -111,7 +111,7 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLay
 interface Plot {
   left: number;
   width: number;
-  /** Where the whole drawing ends. */
+  /** Right edge of the drawing. */
   right: number;
   narrow: boolean;
 }
@@ -136,7 +136,7 @@ interface MomentProps {
   row: MomentRow;
   y: number;
   plot: Plot;
-  /** What stands where the moment is not known. */
+  /** Text in place of an unknown time. */
   placeholder: string;
 }
 

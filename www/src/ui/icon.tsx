@@ -1,4 +1,4 @@
-/** A name in, a small drawing out. Shapes differ as much as colours do, so that colour is never the only sign. */
+/** Icons. Their shapes differ, so that colour is never the only sign. */
 export type IconName =
   | "good"
   | "warn"

@@ -1,4 +1,4 @@
-/** A few named values in, a row of radio buttons out. */
+/** A row of radio buttons for a few named values. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface SegmentedControlProps<Value extends string> {
@@ -39,7 +39,7 @@ export function SegmentedControl<Value extends string>({
   );
 }
 
-/** Scrolls the row alone, sideways: `scrollIntoView` would scroll the page to it as well. */
+/** Scrolls only the row, sideways: `scrollIntoView` would also scroll the page. */
 function scrollIntoRow(row: HTMLElement): void {
   const chosen = row.querySelector("input:checked")?.closest("label")?.getBoundingClientRect();
   if (!chosen) return;
