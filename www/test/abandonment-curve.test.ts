@@ -23,21 +23,21 @@ function answer(...points: AbandonmentPoint[]): Abandonment {
 
 const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * share };
 
-describe("the curve of leaving", () => {
-  it("is drawn as far as ten waited on", () => {
+describe("the abandonment curve", () => {
+  it("ends where fewer than ten streams wait", () => {
     const points = [point(100, 60, 0), point(200, 10, 0.1), point(400, 9, 0.2), point(800, 0, 1)];
     expect(trustedPoints(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
     expect(trustedPoints({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
     expect(trustedPoints(answer())).toEqual([]);
   });
 
-  it("holds a share until the next wait that ends", () => {
+  it("keeps a share until the next wait ends", () => {
     const points = [point(100, 60, 0.1), point(200, 10, 0.5)];
     expect(stepPath(points, scale, 0)).toBe("M0 100H10V90H20V50");
     expect([50, 100, 150, 900].map((ms) => pointAt(points, ms)?.share)).toEqual([undefined, 0.1, 0.1, 0.5]);
   });
 
-  it("has a band that goes there and back over the same waits", () => {
+  it("has a band over the same waits", () => {
     const points = [
       point(100, 60, 0),
       point(200, 50, 0.2, { lower: 0.1, upper: 0.3 }),
@@ -47,7 +47,7 @@ describe("the curve of leaving", () => {
     expect(bandPath([point(100, 60, 0)], scale)).toBe("");
   });
 
-  it("ends at a round share above all of it", () => {
+  it("has a round upper limit above the band", () => {
     expect(topShare([point(1, 1, 0.013, { upper: 0.031 })])).toBeCloseTo(0.04);
     expect(topShare([point(1, 1, 0.22, { upper: 0.31 })])).toBeCloseTo(0.4);
     expect(topShare([point(1, 1, 1)])).toBe(1);
@@ -55,10 +55,10 @@ describe("the curve of leaving", () => {
   });
 });
 
-describe("what is said of those who left", () => {
+describe("the caption of the abandonment curve", () => {
   const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-  const leaving = (more: Partial<Abandonment>): string => {
+  const caption = (more: Partial<Abandonment>): string => {
     const points = [
       { wait_ms: 1000, waiting: 50, share: 0.02 },
       { wait_ms: 5000, waiting: 12, share: 0.11 },
@@ -68,17 +68,17 @@ describe("what is said of those who left", () => {
     return plain(abandonmentCaption(answer));
   };
 
-  it("says how many left and how long patience lasts", () => {
-    expect(leaving({})).toBe(
+  it("gives the count and the wait of 10 %", () => {
+    expect(caption({})).toBe(
       "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
     );
-    expect(leaving({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+    expect(caption({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
       "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
     );
   });
 
-  it("is honest about nobody", () => {
-    expect(leaving({ left: 0 })).toBe("Nobody left before the first visible token.");
-    expect(leaving({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
+  it("says when no user abandoned", () => {
+    expect(caption({ left: 0 })).toBe("Nobody left before the first visible token.");
+    expect(caption({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
   });
 });

@@ -9,8 +9,8 @@ const EVENTS = [
   { name: "message", data: "a\nb" },
 ];
 
-describe("the events of a stream", () => {
-  it("are the same however the stream is cut", () => {
+describe("the event stream parser", () => {
+  it("gives the same events for every split", () => {
     for (let size = 1; size <= STREAM.length; size += 1) {
       const parser = new EventStreamParser();
       const pieces = Array.from({ length: Math.ceil(STREAM.length / size) }, (_, at) =>
@@ -20,13 +20,13 @@ describe("the events of a stream", () => {
     }
   });
 
-  it("are told when they are whole", () => {
+  it("returns an event once it is complete", () => {
     const parser = new EventStreamParser();
     expect(parser.parse("data: 1\n")).toEqual([]);
     expect(parser.parse("\n")).toEqual([{ name: "message", data: "1" }]);
   });
 
-  it("do not grow without an end", () => {
+  it("limits the size of an event", () => {
     const parser = new EventStreamParser();
     const piece = "x".repeat(300_000);
     for (let at = 0; at < 3; at += 1) expect(parser.parse(piece)).toEqual([]);
@@ -34,8 +34,8 @@ describe("the events of a stream", () => {
   });
 });
 
-describe("asking again", () => {
-  it("waits longer each time, and never over half a minute", () => {
+describe("the reconnect delay", () => {
+  it("doubles up to half a minute", () => {
     const longest = [0, 1, 2, 3, 4, 5, 60].map((attempt) => backoff(attempt, 1));
     expect(longest).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     expect(backoff(0, 0)).toBe(500);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import { groupScale } from "../src/charts/group-scale";
 
-it("puts all groups and the target on one scale", () => {
+it("fits all groups and the target on one scale", () => {
   const group = (p50_ms?: number, p99_ms?: number) => ({ p50_ms, p99_ms }) as Parameters<typeof groupScale>[0][0];
   const scale = groupScale([group(100, 400), group(200, 6400), group()], () => 2000);
   const places = [100, 400, 2000, 6400].map(scale.at);

@@ -4,13 +4,13 @@ import { pageLifecycleNotes } from "../src/stream/page-lifecycle";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-it("a page that tells nothing, or nothing that stood out, needs no sentence", () => {
+it("a page without unusual events has no notes", () => {
   expect(pageLifecycleNotes({})).toEqual([]);
   const quiet = { protocol: "h2", end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
   expect(pageLifecycleNotes({ around: quiet })).toEqual([]);
 });
 
-it("each thing that stood out is told once, what cost time first", () => {
+it("each unusual event has one note, costs first", () => {
   const around = {
     end_delay_ms: 180,
     long_frames: 1,

@@ -4,7 +4,7 @@ import { isolatedPoints, plotColumns } from "../src/charts/plot-columns";
 
 const times = [0, 60_000, 120_000, 180_000];
 
-it("thin points leave the solid line, and the dashes reach the next solid point", () => {
+it("dashes connect low-sample points with the solid line", () => {
   const isLowSample = [false, false, true, false];
   const [seconds, solid, thin] = plotColumns({ times, isLowSample, lines: [{ values: [10, 20, 30, 40] }] });
   expect(seconds).toEqual([0, 60, 120, 180]);
@@ -12,7 +12,7 @@ it("thin points leave the solid line, and the dashes reach the next solid point"
   expect(thin).toEqual([null, 20, 30, 40]);
 });
 
-it("the bars stand between the times and the lines, that of the running step by itself", () => {
+it("bars come first, with the unfinished step apart", () => {
   const volume = { streams: [1, 2, 3, 4], errors: [0, 0, 1, 0] };
   const isLowSample = times.map(() => false);
   const all = plotColumns({ times, isLowSample, volume, lines: [{ values: [1, 1, 1, 1] }, { values: [2, 2, 2, 2] }] });
@@ -20,13 +20,13 @@ it("the bars stand between the times and the lines, that of the running step by 
   expect(all.slice(1, 4)).toEqual([[1, 2, 3, null], [null, null, null, 4], volume.errors]);
 });
 
-it("a zero is drawn at the finest step of a clock, and an absent value not at all", () => {
+it("zero is drawn at the axis minimum, an absent value is not", () => {
   const isLowSample = [false, false, false, false];
   const [, solid] = plotColumns({ times, isLowSample, lines: [{ values: [0, null, 0.05, 3] }] });
   expect(solid).toEqual([0.1, null, 0.1, 3]);
 });
 
-it("a point is lonely when no line would show it", () => {
+it("a point without neighbours is isolated", () => {
   expect(isolatedPoints([5, null, 6, 7, null, 8])).toEqual([0, 5]);
   expect(isolatedPoints([])).toEqual([]);
 });

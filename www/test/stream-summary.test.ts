@@ -21,19 +21,19 @@ const WHOLE: StreamReport = {
 const field = (report: StreamReport, name: string) =>
   fieldsOf(report).flatMap(({ entries }) => entries).find((entry) => entry.name === name)?.text;
 
-it("a stream is told by what the user waited for, the server's part and its rhythm", () => {
+it("a summary has the wait, the server's part and the rate", () => {
   expect(plain(streamSummary(WHOLE))).toBe(
     "The user waited 450 ms for the first visible token. The server had its first token after 420 ms: 20 ms more. 20 deltas in 500 ms, the longest silence 30 ms.",
   );
 });
 
-it("a stream in which nothing came is told as that", () => {
+it("a stream without a token says so", () => {
   expect(streamSummary(EMPTY)).toBe("No token arrived. Its end: a good status and not one event.");
   expect(streamSummary({ ...EMPTY, open: true })).toBe("No token has arrived yet.");
   expect([field(EMPTY, "events"), field(EMPTY, "stalls")]).toEqual(["0", "0"]);
 });
 
-it("of a stream whose content could not be read nothing is said to be missing", () => {
+it("hidden content is never reported as missing", () => {
   const opaque: StreamReport = { ...EMPTY, observed: "chunks", outcome: "unobserved", chunks: 41, bytes: 9000 };
   expect(streamSummary(opaque)).toBe(
     "Only chunks could be seen: tokens and gaps are not visible. Its end: read where the probe could not see it.",

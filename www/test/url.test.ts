@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 
 import { DEFAULT_VIEW, readView, writeView, type View } from "../src/url";
 
-it("the defaults leave the address bare", () => {
+it("the defaults give an empty query string", () => {
   expect(writeView(DEFAULT_VIEW)).toBe("");
   expect(readView("")).toEqual(DEFAULT_VIEW);
 });
 
-it("a view survives the way through the address", () => {
+it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
@@ -22,7 +22,7 @@ it("a view survives the way through the address", () => {
   expect(readView(writeView(view))).toEqual(view);
 });
 
-it("unknown words fall to the defaults", () => {
+it("unknown values fall back to the defaults", () => {
   expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43")).toEqual(DEFAULT_VIEW);
 });
 
