@@ -72,23 +72,23 @@ describe("the text of a budget", () => {
 
   it("names objective, use and forecast", () => {
     expect(text(budget(days(4)))).toBe(
-      "99 % show text within 2 s; 120 did not, 300 may. At the last day's rate it lasts.",
+      "SLO: 99 % of streams have TTFT ≤ 2 s. 120 too slow, 300 allowed. At the current burn rate the budget lasts the full period.",
     );
-    expect(text(budget([...days(4, 29), 40]))).toContain("it is gone in");
-    expect(text(budget(days(0)))).toBe("99 % show text within 2 s; none did not, 300 may. None in the last day.");
+    expect(text(budget([...days(4, 29), 40]))).toContain("the budget runs out in");
+    expect(text(budget(days(0)))).toBe("SLO: 99 % of streams have TTFT ≤ 2 s. 0 too slow, 300 allowed. None in the last 24 h.");
   });
 
   it("names the burn rate of an overspent budget", () => {
-    expect(text(budget(days(25)))).toContain("In the last day it went 2.5× as fast as it may.");
-    expect(text(budget([...days(0, 20), 400, ...days(0, 9)]))).toContain("some is back in 20 days");
+    expect(text(budget(days(25)))).toContain("Burn rate (24 h): 2.5×.");
+    expect(text(budget([...days(0, 20), 400, ...days(0, 9)]))).toContain("starts to recover in 20 days");
   });
 
   it("judges no budget with too few streams", () => {
     const few = { ...budget([1]), total: 99, good: 98 };
-    expect(text(few)).toContain("1 of 99 did not: too few for a budget.");
+    expect(text(few)).toContain("1 too slow. Not enough traffic yet (99 streams; needs 100).");
     expect(statusOf(few)).toBe("none");
     expect(remainingText({ ...few, remaining: -0.01 })).toBe("–");
-    expect(text(budget([]))).toContain("No stream could keep or break it in 30 days.");
+    expect(text(budget([]))).toContain("No eligible streams in 30 days.");
     expect(remainingText(budget([]))).toBe("–");
   });
 });
@@ -101,7 +101,7 @@ it("the remaining share never rounds to 0 or 100 %", () => {
     "62 % left",
     "<1 % left",
     "0 % left",
-    "none left",
+    "overspent",
     "–",
   ]);
 });

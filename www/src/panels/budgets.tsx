@@ -28,7 +28,7 @@ export function Budgets({ result }: { result: AsyncResult<BudgetsAnswer> }) {
       ) : (
         <>
           <h2 id="budgets-title">Error budgets</h2>
-          <p class="dim">{result.kind === "loading" ? "Asking…" : `Not known. ${result.message}`}</p>
+          <p class="dim">{result.kind === "loading" ? "Loading…" : `Could not load. ${result.message}`}</p>
         </>
       )}
     </section>
@@ -51,12 +51,12 @@ function KnownBudgets({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
       <Lines items={first} isNamed={!single} />
       {rest.length > 0 && (
         <details>
-          <summary>{plural(rest.length, "further budget")}</summary>
+          <summary>Show {plural(rest.length, "more SLO")}</summary>
           <Lines items={rest} isNamed={!single} />
         </details>
       )}
       <BurnRates items={all} isNamed={!single} />
-      {more > 0 && <p class="beyond">{plural(more, "use case")} with fewer streams not shown.</p>}
+      {more > 0 && <p class="beyond">{plural(more, "more use case")} with fewer streams.</p>}
     </>
   );
 }
@@ -87,7 +87,7 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
           <button
             type="button"
             class="narrow"
-            title="Only this use case"
+            title="Filter by this use case"
             onClick={() => setFilter("use_case", useCase)}
           >
             {humanize(useCase)}
@@ -97,7 +97,7 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
         {promise}
       </h3>
       {alert && (
-        <span class={`alert ${status}`} title={`It ${ALERT_LABELS[alert].meaning}`}>
+        <span class={`alert ${status}`} title={ALERT_LABELS[alert].meaning}>
           {ALERT_LABELS[alert].label}
         </span>
       )}
@@ -125,15 +125,16 @@ function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolea
   const windows = items[0]?.budget.burn.map(({ minutes }) => minutes) ?? [];
   return (
     <details>
-      <summary>How fast they go</summary>
+      <summary>Burn rates</summary>
       <p class="dim">
-        The share that broke the promise over the share that may. At 1× the budget lasts for its period.
+        Burn rate = actual failure rate ÷ allowed failure rate. At 1× the budget is used up exactly at the end of the{" "}
+        {items[0]?.days} days.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Burn rates">
         <table class="plain">
           <thead>
             <tr>
-              <th scope="col">Over the last</th>
+              <th scope="col">Window</th>
               {windows.map((minutes) => (
                 <th key={minutes} scope="col">
                   {windowText(minutes)}

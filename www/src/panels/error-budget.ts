@@ -1,5 +1,5 @@
 /** Model of the error budgets: order of urgency, status, forecast and text. */
-import type { AlertSeverity, Budget, Slo, Targets } from "../api/api-types";
+import type { AlertSeverity, Budget, ObjectiveName, Slo, Targets } from "../api/api-types";
 import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../format";
 
 /** An error budget with its use case and period. */
@@ -41,49 +41,53 @@ export function statusOf(budget: Budget): BudgetStatus {
 export function remainingText(budget: Budget): string {
   const { remaining } = budget;
   if (!hasEnoughStreams(budget) || !isKnown(remaining)) return ABSENT;
-  if (remaining < 0) return "none left";
+  if (remaining < 0) return "overspent";
   const share = remaining * 100;
   const text = share > 99 && share < 100 ? ">99" : share > 0 && share < 1 ? "<1" : Math.round(share);
   return `${text}\u00a0% left`;
 }
 
-/** The objective in a few words. */
 function objectiveText({ budget: { promise, objective }, targets }: UseCaseBudget): string {
   const share = configuredPercent(objective);
-  if (promise === "availability") return `${share} end without an error`;
-  if (promise === "integrity") return `${share} arrive whole`;
-  if (isKnown(targets.ttft_p95_ms)) return `${share} show text within ${duration(targets.ttft_p95_ms)}`;
-  return `${share} end within ${duration(targets.e2e_p95_ms)}`;
+  if (promise === "availability") return `SLO: ${share} of streams succeed`;
+  if (promise === "integrity") return `SLO: ${share} of streams are intact`;
+  if (isKnown(targets.ttft_p95_ms)) return `SLO: ${share} of streams have TTFT ≤ ${duration(targets.ttft_p95_ms)}`;
+  return `SLO: ${share} of streams end within ${duration(targets.e2e_p95_ms)}`;
 }
 
+/** A stream that misses the objective. */
+const MISS_LABELS: Record<ObjectiveName, string> = { availability: "failed", integrity: "not intact", speed: "too slow" };
+
 export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: string }> = {
-  page: { label: "page", meaning: "goes so fast that whoever is on duty should know now" },
-  incident: { label: "incident", meaning: "goes so fast that the team should know today" },
-  ticket: { label: "ticket", meaning: "goes so fast that the team should know this week" },
+  page: { label: "page", meaning: "Burning fast enough to page the on-call engineer" },
+  incident: { label: "incident", meaning: "Burning fast enough to inform the team today" },
+  ticket: { label: "ticket", meaning: "Burning fast enough to inform the team this week" },
 };
 
 /** The objective, its use so far and the forecast. */
 export function describeBudget(item: UseCaseBudget): string {
-  const { good, total, allowed } = item.budget;
-  const promise = objectiveText(item);
-  if (total === 0) return `${promise}. No stream could keep or break it in ${item.days} days.`;
-  const broke = total - good;
-  if (!hasEnoughStreams(item.budget)) return `${promise}. ${count(broke)} of ${count(total)} did not: too few for a budget.`;
-  return `${promise}; ${broke === 0 ? "none" : count(broke)} did not, ${wholeStreams(allowed)} may. ${outlookOf(item)}`;
+  const { good, total, allowed, promise } = item.budget;
+  const objective = objectiveText(item);
+  if (total === 0) return `${objective}. No eligible streams in ${item.days} days.`;
+  const misses = `${count(total - good)} ${MISS_LABELS[promise]}`;
+  if (!hasEnoughStreams(item.budget))
+    return `${objective}. ${misses}. Not enough traffic yet (${plural(total, "stream")}; needs ${MIN_STREAMS}).`;
+  return `${objective}. ${misses}, ${wholeStreams(allowed)} allowed. ${forecastText(item)}`.trimEnd();
 }
 
-function outlookOf(item: UseCaseBudget): string {
+function forecastText(item: UseCaseBudget): string {
   const isOverspent = (item.budget.remaining ?? 0) < 0;
   const rate = burnRateOver(item.budget, DAY_MINUTES);
-  if (!isKnown(rate)) return "No stream in the last day.";
-  if (isOverspent && rate > 1) return `In the last day it went ${burnRateText(rate)} as fast as it may.`;
+  if (!isKnown(rate)) return "No streams in the last 24 h.";
+  if (isOverspent && rate > 1) return `Burn rate (24 h): ${burnRateText(rate)}.`;
   if (isOverspent) {
-    const back = daysUntil(item, (left) => left >= 0);
-    return back === null ? "" : `At the last day's rate some is back in ${approximateDays(back)}.`;
+    const recovery = daysUntil(item, (left) => left >= 0);
+    return recovery === null ? "" : `At the current burn rate the budget starts to recover in ${approximateDays(recovery)}.`;
   }
-  const gone = daysUntilExhausted(item);
-  if (rate === 0) return "None in the last day.";
-  return `At the last day's rate it ${gone === null ? "lasts" : `is gone in ${approximateDays(gone)}`}.`;
+  if (rate === 0) return "None in the last 24 h.";
+  const exhausted = daysUntilExhausted(item);
+  const forecast = exhausted === null ? "lasts the full period" : `runs out in ${approximateDays(exhausted)}`;
+  return `At the current burn rate the budget ${forecast}.`;
 }
 
 /** Days until the budget is used up at the last day's rate; `null` if it lasts. */
@@ -143,7 +147,7 @@ export function windowText(minutes: number): string {
 
 function approximateDays(days: number): string {
   const hours = days * 24;
-  if (hours < 1.5) return "an hour";
+  if (hours < 1.5) return "1 hour";
   if (hours < 36) return plural(Math.round(hours), "hour");
   return plural(Math.round(days), "day");
 }
