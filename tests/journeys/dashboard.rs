@@ -99,7 +99,7 @@ async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
     browser.page.goto(&collector.url).await?;
     state(browser, "ready").await?;
     let adjusted = text(browser, "[data-km-adjusted]").await?;
-    ensure!(adjusted.contains("the 20 who left") && adjusted.contains("p95 unknown"), "{adjusted}");
+    ensure!(adjusted.contains("20 abandoned streams") && adjusted.contains("p95 unknown"), "{adjusted}");
     let curve = text(browser, "[data-chart=abandonment]").await?;
     ensure!(curve.contains("20 of 120 left before the first visible token"), "{curve}");
     let drawn = "return document.querySelectorAll('[data-chart=abandonment] path.step').length";

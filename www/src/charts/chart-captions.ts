@@ -22,13 +22,13 @@ import {
 import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
-const RANGE_LABELS: Record<Range, { length: string; last: string; before: string }> = {
-  "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
-  "1h": { length: "hour", last: "the last hour", before: "the hour before" },
-  "6h": { length: "6 hours", last: "the last 6 hours", before: "the 6 hours before" },
-  "24h": { length: "24 hours", last: "the last 24 hours", before: "the 24 hours before" },
-  "7d": { length: "7 days", last: "the last 7 days", before: "the 7 days before" },
-  "30d": { length: "30 days", last: "the last 30 days", before: "the 30 days before" },
+const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
+  "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
+  "1h": { last: "the last hour", before: "the previous hour" },
+  "6h": { last: "the last 6 hours", before: "the previous 6 hours" },
+  "24h": { last: "the last 24 hours", before: "the previous 24 hours" },
+  "7d": { last: "the last 7 days", before: "the previous 7 days" },
+  "30d": { last: "the last 30 days", before: "the previous 30 days" },
 };
 
 export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
@@ -46,22 +46,22 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "m
 /** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
 export function comparisonCaption(n: number, range: Range): string {
   const { before } = RANGE_LABELS[range];
-  if (n === 0) return "no earlier data to compare with";
-  return n < MIN_SAMPLES ? `${before} had too few to compare with` : `changes are against ${before}`;
+  if (n === 0) return `no data in ${before}`;
+  return n < MIN_SAMPLES ? `too few samples in ${before} for a comparison` : `changes vs. ${before}`;
 }
 
 export function timeseriesCaption(series: Timeseries, range: Range): string {
   const steps = trustedSteps(series);
   const p95 = steps.p95_ms;
-  if (p95.length === 0) return `Nothing to show for ${rangeLabel(range)}.`;
+  if (p95.length === 0) return `No samples in ${rangeLabel(range)}.`;
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
-  const was = low === high ? `was ${low}` : `ran from ${low} to ${high}`;
+  const was = low === high ? `was ${low}` : `ranged from ${low} to ${high}`;
   // The value of a single step is not the value of the range.
   const isOne = p95.length === 1 && series.points.length > 1;
-  const when = isOne ? `the only step of ${stepLabel(series.step_ms)}${steps.qualifier || " with samples"}` : rangeLabel(range);
-  const moved = `The p95 ${METRIC_LABELS[series.metric].phrase} ${was} in ${when}.`;
-  return [moved, targetCaption(series, steps)].filter(Boolean).join(" ");
+  const only = `the only interval of ${stepLabel(series.step_ms)}${steps.qualifier || " with samples"}`;
+  const limits = `p95 ${was} in ${isOne ? only : rangeLabel(range)}.`;
+  return [limits, targetCaption(series, steps)].filter(Boolean).join(" ");
 }
 
 /** Steps that the caption is based on. */
@@ -78,7 +78,7 @@ function trustedSteps({ points }: Timeseries): TrustedSteps {
   const trusted = enough.length > 0 ? enough : seen;
   return {
     p95_ms: trusted.map((point) => point.p95_ms).filter(isKnown),
-    qualifier: trusted.length < seen.length ? ` with ${MIN_SAMPLES} samples or more` : "",
+    qualifier: trusted.length < seen.length ? ` with at least ${MIN_SAMPLES} samples` : "",
   };
 }
 
@@ -86,24 +86,23 @@ function targetCaption(series: Timeseries, { p95_ms: p95, qualifier }: TrustedSt
   const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
   if (!target) return "";
   const over = p95.filter((value) => value > target.value).length;
-  const named = targetLabel(target.value, series.targets);
-  if (p95.length === 1 && series.points.length > 1) return `There it was ${over === 0 ? "within" : "over"} ${named}.`;
-  if (over === 0) return `It stayed under ${named} ${qualifier ? `in every step${qualifier}` : "throughout"}.`;
-  return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepLabel(series.step_ms)}${qualifier}.`;
+  const label = targetLabel(target.value, series.targets);
+  if (p95.length === 1 && series.points.length > 1) return `It was ${over === 0 ? "within" : "above"} ${label}.`;
+  if (over === 0) return `It stayed within ${label}${qualifier && ` in every interval${qualifier}`}.`;
+  const intervals = `${plural(p95.length, "interval")} of ${stepLabel(series.step_ms)}${qualifier}`;
+  return `It was above ${label} in ${over} of ${intervals}.`;
 }
 
 /** Says why no target is drawn over several use cases. */
 export function useCaseTargetsCaption(metric: Metric, useCases: number): string {
   if (useCases < 2 || !hasTargets(metric)) return "";
-  return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
+  return `${count(useCases)} use cases in view: select one to see its targets.`;
 }
 
 /** Explains the dashed parts of a line. */
 export function lowSampleCaption(series: Timeseries): string {
-  const thin = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
-  if (thin === 0) return "";
-  const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
-  return `${what} fewer than ${MIN_SAMPLES} samples and ${thin === 1 ? "is" : "are"} dashed.`;
+  const lowSample = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
+  return lowSample === 0 ? "" : `Dashed: fewer than ${MIN_SAMPLES} samples (${plural(lowSample, "interval")}).`;
 }
 
 /** `1 minute`, `2 hours`. */
@@ -117,12 +116,13 @@ export function stepLabel(stepMs: number): string {
 export function histogramCaption(answer: HistogramAnswer): string {
   if (answer.n === 0) return "No samples.";
   const peak = answer.buckets.reduce((best, bucket) => (bucket.count > best.count ? bucket : best));
-  const most = `${plural(answer.n, "sample")}; the fullest bucket is ${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}.`;
+  const common = `${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}`;
+  const samples = `${plural(answer.n, "sample")}, most common: ${common}.`;
   const target = slowTarget(answer);
-  if (!target) return most;
+  if (!target) return samples;
   const share = shareOver(answer, target);
-  const part = answer.n < MIN_SAMPLES ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
-  return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetLabel(target, answer.targets)}.`;
+  const part = answer.n < MIN_SAMPLES ? `${plural(Math.round(Math.max(1, share * answer.n)), "sample")}` : percent(share);
+  return `${samples} ${share === 0 ? "None" : `About ${part}`} exceeded ${targetLabel(target, answer.targets)}.`;
 }
 
 /** Names the use case, because streams of other use cases can be in view. */
@@ -162,12 +162,13 @@ export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string |
   const { left, failed } = adjusted;
   const moved = QUANTILES.filter(({ key }) => exceedsError(plain[key], adjusted[key]));
   if (left + failed === 0 || moved.length === 0) return null;
-  const who = [left > 0 && `the ${count(left)} who left`, failed > 0 && `the ${count(failed)} that failed`];
-  const said = moved.map(({ name, key }) => {
+  const abandoned = left > 0 && plural(left, "abandoned stream");
+  const censored = [abandoned, failed > 0 && plural(failed, "failed stream")].filter(Boolean).join(" and ");
+  const percentiles = moved.map(({ name, key }) => {
     const value = adjusted[key];
-    return `${name} ${isKnown(value) ? duration(value) : "unknown, too many are gone"}`;
+    return `${name} ${isKnown(value) ? duration(value) : "unknown (too few waited that long)"}`;
   });
-  return `With ${who.filter(Boolean).join(" and ")} before it: ${said.join(", ")}`;
+  return `Including ${censored}: ${percentiles.join(", ")}`;
 }
 
 /** Whether the difference exceeds the error of both values. */
@@ -176,37 +177,34 @@ export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean
 }
 
 /** Names the slowest group with enough samples, and the group with the largest impact. */
-export function breakdownCaption({ by, groups, metric }: Breakdown): string {
+export function breakdownCaption({ by, groups }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
-    return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
+    return "No country data. Configure `[country]` in the collector to enable it.";
   const trusted = groups.filter((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
-  if (trusted.length === 0) return `No value has ${MIN_SAMPLES} samples: too few to compare.`;
+  if (trusted.length === 0) return `Too few samples to compare (needs ${MIN_SAMPLES} per value).`;
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
-  const slow = `${valueLabel(by, slowest.value)} has the longest p95 ${METRIC_LABELS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
+  const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
   const worst = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
   if (!isKnown(worst.excess) || worst.excess < 0.02) return slow;
   const bad = worst.goodput.total - worst.goodput.good;
-  return `${slow} ${valueLabel(by, worst.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(worst.goodput.total)} missed a target or broke.`;
+  const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
+  return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;
 }
 
 export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
   const client = answer.client[`${percentile}_ms`];
   const server = answer.server[`${percentile}_ms`];
-  if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
-  if (answer.joined < MIN_SAMPLES)
-    return `${percentile} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
-  const half = percentile === "p50" ? "Half of the streams" : "95 % of the streams";
+  if (!isKnown(client) || !isKnown(server)) return "No stream has both values.";
+  const sides = `First token ${percentile}: browser ${duration(client)}, server ${duration(server)}`;
+  if (answer.joined < MIN_SAMPLES) return `${sides} (only ${plural(answer.joined, "stream")}).`;
   const overhead = answer.overhead[`${percentile}_ms`];
-  const between = isKnown(overhead)
-    ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.`
-    : "";
-  return `${percentile} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
+  return isKnown(overhead) ? `${sides}. Network overhead ${percentile}: ${duration(overhead)}.` : `${sides}.`;
 }
 
 /** Median TTFT of browser and server over the same streams; `null` if no stream has both. */
 export function ttftComparison({ client, server, joined }: Compare): string | null {
   if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
-  const of = `p50 of ${plural(joined, "stream")}`;
-  return `First token of any kind: ${duration(client.p50_ms)} for the user, ${duration(server.p50_ms)} by the server (${of})`;
+  const sides = `browser ${duration(client.p50_ms)}, server ${duration(server.p50_ms)}`;
+  return `TTFT (any) p50: ${sides} (${plural(joined, "stream")})`;
 }

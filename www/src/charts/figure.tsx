@@ -35,7 +35,7 @@ export function Figure({ chart, title, caption, aside, table, children }: Figure
 
 /** Replaces a chart whose data failed to load. */
 export function LoadError({ what }: { what: string }) {
-  return <p class="nothing">Not known. {what}</p>;
+  return <p class="nothing">Could not load. {what}</p>;
 }
 
 /** Builds the rows only while the table is open, because the screen refreshes every few seconds. */

@@ -69,7 +69,7 @@ export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
       {SHADES.map((shade) => (
         <span key={shade} class={`heat-key heat-${shade}`} />
       ))}
-      <span>{count(fullest)} samples in a cell</span>
+      <span>{count(fullest)} samples per cell</span>
     </p>
   );
 }

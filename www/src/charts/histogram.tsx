@@ -16,7 +16,7 @@ export function Histogram({ answer }: { answer: HistogramAnswer }) {
       table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableRows(answer) }}
     >
       {answer.n === 0 ? (
-        <p class="nothing">No samples of this metric in the range.</p>
+        <p class="nothing">No samples in this time range.</p>
       ) : (
         <Bars
           buckets={answer.buckets}

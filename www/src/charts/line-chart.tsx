@@ -63,7 +63,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
         ref={host}
         tabIndex={0}
         role="img"
-        aria-label={`${label}. Arrow keys read single points.`}
+        aria-label={`${label}. Use the arrow keys to read single points.`}
         onKeyDown={onKeyDown}
         onBlur={() => plot.current?.hideCursor()}
       />

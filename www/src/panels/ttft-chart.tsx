@@ -45,7 +45,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
-          ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Left before"] : []),
+          ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Abandoned"] : []),
         ],
         rows: () => tableRows(series),
       }}
@@ -59,7 +59,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
               <HeatLegend answer={heatmap.value} />
               <ZoomButton series={series} range={range} />
             </div>
-            <Heatmap answer={heatmap.value} label={`${label}: how many samples lie where, step by step`} />
+            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} />
           </>
         )
       ) : (
@@ -88,7 +88,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
-            { label: "so far", colour: "running" },
+            { label: "current interval (incomplete)", colour: "running" },
             { label: "errors", colour: "errors" },
           ]}
         />
@@ -117,7 +117,7 @@ function ZoomButton({ series: { from, to, points }, range }: { series: Timeserie
   if (!zoomRange) return null;
   return (
     <button type="button" class="narrow hint" onClick={() => setRange(zoomRange)}>
-      All of this is from {rangeLabel(zoomRange)}: show only these
+      Zoom to {rangeLabel(zoomRange)}
     </button>
   );
 }
@@ -134,7 +134,7 @@ function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartT
     <div class="switches">
       <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
       <SegmentedControl
-        legend="Drawn as"
+        legend="Chart"
         name="drawing"
         options={CHART_OPTIONS}
         chosen={chartType}
@@ -196,7 +196,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
       })),
       ...kmAdjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-      { label: index === series.points.length - 1 ? "streams so far" : "streams", text: count(point.streams) },
+      { label: index === series.points.length - 1 ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
     ],
   };
@@ -206,12 +206,12 @@ function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
   if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
   return [
     { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
-    { label: "left before", text: count(adjusted.left) },
+    { label: "abandoned before first token", text: count(adjusted.left) },
   ];
 }
 
 /** Label in the legend, the tooltip and the table. */
-const KM_ADJUSTED_LABEL = "p95 with those who left";
+const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
 
 function tableRows({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
