@@ -101,7 +101,7 @@ async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
     let adjusted = text(browser, "[data-km-adjusted]").await?;
     ensure!(adjusted.contains("20 abandoned streams") && adjusted.contains("p95 unknown"), "{adjusted}");
     let curve = text(browser, "[data-chart=abandonment]").await?;
-    ensure!(curve.contains("20 of 120 left before the first visible token"), "{curve}");
+    ensure!(curve.contains("20 of 120 users (16.7 %) gave up before the first visible token"), "{curve}");
     let drawn = "return document.querySelectorAll('[data-chart=abandonment] path.step').length";
     ensure!(browser.page.execute(drawn, vec![]).await? == 1, "the curve is drawn");
     Ok(())

@@ -78,10 +78,10 @@ export function shortCount(value: number): string {
 /** A rate per second, or per minute or hour for low rates. */
 export function rate(perSecond: MaybeNumber): string {
   if (!isKnown(perSecond)) return ABSENT;
-  if (perSecond === 0) return "0 per second";
-  if (perSecond >= 1) return `${significant(perSecond)} per second`;
-  if (perSecond * 60 >= 1) return `${significant(perSecond * 60)} per minute`;
-  return `${significant(perSecond * 3600)} per hour`;
+  if (perSecond === 0) return "0/s";
+  if (perSecond >= 1) return `${significant(perSecond)}/s`;
+  if (perSecond * 60 >= 1) return `${significant(perSecond * 60)}/min`;
+  return `${significant(perSecond * 3600)}/h`;
 }
 
 export function bytes(value: MaybeNumber): string {
@@ -150,6 +150,11 @@ export function day(unixMs: number): string {
 /** A name of the API as words: `first_byte` becomes `first byte`. */
 export function humanize(name: string): string {
   return name.replaceAll("_", " ");
+}
+
+/** A source of server timing as text. */
+export function sourceLabel(source: string): string {
+  return source === "comment" ? "SSE comment" : humanize(source);
 }
 
 /** A value of a dimension as text: a country by its name. */

@@ -70,15 +70,16 @@ describe("the caption of the abandonment curve", () => {
 
   it("gives the count and the wait of 10 %", () => {
     expect(caption({})).toBe(
-      "14 of 104 left before the first visible token. Where nothing comes, one in ten is gone after 5 s.",
+      "14 of 104 users (13.5 %) gave up before the first visible token. 10 % of users give up after 5 s without a token.",
     );
     expect(caption({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
-      "14 of 104 left before the first token; 1 stream failed before it. Where nothing comes, 2.0 % are gone after 1 s.",
+      "14 of 104 users (13.5 %) gave up before the first token. 1 stream failed before it. " +
+        "2.0 % of users give up after 1 s without a token.",
     );
   });
 
   it("says when no user abandoned", () => {
-    expect(caption({ left: 0 })).toBe("Nobody left before the first visible token.");
-    expect(caption({ waited: 0, left: 0 })).toBe("No stream in which a user waited for text.");
+    expect(caption({ left: 0 })).toBe("No user gave up before the first visible token.");
+    expect(caption({ waited: 0, left: 0 })).toBe("No waits in this time range.");
   });
 });

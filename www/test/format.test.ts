@@ -163,10 +163,10 @@ describe("amounts", () => {
 
   it("have a fitting unit of time", () => {
     check(rate, [
-      [2.4, "2.4 per second"],
-      [0.36, "21.6 per minute"],
-      [0.0045, "16.2 per hour"],
-      [0, "0 per second"],
+      [2.4, "2.4/s"],
+      [0.36, "21.6/min"],
+      [0.0045, "16.2/h"],
+      [0, "0/s"],
       [undefined, ABSENT],
     ]);
   });

@@ -17,23 +17,22 @@ export function pointAt(points: readonly AbandonmentPoint[], waitMs: number): Ab
 
 const TOKEN_LABELS: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
 
-/** Caption: how many users abandoned, and after which wait. */
+/** Caption: how many users gave up, and after which wait. */
 export function abandonmentCaption(answer: Abandonment): string {
   const { waited, left, failed, metric } = answer;
-  if (waited === 0) return "No stream in which a user waited for text.";
-  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
-  const what = `${who} left before the ${TOKEN_LABELS[metric]}`;
-  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
-  return [`${what}${beside}.`, left > 0 && curveCaption(answer)].filter(Boolean).join(" ");
+  if (waited === 0) return "No waits in this time range.";
+  const users = left === 0 ? "No user" : `${count(left)} of ${plural(waited, "user")} (${percent(left / waited)})`;
+  const abandoned = `${users} gave up before the ${TOKEN_LABELS[metric]}.`;
+  const alsoFailed = failed > 0 && `${plural(failed, "stream")} failed before it.`;
+  return [abandoned, alsoFailed, left > 0 && curveCaption(answer)].filter(Boolean).join(" ");
 }
 
 function curveCaption(answer: Abandonment): string {
   const points = trustedPoints(answer);
   const tenth = points.find(({ share }) => share >= 0.1);
-  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
+  if (tenth) return `10\u00a0% of users give up after ${duration(tenth.wait_ms)} without a token.`;
   const last = points.at(-1);
-  if (!last) return "";
-  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
+  return last ? `${percent(last.share)} of users give up after ${duration(last.wait_ms)} without a token.` : "";
 }
 
 export interface Scale {

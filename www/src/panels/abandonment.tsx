@@ -19,7 +19,7 @@ import {
   type Scale,
 } from "./abandonment-curve";
 
-const TITLE = "Who left while waiting";
+const TITLE = "Abandonment: users who gave up before the first token";
 
 interface AbandonmentProps {
   result: Result<Abandonment>;
@@ -43,7 +43,7 @@ export function AbandonmentPanel({ result, histogram }: AbandonmentProps) {
 
 function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogram: HistogramAnswer }) {
   const points = trustedPoints(answer);
-  const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
+  const columns = ["Wait", "Abandoned", "95 % CI, lower", "95 % CI, upper", "Still waiting"];
   return (
     <Figure
       chart="abandonment"
@@ -54,7 +54,7 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
       {answer.left > 0 && points.length > 0 && (
         <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
       )}
-      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waited to draw a curve.</p>}
+      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waits for a curve.</p>}
     </Figure>
   );
 }
@@ -104,7 +104,7 @@ function Curve({ answer, points, marks }: CurveProps) {
   };
   return (
     <div class="bars curve" ref={host} onMouseMove={onMove} onMouseLeave={() => setHoveredMs(null)}>
-      <svg width={width} height={HEIGHT} role="img" aria-label={`${abandonmentCaption(answer)} As a curve over the wait.`}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={`Curve over the wait. ${abandonmentCaption(answer)}`}>
         {linearTicks(maxShare, 4).map((tick) => (
           <g key={tick} class="grid">
             <line x1={LEFT} x2={right} y1={scale.y(tick) + 0.5} y2={scale.y(tick) + 0.5} />
@@ -156,8 +156,8 @@ function waitLimits(points: AbandonmentPoint[]): [number, number] {
 }
 
 function pointText({ wait_ms, share, lower, upper, waiting }: AbandonmentPoint): string {
-  const between = isKnown(lower) && isKnown(upper) ? ` (${percent(lower)} – ${percent(upper)})` : "";
-  return `${duration(wait_ms)}: ${percent(share)} left by then${between}, ${count(waiting)} still waiting`;
+  const interval = isKnown(lower) && isKnown(upper) ? ` (95\u00a0% CI ${percent(lower)} – ${percent(upper)})` : "";
+  return `After ${duration(wait_ms)}: ${percent(share)} gave up${interval}, ${count(waiting)} still waiting`;
 }
 
 function tableRows({ points }: Abandonment): string[][] {

@@ -13,9 +13,9 @@ import {
   count,
   dateTime,
   duration,
-  humanize,
   percent,
   plural,
+  sourceLabel,
   tickDuration,
   timeInterval,
 } from "../format";
@@ -24,7 +24,7 @@ import { SegmentedControl } from "../ui/segmented-control";
 
 type Percentile = "p50" | "p95";
 
-const TITLE = "Client against server, time to first token";
+const TITLE = "Time to first token: browser vs. server";
 
 interface CompareProps {
   result: Result<CompareAnswer>;
@@ -65,10 +65,10 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
         columns: [
           "Time",
           "n",
-          "Client p50",
+          "Browser p50",
           "Server p50",
           "Overhead p50",
-          "Client p95",
+          "Browser p95",
           "Server p95",
           "Overhead p95",
         ],
@@ -77,15 +77,15 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
     >
       <Legend
         entries={[
-          { label: "client", colour: "client" },
+          { label: "browser", colour: "client" },
           { label: "server", colour: "server" },
-          { label: "overhead", colour: "overhead" },
+          { label: "network overhead", colour: "overhead" },
         ]}
       />
       <div class="plot-frame">
         <LineChart
           spec={spec}
-          label={`Client and server time to first token and the overhead of the way, ${which}`}
+          label={`Time to first token in the browser and on the server, and the network overhead, ${which}`}
           readout={(index) => readoutOf(answer, which, index, to)}
         />
       </div>
@@ -101,31 +101,31 @@ function OverheadFacts({ answer }: { answer: CompareAnswer }) {
   return (
     <dl class="facts">
       <div>
-        <dt>Overhead</dt>
+        <dt>Network overhead</dt>
         <dd class={isFew ? "dim" : undefined}>
           <span class="source">
             {duration(overhead.p50_ms)} <small>p50</small>
           </span>
           <span class="source">
-            {duration(overhead.p95_ms)} <small>p95{isFew && ` of ${count(overhead.n)}`}</small>
+            {duration(overhead.p95_ms)} <small>p95{isFew && ` (n = ${count(overhead.n)})`}</small>
           </span>
         </dd>
       </div>
       <div>
-        <dt>Joined</dt>
+        <dt>Streams with server timing</dt>
         <dd>
           {percent(streams > 0 ? joined / streams : null)}{" "}
           <small>
-            {count(joined)} of {count(streams)}
+            ({count(joined)} of {count(streams)})
           </small>
         </dd>
       </div>
       <div>
-        <dt>Server figure from</dt>
+        <dt>Source</dt>
         <dd>
           {from.map(([source, n]) => (
             <span key={source} class="source">
-              {humanize(source)} <small>{count(n)}</small>
+              {sourceLabel(source)} <small>{count(n)}</small>
             </span>
           ))}
         </dd>
@@ -141,23 +141,22 @@ function NoServerTiming({ streams }: { streams: number }) {
       title={TITLE}
       caption={
         streams === 0
-          ? "No streams in the range."
-          : `${plural(streams, "stream")}, and none said what the server measured.`
+          ? "No streams in this time range."
+          : `0 of ${plural(streams, "stream")} include server timing.`
       }
     >
       <div class="advice">
         <p>
-          When a stream also carries the server's own time to first token, both stand here side by side, and
-          the way between them shows.
+          No server timing yet. Send your server's TTFT in the stream to split server time from network time.
         </p>
         <ul>
           <li>
-            Any server: write one comment into the event stream, anywhere before its end.
+            Any server: write one comment into the event stream before its end.
             <pre>
               <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
             </pre>
           </li>
-          <li>llama.cpp and Ollama: their streams carry it already, nothing to do.</li>
+          <li>llama.cpp and Ollama: their streams include it already.</li>
         </ul>
       </div>
     </Figure>
@@ -196,7 +195,7 @@ function readoutOf(
   return {
     heading: timeInterval(point.t, step_ms, today),
     values: [
-      { label: `client ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
+      { label: `browser ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
       { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
       { label: `overhead ${which}`, text: columnDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },

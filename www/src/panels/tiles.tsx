@@ -65,14 +65,18 @@ function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string 
         ))}
       </div>
       {adjusted !== null && (
-        <p class="rests" data-km-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
+        <p
+          class="rests"
+          data-km-adjusted
+          title="Percentiles that include abandoned and failed waits (Kaplan–Meier estimate)"
+        >
           {adjusted}
         </p>
       )}
       <p class="rests">
-        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)};{" "}
+        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
         {comparisonCaption(previous.ttfv.n, range)}
-        {summary.use_cases > 1 && "; each use case has its own targets"}
+        {summary.use_cases > 1 && " · targets differ per use case: select one"}
       </p>
       {comparison !== null && <p class="rests">{comparison}</p>}
     </Tile>
@@ -81,7 +85,7 @@ function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string 
 
 function sampleText(n: number, error: MaybeNumber): string {
   const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
-  const few = n < MIN_SAMPLES ? ", too few for a steady p95" : "";
+  const few = n < MIN_SAMPLES ? ", too few for a stable p95" : "";
   return `${plural(n, "sample")}${exactness}${few}`;
 }
 
@@ -91,8 +95,8 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
       <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
       <p class="rests">
         {integrity.total === 0
-          ? "no streams to judge"
-          : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
+          ? "no eligible streams"
+          : `${count(integrity.good)} of ${count(integrity.total)} streams intact`}
       </p>
       <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} previousSamples={previous.integrity.total} />
     </Tile>
@@ -104,7 +108,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
     <Tile name="goodput" title="Goodput">
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
       <p class="rests">
-        {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
+        {goodput.total === 0 ? "no eligible streams" : `all targets met · ${rate(goodput.per_second)}`}
       </p>
       <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
     </Tile>
@@ -121,7 +125,7 @@ function Errors({ summary }: TilesProps) {
       <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.at_least} />
       <p class="rests">
         {errors.total === 0
-          ? "no streams to judge"
+          ? "no eligible streams"
           : `${count(errors.count)} of ${count(errors.total)} failed`}
       </p>
       <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} previousSamples={previous.errors.total} />
@@ -137,7 +141,7 @@ function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedA
     <Tile name="streams" title="Streams">
       <Value raw={streams} text={count(streams)} />
       <p class="rests">
-        {open} open now
+        {open} in flight
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
       <Change text={countChange(fullRange, previous.streams)} previousSamples={previous.streams} />
@@ -178,9 +182,9 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
 function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
-  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `${duration(lower)} or more`;
+  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
   return (
-    <p class="between" title="Where it lies with 95 % confidence, as the samples are few">
+    <p class="between" title="95 % confidence interval (few samples)">
       {text}
     </p>
   );
@@ -198,13 +202,13 @@ function Target({ value, target, text, lowerBound }: TargetProps) {
   if (!isKnown(target)) return null;
   if (!isKnown(value)) return <p class="goal">target {text}</p>;
   if (value > target && isKnown(lowerBound) && lowerBound <= target) {
-    return <p class="goal">over {text}, too few to tell</p>;
+    return <p class="goal">above {text}, not statistically significant</p>;
   }
   const isMet = value <= target;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>
       <Icon name={isMet ? "good" : "warn"} />
-      {isMet ? "under" : "over"} {text}
+      {isMet ? "within" : "above"} {text}
     </p>
   );
 }

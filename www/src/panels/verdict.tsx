@@ -4,10 +4,10 @@ import { Icon, type IconName } from "../ui/icon";
 import { AccountingWarnings } from "./ingest-accounting";
 
 const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
-  good: { icon: "good", label: "Within targets" },
-  warn: { icon: "warn", label: "Worth a look" },
-  bad: { icon: "bad", label: "Target missed" },
-  none: { icon: "none", label: "No verdict" },
+  good: { icon: "good", label: "Healthy" },
+  warn: { icon: "warn", label: "Degraded" },
+  bad: { icon: "bad", label: "Out of SLO" },
+  none: { icon: "none", label: "Not enough data" },
 };
 
 /** A number and its unit must stay on one line. */
@@ -36,8 +36,7 @@ function Overflow({ summary }: { summary: Summary }) {
   const list = parts.map(([dimension, n]) => `${n} by ${dimension.replace("_", " ")}`).join(", ");
   return (
     <p class="note">
-      <Icon name="warn" /> Some streams are counted under “other”, because more names arrived than are kept:{" "}
-      {list}.
+      <Icon name="warn" /> Label limit reached: some streams count under “other” ({list}).
     </p>
   );
 }
