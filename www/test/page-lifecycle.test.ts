@@ -23,11 +23,11 @@ it("each unusual event has one note, costs first", () => {
     prerendered: true,
   };
   expect(pageLifecycleNotes({ around }).map(plain)).toEqual([
-    "The app learnt of the end 180 ms after it had arrived: the main thread was busy, or the app read late.",
-    "1 frame took 50 ms or longer, 62 ms together.",
-    "The page was hidden for 4 s, while 12.4 kB arrived.",
-    "820 B arrived after the user had asked for no more.",
+    "The app saw the end of the stream 180 ms late (busy main thread or late read).",
+    "1 long frame (50 ms or more), 62 ms in total.",
+    "The page was hidden for 4 s and received 12.4 kB meanwhile.",
+    "820 B arrived after the user stopped the stream.",
     "The browser froze the page 2 times.",
-    "The page had come back from the back/forward cache.",
+    "The page was restored from the back/forward cache.",
   ]);
 });

@@ -23,12 +23,13 @@ const field = (report: StreamReport, name: string) =>
 
 it("a summary has the wait, the server's part and the rate", () => {
   expect(plain(streamSummary(WHOLE))).toBe(
-    "The user waited 450 ms for the first visible token. The server had its first token after 420 ms: 20 ms more. 20 deltas in 500 ms, the longest silence 30 ms.",
+    "The user waited 450 ms for the first visible token. Server TTFT: 420 ms, network overhead: −20 ms. " +
+      "20 deltas in 500 ms, longest inter-chunk latency 30 ms.",
   );
 });
 
 it("a stream without a token says so", () => {
-  expect(streamSummary(EMPTY)).toBe("No token arrived. Its end: a good status and not one event.");
+  expect(streamSummary(EMPTY)).toBe("No token arrived. Outcome: empty (HTTP 200 but no data).");
   expect(streamSummary({ ...EMPTY, open: true })).toBe("No token has arrived yet.");
   expect([field(EMPTY, "events"), field(EMPTY, "stalls")]).toEqual(["0", "0"]);
 });
@@ -36,8 +37,8 @@ it("a stream without a token says so", () => {
 it("hidden content is never reported as missing", () => {
   const opaque: StreamReport = { ...EMPTY, observed: "chunks", outcome: "unobserved", chunks: 41, bytes: 9000 };
   expect(streamSummary(opaque)).toBe(
-    "Only chunks could be seen: tokens and gaps are not visible. Its end: read where the probe could not see it.",
+    "The probe could read chunks only, no tokens. Outcome: unobserved (stream could not be inspected).",
   );
-  expect(missingGapsReason(opaque)).toBe("Which chunks carried text could not be seen.");
+  expect(missingGapsReason(opaque)).toBe("The probe could not see which chunks carried text.");
   expect(["chunks", "events", "deltas", "stalls"].map((name) => field(opaque, name))).toEqual(["41", null, null, null]);
 });

@@ -53,7 +53,7 @@ describe("the timeline of a stream", () => {
     const { server, overhead } = layoutTimeline(REPORT, "whole");
     expect(server.map(({ name, bar }) => [name, bar.from, bar.to])).toEqual([
       ["queue", 0.1, 0.11],
-      ["to first token", 0.1, 0.4],
+      ["TTFT", 0.1, 0.4],
       ["generation", 0.4, 0.88],
     ]);
     expect(overhead).toEqual({ ms: 100, bar: { from: 0.4, to: 0.5 } });
@@ -100,7 +100,7 @@ describe("the durations below the moments", () => {
     const phases = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
     const { network, isReused } = layoutTimeline({ ...from0, headers_ms: 45, phases }, "whole");
     expect(network.map(({ name, bar }) => [name, +bar.from.toFixed(3), +bar.to.toFixed(3)])).toEqual([
-      ["name look-up", 0.01, 0.02],
+      ["DNS", 0.01, 0.02],
       ["TLS", 0.02, 0.04],
       ["wait", 0.04, 0.05],
     ]);

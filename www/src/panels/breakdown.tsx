@@ -16,14 +16,14 @@ import { DIMENSIONS, type View } from "../url";
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
 
 const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
-  { column: "streams", label: "Streams", title: "Streams that ended in the range", visibility: "" },
-  { column: "p50_ms", label: "p50", title: "Half of the samples are at most this", visibility: "mid" },
-  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this", visibility: "" },
-  { column: "errors", label: "Errors", title: "Share of the judged streams that failed", visibility: "mid" },
+  { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
+  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "mid" },
+  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
+  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
   {
     column: "excess",
-    label: "Excess",
-    title: "Its share of all streams that were not good, minus its share of all judged streams: above 0 it costs more than its part",
+    label: "Impact",
+    title: "Share of all streams outside the SLO minus share of traffic. Positive: contributes more than its share",
     visibility: "wide",
   },
 ];
@@ -66,7 +66,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
   return (
     <>
       {groups.length === 0 ? (
-        <p class="nothing">No streams ended in the range.</p>
+        <p class="nothing">No streams ended in this time range.</p>
       ) : (
         <table class="stream-table breakdown-table">
           <thead>
@@ -76,7 +76,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
                 <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
               ))}
               <th scope="col" class="wide span-cell">
-                p50 to p99, dot at p95
+                Range p50–p99 (dot = p95)
               </th>
             </tr>
           </thead>
@@ -89,7 +89,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
       )}
       <p class="caption">
         {breakdownCaption(answer)}
-        {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
+        {answer.more > 0 && ` ${plural(answer.more, "more value")} with fewer streams.`}
       </p>
       {(showsAll || answer.more > 0) && (
         <button type="button" class="more small" aria-expanded={showsAll} onClick={() => setShowsAllGroups(!showsAll)}>
@@ -128,7 +128,7 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${humanize(by)} ${value}`}>
+        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Filter by ${humanize(by)} ${value}`}>
           {valueLabel(by, value)}
         </button>
       </td>
@@ -171,8 +171,8 @@ function intervalTitle({ intervals }: Group): string | undefined {
   const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
   if (!isKnown(lower)) return undefined;
   return isKnown(upper)
-    ? `Between ${duration(lower)} and ${duration(upper)}, with 95 % confidence`
-    : `At least ${duration(lower)}, with 95 % confidence; too few samples to say more`;
+    ? `95 % confidence interval: ${duration(lower)} – ${duration(upper)}`
+    : `95 % confidence interval: ≥ ${duration(lower)} (few samples)`;
 }
 
 /** The impact of a few streams is chance: it gets no colour. */

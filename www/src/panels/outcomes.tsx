@@ -20,10 +20,10 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   return (
     <section class="figure" data-counts="outcomes" aria-labelledby="outcomes-title">
       <div class="figure-head">
-        <h2 id="outcomes-title">How streams ended</h2>
+        <h2 id="outcomes-title">Outcomes</h2>
       </div>
       {seen.length === 0 ? (
-        <p class="nothing">No stream has ended in the range.</p>
+        <p class="nothing">No streams ended in this time range.</p>
       ) : (
         <ul class="ledger">
           {seen.map((outcome) => (
@@ -43,7 +43,7 @@ function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total
       <button
         type="button"
         aria-pressed={isChosen}
-        title="Only these in the list of streams"
+        title="Filter the list of streams"
         onClick={() => setOutcome(isChosen ? null : outcome)}
       >
         <OutcomeMark outcome={outcome} />
@@ -64,11 +64,11 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
   return (
     <section class="figure" data-counts="defects" aria-labelledby="defects-title">
       <div class="figure-head">
-        <h2 id="defects-title">Defects on the way</h2>
+        <h2 id="defects-title">Stream defects</h2>
       </div>
       {seen.length === 0 ? (
         <p class="nothing">
-          {streams === 0 ? "No stream has ended in the range." : `None in ${plural(streams, "stream")}.`}
+          {streams === 0 ? "No streams ended in this time range." : `None in ${plural(streams, "stream")}.`}
         </p>
       ) : (
         <ul class="ledger">

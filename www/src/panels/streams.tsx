@@ -14,17 +14,17 @@ const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string;
   slowest: {
     label: "slowest",
     title: "Slowest streams",
-    description: "Those of each site and day whose user waited longest for text, the slowest first.",
+    description: "Streams with the highest TTFT per site and day, the slowest first.",
   },
   failed: {
     label: "failed",
     title: "Failed streams",
-    description: "Some of each site and day that were not whole, by lot, the newest first.",
+    description: "A random sample of streams that failed or lost content, per site and day, the newest first.",
   },
   uniform: {
-    label: "by lot",
-    title: "Streams by lot",
-    description: "Some of each site and day, each stream as likely as any other, the newest first.",
+    label: "random sample",
+    title: "Random sample of streams",
+    description: "A random sample of all streams per site and day, the newest first.",
   },
 };
 const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LIST_LABELS[value].label }));
@@ -38,7 +38,7 @@ export function Streams({ summary }: { summary: Summary }) {
         <h2 id="streams-title">{title}</h2>
         <div class="switches">
           <SegmentedControl<SampleKind | "latest">
-            legend="Which streams"
+            legend="List"
             name="list"
             options={LIST_OPTIONS}
             chosen={list}
@@ -47,9 +47,9 @@ export function Streams({ summary }: { summary: Summary }) {
           <OutcomeFilter summary={summary} />
         </div>
       </div>
-      {description && <p class="caption about">{description} They are kept when single streams no longer are.</p>}
+      {description && <p class="caption about">{description} Kept for long-term reference.</p>}
       {rows.value.length === 0 ? (
-        <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
+        <p class="nothing">No matching streams in this time range.</p>
       ) : (
         <table class="stream-table">
           <thead>
@@ -61,21 +61,21 @@ export function Streams({ summary }: { summary: Summary }) {
               </th>
               <th scope="col">Outcome</th>
               <th scope="col" class="number" title="Time to first visible token">
-                First visible
+                TTFT
               </th>
-              <th scope="col" class="number wide" title="Time to first token by the server's own clock">
-                Server
+              <th scope="col" class="number wide" title="Server-reported TTFT">
+                Server TTFT
               </th>
               <th scope="col" class="number mid" title="From the request to the last generated text">
                 End to end
               </th>
-              <th scope="col" class="number wide">
-                Longest gap
+              <th scope="col" class="number wide" title="Longest inter-chunk latency">
+                Max inter-chunk
               </th>
               <th scope="col" class="number wide">
                 Chunks
               </th>
-              <th scope="col" class="number mid" title="Output tokens, as the provider counted">
+              <th scope="col" class="number mid" title="Output tokens by the provider's count">
                 Tokens
               </th>
               <th scope="col" class="wide">
@@ -92,7 +92,7 @@ export function Streams({ summary }: { summary: Summary }) {
       )}
       {nextCursor.value !== null && (
         <button type="button" class="more" onClick={() => void loadOlder()}>
-          {list === "slowest" ? "Load further streams" : "Load older streams"}
+          {list === "slowest" ? "Load more streams" : "Load older streams"}
         </button>
       )}
     </section>
@@ -145,7 +145,7 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
       tabIndex={0}
       onClick={open}
       onKeyDown={onKeyDown}
-      aria-label={`Stream of ${modelOf(row)}, Enter opens it`}
+      aria-label={`Stream of ${modelOf(row)}. Press Enter to open`}
     >
       <td class="when">{dateTime(row.received_ms, today)}</td>
       <td class="model-cell">
@@ -175,7 +175,7 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
     setFilter(dimension, value);
   };
   return (
-    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Only ${dimension} ${value}`}>
+    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Filter by ${dimension} ${value}`}>
       {value}
     </button>
   );

@@ -54,8 +54,8 @@ function Sheet({ id }: { id: string }) {
         {shown && "missing" in shown && (
           <p class="nothing">
             {shown.mayArrive
-              ? "Not here yet: a stream shows a few seconds after its page has told of it. Asking again…"
-              : `This stream is not kept, or no longer: ${shown.missing}.`}
+              ? "Not found yet. A stream appears a few seconds after its first report. Retrying…"
+              : `Not found: ${shown.missing}. The stream was never stored, or its retention has ended.`}
           </p>
         )}
         {shown && "report" in shown && <Report report={shown.report} />}
@@ -142,7 +142,7 @@ function GapHistogram({ report }: { report: StreamReport }) {
   const { gaps } = report;
   return (
     <section aria-labelledby="gaps-title">
-      <h3 id="gaps-title">Gaps between chunks</h3>
+      <h3 id="gaps-title">Inter-chunk latency</h3>
       {gaps ? (
         <Bars
           buckets={gapBuckets(gaps)}
@@ -159,7 +159,7 @@ function GapHistogram({ report }: { report: StreamReport }) {
               : []
           }
           height={152}
-          label="Histogram of the gaps between chunks with text"
+          label="Histogram of the inter-chunk latency"
         />
       ) : (
         <p class="nothing">{missingGapsReason(report)}</p>
@@ -186,7 +186,7 @@ function Fields({ report }: { report: StreamReport }) {
                   {dimension && text ? (
                     <FilterButton dimension={dimension} value={text} />
                   ) : (
-                    (text ?? <span class="dim">not known</span>)
+                    (text ?? <span class="dim">unknown</span>)
                   )}
                 </dd>
               </div>
@@ -204,7 +204,7 @@ function FilterButton({ dimension, value }: { dimension: Dimension; value: strin
       type="button"
       class="narrow"
       onClick={() => setFilter(dimension, value)}
-      title="Only these streams"
+      title="Filter by this value"
     >
       {valueLabel(dimension, value)}
     </button>
@@ -218,7 +218,7 @@ function CopyButton({ text }: { text: () => string }) {
       await navigator.clipboard.writeText(text());
       setWord("Copied");
     } catch {
-      setWord("The browser forbids copying here");
+      setWord("The browser blocks copying");
     }
   };
   return (

@@ -1,6 +1,6 @@
 /** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
-import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
+import { bytes, count, exactDuration, humanize, isKnown, sourceLabel, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
 import { isContentHidden } from "./stream-summary";
 
@@ -17,21 +17,21 @@ export interface FieldGroup {
 }
 
 export function fieldsOf(report: StreamReport): FieldGroup[] {
-  const groups = [identityFields(report), volumeFields(report), timingFields(report), networkFields(report), serverFields(report), pageFields(report), lifecycleFields(report), overheadFields(report)];
-  return groups.filter(({ entries }) => entries.length > 0);
+  return GROUPS.map((group) => group(report)).filter(({ entries }) => entries.length > 0);
 }
 
 function identityFields(report: StreamReport): FieldGroup {
   const requestedModel = report.model ?? null;
+  const sampleRate = report.sample_rate;
   return {
     title: "Stream",
     entries: [
       { name: "site", text: report.site ?? null, dimension: "site" },
       { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
       { name: "provider", text: report.provider ?? null, dimension: "provider" },
-      { name: "model asked for", text: requestedModel, dimension: "model" },
+      { name: "requested model", text: requestedModel, dimension: "model" },
       {
-        name: "model that answered",
+        name: "response model",
         text: report.response_model ?? null,
         dimension: requestedModel === null ? "model" : undefined,
       },
@@ -39,10 +39,10 @@ function identityFields(report: StreamReport): FieldGroup {
       { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },
-      { name: "answer id", text: report.response_id ?? null },
-      { name: "seen", text: VISIBILITY[report.observed ?? "events"] },
+      { name: "response id", text: report.response_id ?? null },
+      { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
-      ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of tabs` }] : []),
+      ...(sampleRate ? [{ name: "sample rate", text: `${+(sampleRate * 100).toPrecision(3)} % of tabs` }] : []),
     ],
   };
 }
@@ -50,16 +50,16 @@ function identityFields(report: StreamReport): FieldGroup {
 function volumeFields(report: StreamReport): FieldGroup {
   const ifVisible = (value: number) => (isContentHidden(report) ? null : value);
   return {
-    title: "Amounts",
+    title: "Volume",
     entries: [
       countField("chunks", report.chunks),
       countField("events", ifVisible(report.events)),
       countField("deltas", ifVisible(report.deltas)),
-      { name: "bytes", text: bytes(report.bytes) },
+      bytesField("bytes", report.bytes),
       countField("input tokens", report.input_tokens),
       countField("output tokens", report.output_tokens),
-      countField("of them reasoning", report.reasoning_tokens),
-      countField("input from cache", report.cached_tokens),
+      countField("reasoning tokens", report.reasoning_tokens),
+      countField("cached input tokens", report.cached_tokens),
     ],
   };
 }
@@ -67,11 +67,11 @@ function volumeFields(report: StreamReport): FieldGroup {
 function timingFields(report: StreamReport): FieldGroup {
   const defects = Object.entries(report.defects ?? {}).filter(([, n]) => n > 0);
   return {
-    title: "Rhythm and defects",
+    title: "Timing and defects",
     entries: [
       durationField("first event", report.first_event_ms),
-      durationField("per output token", report.tpot_ms),
-      durationField("longest gap", report.longest_gap_ms),
+      durationField("TPOT", report.tpot_ms),
+      durationField("longest inter-chunk latency", report.longest_gap_ms),
       countField("stalls", isContentHidden(report) ? null : (report.stalls ?? 0)),
       ...defects.map(([name, n]) => countField(`defect: ${humanize(name)}`, n)),
       durationField("clock resolution", report.clock_resolution_ms),
@@ -80,10 +80,15 @@ function timingFields(report: StreamReport): FieldGroup {
 }
 
 function networkFields({ phases }: StreamReport): FieldGroup {
-  const names = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"] as const;
-  const entries = names.map((name) => durationField(name.replace("_ms", ""), phases?.[name]));
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+  const entries = [
+    durationField("DNS", dns_ms),
+    durationField("connect", connect_ms),
+    durationField("TLS", tls_ms),
+    durationField("wait", wait_ms),
+  ];
   return {
-    title: "Before the first byte",
+    title: "Network phases",
     entries: phases ? entries : [{ name: "network phases", text: null }],
   };
 }
@@ -93,10 +98,10 @@ function serverFields({ server: timing }: StreamReport): FieldGroup {
   return {
     title: "Server",
     entries: [
-      { name: "source", text: humanize(timing.source) },
-      { name: "counts from", text: timing.starts_from ?? null },
+      { name: "source", text: sourceLabel(timing.source) },
+      { name: "starts from", text: timing.starts_from ?? null },
       durationField("queue", timing.queue_ms),
-      durationField("first token", timing.ttft_ms),
+      durationField("TTFT", timing.ttft_ms),
       durationField("generation", timing.generation_ms),
       countField("output tokens", timing.output_tokens),
     ],
@@ -114,30 +119,30 @@ function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
 }
 
 function lifecycleFields({ around: lifecycle }: StreamReport): FieldGroup {
-  if (!lifecycle) return { title: "Around it", entries: [] };
+  if (!lifecycle) return { title: "Page lifecycle", entries: [] };
   const entries: Field[] = [
     { name: "protocol", text: lifecycle.protocol ?? null },
-    durationField("end noticed after", lifecycle.end_delay_ms),
-    durationField("page hidden for", lifecycle.hidden_ms),
+    durationField("end-of-stream delay", lifecycle.end_delay_ms),
+    durationField("hidden time", lifecycle.hidden_ms),
     countField("long frames", lifecycle.long_frames),
-    durationField("together", lifecycle.long_frames_ms),
+    durationField("long-frame time", lifecycle.long_frames_ms),
     countField("freezes", lifecycle.freezes),
-    { name: "arrived while hidden", text: isKnown(lifecycle.hidden_bytes) ? bytes(lifecycle.hidden_bytes) : null },
-    { name: "arrived after stop", text: isKnown(lifecycle.after_stop_bytes) ? bytes(lifecycle.after_stop_bytes) : null },
+    bytesField("received while hidden", lifecycle.hidden_bytes),
+    bytesField("received after stop", lifecycle.after_stop_bytes),
   ];
-  const origins = [lifecycle.restored && "back from the cache", lifecycle.prerendered && "prerendered"].filter(Boolean);
-  return { title: "Around it", entries: [...entries, ...origins.map((origin) => ({ name: "page", text: String(origin) }))] };
+  if (lifecycle.restored) entries.push({ name: "page load", text: "restored from the back/forward cache" });
+  if (lifecycle.prerendered) entries.push({ name: "page load", text: "prerendered" });
+  return { title: "Page lifecycle", entries };
 }
 
 function overheadFields({ cost: overhead, clock_resolution_ms }: StreamReport): FieldGroup {
-  if (!overhead) return { title: "The probe itself", entries: [] };
-  const bytesField = (name: string, value: MaybeNumber): Field => ({ name, text: isKnown(value) ? bytes(value) : null });
+  if (!overhead) return { title: "Probe overhead", entries: [] };
   return {
-    title: "The probe itself",
+    title: "Probe overhead",
     entries: [
-      { name: "its time per chunk", text: timePerChunk(overhead, clock_resolution_ms) },
-      bytesField("its memory", overhead.memory_bytes),
-      bytesField("sent before this", overhead.sent_bytes),
+      { name: "time per chunk", text: timePerChunk(overhead, clock_resolution_ms) },
+      bytesField("memory", overhead.memory_bytes),
+      bytesField("earlier beacons", overhead.sent_bytes),
     ],
   };
 }
@@ -150,5 +155,20 @@ function durationField(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? exactDuration(value) : null };
 }
 
+function bytesField(name: string, value: MaybeNumber): Field {
+  return { name, text: isKnown(value) ? bytes(value) : null };
+}
+
+const GROUPS = [
+  identityFields,
+  volumeFields,
+  timingFields,
+  networkFields,
+  serverFields,
+  pageFields,
+  lifecycleFields,
+  overheadFields,
+];
+
 /** What the probe could read of the stream. */
-const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events, as they arrived" };
+const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events (on arrival)" };

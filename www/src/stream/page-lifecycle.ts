@@ -11,24 +11,23 @@ export function pageLifecycleNotes({ around }: Pick<StreamReport, "around">): st
 
 function endDelayNote({ end_delay_ms: delayMs }: PageLifecycle): string | null {
   if (!isKnown(delayMs) || delayMs < NOTICEABLE_MS) return null;
-  const why = "the main thread was busy, or the app read late";
-  return `The app learnt of the end ${duration(delayMs)} after it had arrived: ${why}.`;
+  return `The app saw the end of the stream ${duration(delayMs)} late (busy main thread or late read).`;
 }
 
 function longFramesNote({ long_frames: frameCount, long_frames_ms: totalMs }: PageLifecycle): string | null {
   if (!isPositive(frameCount)) return null;
-  const sum = isKnown(totalMs) ? `, ${duration(totalMs)} together` : "";
-  return `${plural(frameCount, "frame")} took 50 ms or longer${sum}.`;
+  const sum = isKnown(totalMs) ? `, ${duration(totalMs)} in total` : "";
+  return `${plural(frameCount, "long frame")} (50 ms or more)${sum}.`;
 }
 
 function hiddenNote({ hidden_ms: ms, hidden_bytes: arrived }: PageLifecycle): string | null {
   if (!isPositive(ms)) return null;
-  const meanwhile = isPositive(arrived) ? `, while ${bytes(arrived)} arrived` : "";
+  const meanwhile = isPositive(arrived) ? ` and received ${bytes(arrived)} meanwhile` : "";
   return `The page was hidden for ${duration(ms)}${meanwhile}.`;
 }
 
 function afterStopNote({ after_stop_bytes: arrived }: PageLifecycle): string | null {
-  return isPositive(arrived) ? `${bytes(arrived)} arrived after the user had asked for no more.` : null;
+  return isPositive(arrived) ? `${bytes(arrived)} arrived after the user stopped the stream.` : null;
 }
 
 function freezeNote({ freezes }: PageLifecycle): string | null {
@@ -37,8 +36,8 @@ function freezeNote({ freezes }: PageLifecycle): string | null {
 }
 
 function originNote({ restored, prerendered }: PageLifecycle): string | null {
-  if (restored) return "The page had come back from the back/forward cache.";
-  return prerendered ? "The request was made before the page was shown." : null;
+  if (restored) return "The page was restored from the back/forward cache.";
+  return prerendered ? "The request started before the page was visible (prerendered)." : null;
 }
 
 function isPositive(value: MaybeNumber): value is number {

@@ -94,7 +94,7 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
 function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
   const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
   const all = [
-    { name: "name look-up", ms: dns_ms },
+    { name: "DNS", ms: dns_ms },
     { name: "connect", ms: connect_ms },
     { name: "TLS", ms: tls_ms },
     { name: "wait", ms: wait_ms },
@@ -116,7 +116,7 @@ function isReused({ phases }: StreamReport): boolean | null {
 function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
   const ms = around?.end_delay_ms;
   if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
-  return { name: "end noticed", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
+  return { name: "end delay", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
 }
 
 function firstTextEnd({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
@@ -136,7 +136,7 @@ function serverRows(server: ServerTiming | null | undefined, share: (ms: number)
     isKnown(ms) ? [{ name, ms, bar: { from: share(from), to: share(from + ms) } }] : [];
   return [
     ...row("queue", 0, queue),
-    ...row("to first token", 0, ttft),
+    ...row("TTFT", 0, ttft),
     ...row("generation", ttft ?? 0, generation),
   ];
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
 import { linearTicks } from "../charts/ticks";
-import { duration, exactDuration, humanize, tickDuration } from "../format";
+import { duration, exactDuration, sourceLabel, tickDuration } from "../format";
 import { SegmentedControl } from "../ui/segmented-control";
 import { useWidth } from "../ui/width";
 import { pageLifecycleNotes } from "./page-lifecycle";
@@ -77,7 +77,7 @@ function PageLifecycleNotes({ report }: { report: StreamReport }) {
   const notes = pageLifecycleNotes(report);
   if (notes.length === 0) return null;
   return (
-    <ul class="noteworthy" aria-label="What happened around it">
+    <ul class="noteworthy" aria-label="Page events during the stream">
       {notes.map((note) => (
         <li key={note}>{note}</li>
       ))}
@@ -102,9 +102,9 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLay
       title: `network${protocol}${isReused ? ", connection reused" : ""}`,
       rows: network,
     });
-  if (endDelay) groups.push({ tone: "page", title: "page, after the body had ended", rows: [endDelay] });
+  if (endDelay) groups.push({ tone: "page", title: "page, after the end of the body", rows: [endDelay] });
   if (server.length > 0)
-    groups.push({ tone: "server", title: `server, from ${humanize(report.server?.source ?? "")}`, rows: server, overhead });
+    groups.push({ tone: "server", title: `server (${sourceLabel(report.server?.source ?? "")})`, rows: server, overhead });
   return groups;
 }
 
@@ -194,7 +194,7 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
       </text>
       {group.overhead && (
         <text class="since end" x={right} y={top + ROW / 2 + 4}>
-          overhead {duration(group.overhead.ms)}
+          network overhead {duration(group.overhead.ms)}
         </text>
       )}
       {group.rows.map((row, index) => {

@@ -15,42 +15,42 @@ export const OUTCOME_STYLES: Record<Outcome, OutcomeStyle> = {
     label: "complete",
     icon: "good",
     tone: "good",
-    meaning: "the end marker of its format was seen",
+    meaning: "finished normally",
   },
   truncated: {
     label: "truncated",
     icon: "cut",
     tone: "bad",
-    meaning: "closed cleanly without its end marker",
+    meaning: "connection closed without an end marker",
   },
   provider_error: {
     label: "provider error",
     icon: "bad",
     tone: "bad",
-    meaning: "the provider sent an error inside the stream",
+    meaning: "error event from the provider",
   },
-  http_error: { label: "HTTP error", icon: "bad", tone: "bad", meaning: "status 400 or above" },
+  http_error: { label: "HTTP error", icon: "bad", tone: "bad", meaning: "HTTP status 400 or above" },
   network_error: {
     label: "network error",
     icon: "cut",
     tone: "bad",
-    meaning: "the read failed and nobody had aborted it",
+    meaning: "connection lost mid-stream",
   },
   timeout: { label: "timeout", icon: "bad", tone: "bad", meaning: "aborted by a timeout signal" },
-  empty: { label: "empty", icon: "none", tone: "bad", meaning: "a good status and not one event" },
-  aborted: { label: "aborted", icon: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
-  abandoned: { label: "abandoned", icon: "away", tone: "quiet", meaning: "the page went away first" },
+  empty: { label: "empty", icon: "none", tone: "bad", meaning: "HTTP 200 but no data" },
+  aborted: { label: "aborted", icon: "stop", tone: "quiet", meaning: "cancelled by the app or the user" },
+  abandoned: { label: "abandoned", icon: "away", tone: "quiet", meaning: "user closed or left the page" },
   unobserved: {
     label: "unobserved",
     icon: "none",
     tone: "quiet",
-    meaning: "read where the probe could not see it",
+    meaning: "stream could not be inspected",
   },
 };
 
 export function OutcomeMark({ outcome, open }: { outcome: Outcome; open?: boolean }) {
   const style: OutcomeStyle = open
-    ? { label: "open", icon: "open", tone: "quiet", meaning: "still arriving when last heard of" }
+    ? { label: "open", icon: "open", tone: "quiet", meaning: "in flight at the last report" }
     : (OUTCOME_STYLES[outcome] ?? { label: outcome, icon: "none", tone: "quiet", meaning: outcome });
   return (
     <span class={`outcome ${style.tone}`} title={style.meaning}>
