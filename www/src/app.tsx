@@ -47,7 +47,7 @@ function Content() {
     case "locked":
       return <Login />;
     case "loading":
-      return <p class="empty waiting">Asking the collector…</p>;
+      return <p class="empty waiting">Loading…</p>;
     case "empty":
       return <Empty />;
     case "ready":

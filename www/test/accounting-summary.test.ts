@@ -25,10 +25,10 @@ it("the rows of each table add up to its total", () => {
 
 it("the summary names accepted and rejected requests", () => {
   expect(accountingSummary(accounting())).toBe(
-    "Since it began, this collector has taken 2,000 reports of 1,900 streams and refused 5 of 1,005 requests.",
+    "In total: 2,000 reports received (1,900 streams), 5 of 1,005 requests rejected.",
   );
   const lossy = accounting({ probe_dropped: { queue_full: 3 } });
-  expect(accountingSummary(lossy)).toContain("; probes say that 3 reports never left them.");
+  expect(accountingSummary(lossy)).toContain(", 3 reports dropped in the browser.");
 });
 
 it("a balanced accounting has no warning", () => {
@@ -38,7 +38,7 @@ it("a balanced accounting has no warning", () => {
 it("a difference in either direction is a warning", () => {
   for (const unexplained of [1, -1]) {
     const { reports } = accounting();
-    expect(accountingWarnings(accounting({ reports: { ...reports, unexplained } }))[0]).toContain("do not balance");
+    expect(accountingWarnings(accounting({ reports: { ...reports, unexplained } }))[0]).toContain("received and counted totals differ");
   }
   expect(accountingWarnings(accounting({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
 });
@@ -47,17 +47,17 @@ it("losses from 1 % on are warned of, with the main reason", () => {
   const { beacons } = accounting();
   const refusing = accounting({ beacons: { ...beacons, refused: { bad_field: 2, unknown_site: 20 } } });
   expect(accountingWarnings(refusing).map(plain)).toEqual([
-    "Of all requests since this collector began, 2.2 % were refused, most for “unknown site”.",
+    "2.2 % of all requests were rejected (main reason: unknown site).",
   ]);
   const lossy = accounting({ probe_dropped: { send_failed: 100 } });
-  expect(accountingWarnings(lossy).map(plain)).toEqual(["Of all reports, 4.8 % never left the pages."]);
+  expect(accountingWarnings(lossy).map(plain)).toEqual(["4.8 % of all reports were dropped in the browser."]);
   expect(accountingWarnings(accounting({ probe_dropped: { send_failed: 9 }, reports: accounting().reports }))).toEqual([]);
 });
 
 it("a collector that rejects everything warns at once", () => {
   const beacons = { ...accounting().beacons, received: 2, accepted: 0, refused: { unknown_site: 2 } };
   expect(accountingWarnings(accounting({ beacons })).map(plain)).toEqual([
-    "Of all requests since this collector began, 100 % were refused, most for “unknown site”.",
+    "100 % of all requests were rejected (main reason: unknown site).",
   ]);
   const quiet = { ...beacons, received: 0, refused: {} };
   expect(accountingWarnings(accounting({ beacons: quiet, reports: { ...accounting().reports, received: 0 } }))).toEqual([]);
@@ -70,7 +70,7 @@ it("configured filters cause no warning", () => {
   expect(accountingWarnings(accounting({ beacons: quiet }))).toEqual([]);
   const refusing = { ...beacons, refused: { ...filtered, unknown_site: 20 } };
   expect(accountingWarnings(accounting({ beacons: refusing })).map(plain)).toEqual([
-    "Of all requests since this collector began, 2.0 % were refused, most for “unknown site”.",
+    "2.0 % of all requests were rejected (main reason: unknown site).",
   ]);
 });
 

@@ -121,7 +121,7 @@ it("a failed panel leaves the other panels alone", async () => {
     panels.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : defaultAnswer(address);
   const page = await opened();
   expect([page.connection.value.kind, page.screen.value]).toEqual(["open", "ready"]);
-  const failed = { kind: "failed", message: "The collector answers with an error: because of bad_query (bad_query)." };
+  const failed = { kind: "failed", message: "The collector returned an error: because of bad_query (bad_query)." };
   expect(panels.map((route) => page.dashboardData.value?.[route])).toEqual(Array(4).fill(failed));
 });
 
@@ -227,7 +227,7 @@ it("a response that is not JSON has its own message", async () => {
   const page = await opened();
   expect(page.connection.value).toEqual({
     kind: "failed",
-    message: "What answers here is no collector: it sent something else than JSON.",
+    message: "Unexpected response (not JSON). Is this URL an llm-rum collector?",
   });
 });
 

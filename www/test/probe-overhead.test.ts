@@ -25,8 +25,8 @@ it("no time is known without timed chunks or a clock step", () => {
 
 it("the footer shows the known parts of the overhead", () => {
   expect(summary({ timed_chunks: 1200, us_per_chunk: 2.4, error_us: 0.3, memory_bytes: 196_608 })).toBe(
-    "In the pages that measure it, the probe takes 2.4 µs (± 0.3 µs) per chunk, by 1,200 chunks, and holds 197 kB.",
+    "Probe overhead: 2.4 µs (± 0.3 µs) per chunk (1,200 chunks), 197 kB of memory.",
   );
-  expect(summary({ timed_chunks: 9, memory_bytes: 196_608 })).toBe("In the pages that measure it, the probe holds 197 kB.");
+  expect(summary({ timed_chunks: 9, memory_bytes: 196_608 })).toBe("Probe overhead: 197 kB of memory.");
   expect(summary({ timed_chunks: 0 })).toBeUndefined();
 });

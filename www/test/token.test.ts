@@ -34,11 +34,11 @@ describe("a typed token", () => {
 
   it("is rejected with its invalid character", () => {
     expect(tokenError("tok“en")).toBe(
-      "No token is like this: it has the character U+201C in it. Copy it once more.",
+      "Invalid token: contains the character U+201C. Copy it again.",
     );
     expect(tokenError("tok\u200ben")).toContain("U+200B");
     expect(tokenError("tok😀en")).toContain("U+1F600");
     expect(tokenError("two words")).toContain("a space");
-    expect(tokenError("")).toBe("No token was typed.");
+    expect(tokenError("")).toBe("Enter a token.");
   });
 });

@@ -41,8 +41,8 @@ export class UnexpectedResponse extends Error {}
 
 /** The reason of a failed request, as a sentence. */
 export function errorMessage(error: unknown): string {
-  if (error instanceof ApiError) return `The collector answers with an error: ${error.message} (${error.code}).`;
-  if (error instanceof UnexpectedResponse) return "What answers here is no collector: it sent something else than JSON.";
+  if (error instanceof ApiError) return `The collector returned an error: ${error.message} (${error.code}).`;
+  if (error instanceof UnexpectedResponse) return "Unexpected response (not JSON). Is this URL an llm-rum collector?";
   return "The collector cannot be reached.";
 }
 
@@ -121,7 +121,7 @@ function windowQuery({ range, filters }: QueryWindow): Query {
 /** Opens the live feed. An `EventSource` cannot send the token. */
 export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
   const { body } = await request("v1/live", filters, "text/event-stream", options);
-  if (body === null) throw new TypeError("an answer without a body");
+  if (body === null) throw new TypeError("response without a body");
   return body;
 }
 

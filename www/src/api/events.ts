@@ -12,7 +12,7 @@ export class EventStreamParser {
   parse(chunk: string): ServerSentEvent[] {
     const blocks = (this.rest + chunk).split("\n\n");
     this.rest = blocks.pop() ?? "";
-    if (this.rest.length > MAX_EVENT_CHARS) throw new RangeError("an event without an end");
+    if (this.rest.length > MAX_EVENT_CHARS) throw new RangeError("event exceeds the size limit");
     return blocks.flatMap((block) => eventOf(block) ?? []);
   }
 }

@@ -7,9 +7,9 @@ export function isValidToken(token: string): boolean {
 
 /** The reason why the token is invalid, as a sentence; `null` if it is valid. */
 export function tokenError(token: string): string | null {
-  if (token === "") return "No token was typed.";
+  if (token === "") return "Enter a token.";
   if (isValidToken(token)) return null;
   const [invalid = ""] = token.match(/[^!-~]/u) ?? [];
   const code = (invalid.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-  return `No token is like this: it has ${invalid === " " ? "a space" : `the character U+${code}`} in it. Copy it once more.`;
+  return `Invalid token: contains ${invalid === " " ? "a space" : `the character U+${code}`}. Copy it again.`;
 }

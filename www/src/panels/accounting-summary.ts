@@ -18,7 +18,7 @@ export interface CountTable {
 
 /** Tables whose rows add up to a total. */
 export function accountingTables({ beacons, reports, streams, probe_dropped }: Accounting): CountTable[] {
-  const refused = countRows(beacons.refused).map(({ name, ...rest }) => ({ name: `refused: ${name}`, ...rest }));
+  const refused = countRows(beacons.refused).map(({ name, ...rest }) => ({ name: `rejected: ${name}`, ...rest }));
   const became = countRows(reports.became);
   const lost = countRows(probe_dropped);
   return [
@@ -27,33 +27,33 @@ export function accountingTables({ beacons, reports, streams, probe_dropped }: A
       total: { name: "received", count: beacons.received },
       rows: [
         { name: "accepted", count: beacons.accepted },
-        ...unlessZero({ name: "asked first (preflight)", count: beacons.preflights }),
-        ...unlessZero({ name: "outside the site's sample", count: beacons.sampled_out }),
+        ...unlessZero({ name: "CORS preflight", count: beacons.preflights }),
+        ...unlessZero({ name: "outside the site's sample rate", count: beacons.sampled_out }),
         ...refused,
-        ...unlessZero({ name: "under way", count: beacons.under_way }),
+        ...unlessZero({ name: "in flight", count: beacons.under_way }),
       ],
     },
     {
-      title: "Reports in them",
+      title: "Reports",
       total: { name: "received", count: reports.received },
       rows: [
         ...became.map((entry) => ({ ...entry, meaning: RESULT_MEANINGS[entry.name] })),
-        ...unlessZero({ name: "unexplained", count: reports.unexplained }),
+        ...unlessZero({ name: "unaccounted", count: reports.unexplained }),
       ],
     },
     {
       title: "Streams",
       total: { name: "reported", count: streams.new },
       rows: [
-        { name: "counted", count: streams.counted },
-        { name: "still open", count: streams.open },
+        { name: "finalized", count: streams.counted },
+        { name: "open", count: streams.open },
       ],
     },
     ...(lost.length > 0
       ? [
           {
-            title: "Reports that never came",
-            total: { name: "dropped by probes", count: sumOf(probe_dropped) },
+            title: "Reports dropped in the browser",
+            total: { name: "dropped", count: sumOf(probe_dropped) },
             rows: lost,
           },
         ]
@@ -65,10 +65,10 @@ export function accountingTables({ beacons, reports, streams, probe_dropped }: A
 export function accountingSummary({ beacons, reports, streams, probe_dropped }: Accounting): string {
   const lost = sumOf(probe_dropped);
   const refused = sumOf(beacons.refused);
-  const taken = `${plural(reports.received, "report")} of ${plural(streams.new, "stream")}`;
-  const away = refused === 0 ? "no request" : `${count(refused)} of ${plural(beacons.received, "request")}`;
-  const unsent = lost === 0 ? "" : `; probes say that ${plural(lost, "report")} never left them`;
-  return `Since it began, this collector has taken ${taken} and refused ${away}${unsent}.`;
+  const received = `${plural(reports.received, "report")} received (${plural(streams.new, "stream")})`;
+  const rejected = `${count(refused)} of ${plural(beacons.received, "request")} rejected`;
+  const dropped = lost === 0 ? "" : `, ${plural(lost, "report")} dropped in the browser`;
+  return `In total: ${received}, ${rejected}${dropped}.`;
 }
 
 /** Warnings if so many reports are missing that the figures can mislead. Empty if all is well. */
@@ -76,22 +76,22 @@ export function accountingWarnings(accounting: Accounting): string[] {
   const { beacons, reports, streams, probe_dropped } = accounting;
   const warnings: string[] = [];
   if (reports.unexplained !== 0 || streams.open < 0 || beacons.under_way < 0)
-    warnings.push("The books do not balance: what came in is not what was counted.");
+    warnings.push("Data-integrity warning: received and counted totals differ.");
   // Requests that the configured filters reject are not missing from the figures.
   const unwanted = Object.entries(beacons.refused).filter(([code]) => !FILTER_REASONS.has(code));
   const missed = Object.fromEntries(unwanted);
   const refused = sumOf(missed);
   if (isSignificant(refused, beacons.received)) {
     const [most] = countRows(missed);
-    const why = most ? `, most for “${most.name}”` : "";
+    const why = most ? ` (main reason: ${most.name})` : "";
     const share = percent(refused / beacons.received);
-    warnings.push(`Of all requests since this collector began, ${share} were refused${why}.`);
+    warnings.push(`${share} of all requests were rejected${why}.`);
   }
   const lost = sumOf(probe_dropped);
   if (isSignificant(lost, reports.received + lost))
-    warnings.push(`Of all reports, ${percent(lost / (reports.received + lost))} never left the pages.`);
+    warnings.push(`${percent(lost / (reports.received + lost))} of all reports were dropped in the browser.`);
   const damaged = reports.became["unreadable"] ?? 0;
-  if (damaged > 0) warnings.push(`${plural(damaged, "report")} in the journal could not be read any more.`);
+  if (damaged > 0) warnings.push(`${plural(damaged, "unreadable report")} in the journal.`);
   return warnings;
 }
 
@@ -99,11 +99,11 @@ export function accountingWarnings(accounting: Accounting): string[] {
 const FILTER_REASONS: ReadonlySet<string> = new Set(["filtered_bot", "filtered_prerender", "filtered_test"]);
 
 const RESULT_MEANINGS: Record<string, string> = {
-  new: "of a stream not heard of before",
-  revised: "took the place of an earlier one",
-  duplicate: "sent twice, counted once",
-  stale: "a later one was there already",
-  late: "what it replaces is no longer kept",
+  new: "new stream",
+  revised: "update of an existing stream",
+  duplicate: "received twice, counted once",
+  stale: "outdated, ignored",
+  late: "earlier revision no longer stored",
   unreadable: "damaged in the journal",
 };
 

@@ -15,8 +15,8 @@ export function Banner() {
       <p>
         {value.message}{" "}
         {shown === null
-          ? "Nothing has been loaded yet."
-          : `What you see is from ${timeOfDay(shown.loadedAt)}${isStale.value ? `, of ${describeView(shown.view)}` : ""}.`}
+          ? "No data has been loaded yet."
+          : `Showing data from ${timeOfDay(shown.loadedAt)}${isStale.value ? ` (${describeView(shown.view)})` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

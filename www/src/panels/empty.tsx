@@ -21,24 +21,24 @@ function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
     <section class="empty" data-empty="ever">
       <h2>Waiting for the first stream</h2>
       <AccountingWarnings />
-      <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
+      <p>Add this script tag to the page that shows your model’s responses, before the code that requests them:</p>
       <pre>
         <code>{snippet}</code>
       </pre>
       {siteKey === null && (
         <p>
-          Its key is one of those that <code>sites</code> in the collector’s configuration names.
+          Replace the key with one from <code>sites</code> in the collector’s configuration.
         </p>
       )}
       <p>
-        <a href="snippet">The same with integrity hashes</a>, a content security policy, and for npm.
+        <a href="snippet">More options</a>: integrity hashes, content security policy, npm.
       </p>
       <p>
-        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its
-        text: only how it arrived.
+        Then send a prompt to the model. The stream appears here a few seconds after it ends. Prompts and responses
+        never leave the page.
       </p>
       <p class="dim">
-        No page at hand? <code>cargo xtask demo</code> starts one with a scripted model behind it, on{" "}
+        No page yet? <code>cargo xtask demo</code> starts a demo page with a scripted model on{" "}
         <a href="http://127.0.0.1:8788">127.0.0.1:8788</a>.
       </p>
     </section>
@@ -59,13 +59,13 @@ function NoStreamsInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   return (
     <section class="empty" data-empty="range">
       <h2>
-        No {hasFilters ? "such " : ""}streams in {rangeLabel(range)}
+        No {hasFilters ? "matching " : ""}streams in {rangeLabel(range)}
       </h2>
       <AccountingWarnings />
       <p>
         {newestMs === null
-          ? `None of the streams that are kept is such a one; the newest of all arrived at ${dateTime(ofAllMs, now)}.`
-          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${dateTime(newestMs, now)}.`}
+          ? `No stored stream matches the filters. The newest stream arrived at ${dateTime(ofAllMs, now)}.`
+          : `The newest ${hasFilters ? "matching stream" : "stream"} arrived at ${dateTime(newestMs, now)}.`}
       </p>
       <p class="actions">
         {hasFilters && (

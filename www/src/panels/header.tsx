@@ -10,7 +10,7 @@ import { Icon } from "../ui/icon";
 import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, RANGES } from "../url";
 
-const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
+const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
 
 export function Header() {
   const isLocked = screen.value === "locked";
@@ -34,7 +34,7 @@ export function Header() {
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
           <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
-          <span class="unseen">theme, switch</span>
+          <span class="unseen">switch theme</span>
         </button>
       </div>
       <FilterChips />
@@ -52,7 +52,7 @@ function Refresh() {
   return (
     <div class={`refresh${paused.value ? " paused" : ""}${busy.value ? " busy" : ""}`}>
       <span class="pulse" aria-hidden="true" />
-      <span class="tool-word" title={at ? `Answered at ${timeOfDay(at)}` : undefined}>
+      <span class="tool-word" title={at ? `Updated at ${timeOfDay(at)}` : undefined}>
         {paused.value ? (at ? `paused at ${timeOfDay(at)}` : "paused") : every}
       </span>
       <button
@@ -60,7 +60,7 @@ function Refresh() {
         class="quiet"
         onClick={toggle}
         aria-pressed={paused.value}
-        title={paused.value ? "Go on" : "Pause"}
+        title={paused.value ? "Resume" : "Pause"}
       >
         <Icon name={paused.value ? "play" : "pause"} />
         <span class="unseen">Pause refreshing</span>

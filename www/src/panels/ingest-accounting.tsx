@@ -18,7 +18,7 @@ export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }
   if (result.kind === "failed")
     return (
       <footer class="accounting" data-accounting="failed">
-        <p>What was received and what became of it is not known. {result.message}</p>
+        <p>Could not load the ingest accounting. {result.message}</p>
       </footer>
     );
   const warnings = accountingWarnings(result.value);
@@ -29,7 +29,7 @@ export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }
       <p>{accountingSummary(result.value)}</p>
       {overhead && <p data-probe-overhead>{overhead}</p>}
       <details>
-        <summary>The books</summary>
+        <summary>Ingest accounting</summary>
         <div class="accounting-tables">
           {accountingTables(result.value).map((table) => (
             <CountList key={table.title} table={table} />

@@ -14,10 +14,10 @@ import { useWidth } from "../ui/width";
 const MAX_SHOWN = 5;
 
 const STATE_LABELS: Record<LiveState["kind"], { label: string; title: string }> = {
-  joining: { label: "joining", title: "Asking the collector" },
-  live: { label: "live", title: "From the collector, every second" },
-  away: { label: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
-  paused: { label: "paused", title: "Paused together with the rest of the page" },
+  joining: { label: "connecting", title: "Connecting to the collector" },
+  live: { label: "live", title: "Updated every second" },
+  away: { label: "reconnecting", title: "No updates from the collector" },
+  paused: { label: "paused", title: "Paused with the page" },
 };
 
 export function LiveStrip() {
@@ -31,24 +31,24 @@ export function LiveStrip() {
         {label}
       </p>
       <dl>
-        <div data-now="open" title="Streams that have told of themselves and have not ended">
-          <dt>open now</dt>
+        <div data-now="open" title="Streams that started and have not ended">
+          <dt>in flight</dt>
           <dd>{count(now?.open)}</dd>
         </div>
-        <div data-now="ended" title={now?.of === "cluster" ? "Of all collectors" : undefined}>
+        <div data-now="ended" title={now?.of === "cluster" ? "All collectors" : undefined}>
           <dt>{completedLabel(now)}</dt>
           <dd>
             {count(now?.ended.streams)} <Failed now={now} />
           </dd>
         </div>
         {now?.reports_per_second !== undefined && (
-          <div class="wide" data-now="rate" title="Reports that counted, over ten seconds">
+          <div class="wide" data-now="rate" title="Counted reports, mean of 10 s">
             <dt>reports</dt>
             <dd>{rate(now.reports_per_second)}</dd>
           </div>
         )}
         <div data-now="ttfv" title={now ? sampleText(now) : undefined}>
-          <dt>first visible, 5 min</dt>
+          <dt>TTFT (5 min)</dt>
           <dd>
             {now && now.ttfv.n > 0 ? <LivePercentiles {...now.ttfv} /> : ABSENT}
           </dd>
@@ -64,18 +64,18 @@ function LivePercentiles({ n, p50_ms, p95_ms }: Quantiles) {
   return (
     <span class={n < MIN_SAMPLES ? "dim" : undefined}>
       <span class="dim">p50</span> {duration(p50_ms)} <span class="dim">p95</span> {duration(p95_ms)}
-      {n < MIN_SAMPLES && ` of ${count(n)}`}
+      {n < MIN_SAMPLES && ` (n = ${count(n)})`}
     </span>
   );
 }
 
 function completedLabel(now: Live | null): string {
   const seconds = now?.ended.seconds ?? 60;
-  return seconds === 60 ? "ended in a minute" : `ended in ${count(Math.floor(seconds))} s`;
+  return `ended (last ${count(Math.floor(seconds))} s)`;
 }
 
 function sampleText({ ttfv }: Live): string {
-  return `Time to first visible token over the newest five minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
+  return `Time to first visible token, last 5 minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
 }
 
 function Failed({ now }: { now: Live | null }) {

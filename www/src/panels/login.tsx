@@ -20,10 +20,10 @@ export function Login() {
   };
   return (
     <section class="empty">
-      <h2>This collector wants a token</h2>
+      <h2>Sign in</h2>
       <p>
-        It is one of the <code>read_tokens</code> of the collector’s configuration, or its{" "}
-        <code>admin_token</code>. This tab keeps it until it is closed.
+        Paste a read token. Ask your administrator, or see <code>read_tokens</code> and <code>admin_token</code> in the
+        collector’s configuration. The token is stored in this tab only.
       </p>
       <form class="login" onSubmit={submit}>
         {/* Password managers store a token under a user name. */}
@@ -40,12 +40,12 @@ export function Login() {
           />
         </label>
         <button type="submit" class="more">
-          Unlock
+          Sign in
         </button>
       </form>
       {(error !== null || token.value !== null) && (
         <p class="outcome bad" role="alert">
-          {error ?? "The last token was not accepted."}
+          {error ?? "Token rejected."}
         </p>
       )}
     </section>

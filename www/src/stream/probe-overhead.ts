@@ -20,8 +20,8 @@ export function probeOverheadSummary({ probe_cost }: Accounting): string | null 
   const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_cost;
   const parts = [
     isKnown(us_per_chunk) &&
-      `takes ${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk, by ${plural(timed_chunks, "chunk")}`,
-    isKnown(memory_bytes) && `holds ${bytes(memory_bytes)}`,
+      `${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk (${plural(timed_chunks, "chunk")})`,
+    isKnown(memory_bytes) && `${bytes(memory_bytes)} of memory`,
   ].filter(Boolean);
-  return parts.length > 0 ? `In the pages that measure it, the probe ${parts.join(", and ")}.` : null;
+  return parts.length > 0 ? `Probe overhead: ${parts.join(", ")}.` : null;
 }
