@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { pagesOf, readBooks, troublesOf } from "../src/panels/accounting-summary";
+import { accountingSummary, accountingTables, accountingWarnings } from "../src/panels/accounting-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-function books(change: Partial<Accounting> = {}): Accounting {
+function accounting(change: Partial<Accounting> = {}): Accounting {
   return {
     beacons: { received: 1005, accepted: 1000, preflights: 0, sampled_out: 0, refused: { bad_field: 5 }, under_way: 0 },
     reports: { received: 2000, became: { new: 1900, revised: 100 }, unexplained: 0, sampled_out: 0 },
@@ -18,63 +18,63 @@ function books(change: Partial<Accounting> = {}): Accounting {
   };
 }
 
-it("each sum has parts that make it up", () => {
-  for (const { sum, entries } of pagesOf(books()))
-    expect(entries.reduce((all, { count }) => all + count, 0)).toBe(sum.count);
+it("the rows of each table add up to its total", () => {
+  for (const { total, rows } of accountingTables(accounting()))
+    expect(rows.reduce((all, { count }) => all + count, 0)).toBe(total.count);
 });
 
-it("the line at the foot says what came and what was refused", () => {
-  expect(readBooks(books())).toBe(
-    "Since it began, this collector has taken 2,000 reports of 1,900 streams and refused 5 of 1,005 requests.",
+it("the summary names accepted and rejected requests", () => {
+  expect(accountingSummary(accounting())).toBe(
+    "In total: 2,000 reports received (1,900 streams), 5 of 1,005 requests rejected.",
   );
-  const lossy = books({ probe_dropped: { queue_full: 3 } });
-  expect(readBooks(lossy)).toContain("; probes say that 3 reports never left them.");
+  const lossy = accounting({ probe_dropped: { queue_full: 3 } });
+  expect(accountingSummary(lossy)).toContain(", 3 reports dropped in the browser.");
 });
 
-it("books that balance and refuse little are quiet", () => {
-  expect(troublesOf(books())).toEqual([]);
+it("a balanced accounting has no warning", () => {
+  expect(accountingWarnings(accounting())).toEqual([]);
 });
 
-it("a report without an explanation is loud, whichever way it is missing", () => {
+it("a difference in either direction is a warning", () => {
   for (const unexplained of [1, -1]) {
-    const { reports } = books();
-    expect(troublesOf(books({ reports: { ...reports, unexplained } }))[0]).toContain("do not balance");
+    const { reports } = accounting();
+    expect(accountingWarnings(accounting({ reports: { ...reports, unexplained } }))[0]).toContain("received and counted totals differ");
   }
-  expect(troublesOf(books({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
+  expect(accountingWarnings(accounting({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
 });
 
-it("what is refused or lost is told from one in a hundred on, with its commonest reason", () => {
-  const { beacons } = books();
-  const refusing = books({ beacons: { ...beacons, refused: { bad_field: 2, unknown_site: 20 } } });
-  expect(troublesOf(refusing).map(plain)).toEqual([
-    "Of all requests since this collector began, 2.2 % were refused, most for “unknown site”.",
+it("losses from 1 % on are warned of, with the main reason", () => {
+  const { beacons } = accounting();
+  const refusing = accounting({ beacons: { ...beacons, refused: { bad_field: 2, unknown_site: 20 } } });
+  expect(accountingWarnings(refusing).map(plain)).toEqual([
+    "2.2 % of all requests were rejected (main reason: unknown site).",
   ]);
-  const lossy = books({ probe_dropped: { send_failed: 100 } });
-  expect(troublesOf(lossy).map(plain)).toEqual(["Of all reports, 4.8 % never left the pages."]);
-  expect(troublesOf(books({ probe_dropped: { send_failed: 9 }, reports: books().reports }))).toEqual([]);
+  const lossy = accounting({ probe_dropped: { send_failed: 100 } });
+  expect(accountingWarnings(lossy).map(plain)).toEqual(["4.8 % of all reports were dropped in the browser."]);
+  expect(accountingWarnings(accounting({ probe_dropped: { send_failed: 9 }, reports: accounting().reports }))).toEqual([]);
 });
 
-it("where everything is refused, that is told from the first on", () => {
-  const beacons = { ...books().beacons, received: 2, accepted: 0, refused: { unknown_site: 2 } };
-  expect(troublesOf(books({ beacons })).map(plain)).toEqual([
-    "Of all requests since this collector began, 100 % were refused, most for “unknown site”.",
+it("a collector that rejects everything warns at once", () => {
+  const beacons = { ...accounting().beacons, received: 2, accepted: 0, refused: { unknown_site: 2 } };
+  expect(accountingWarnings(accounting({ beacons })).map(plain)).toEqual([
+    "100 % of all requests were rejected (main reason: unknown site).",
   ]);
   const quiet = { ...beacons, received: 0, refused: {} };
-  expect(troublesOf(books({ beacons: quiet, reports: { ...books().reports, received: 0 } }))).toEqual([]);
+  expect(accountingWarnings(accounting({ beacons: quiet, reports: { ...accounting().reports, received: 0 } }))).toEqual([]);
 });
 
-it("what the filters leave out is refused as it should be", () => {
-  const { beacons } = books();
+it("configured filters cause no warning", () => {
+  const { beacons } = accounting();
   const filtered = { filtered_bot: 300, filtered_prerender: 200, filtered_test: 100 };
   const quiet = { ...beacons, refused: { ...filtered, bad_field: 5 } };
-  expect(troublesOf(books({ beacons: quiet }))).toEqual([]);
+  expect(accountingWarnings(accounting({ beacons: quiet }))).toEqual([]);
   const refusing = { ...beacons, refused: { ...filtered, unknown_site: 20 } };
-  expect(troublesOf(books({ beacons: refusing })).map(plain)).toEqual([
-    "Of all requests since this collector began, 2.0 % were refused, most for “unknown site”.",
+  expect(accountingWarnings(accounting({ beacons: refusing })).map(plain)).toEqual([
+    "2.0 % of all requests were rejected (main reason: unknown site).",
   ]);
 });
 
-it("what the journal lost is told, however little", () => {
-  const { reports } = books();
-  expect(troublesOf(books({ reports: { ...reports, became: { new: 1999, unreadable: 1 } } }))).toHaveLength(1);
+it("any damaged report in the journal is a warning", () => {
+  const { reports } = accounting();
+  expect(accountingWarnings(accounting({ reports: { ...reports, became: { new: 1999, unreadable: 1 } } }))).toHaveLength(1);
 });

@@ -9,18 +9,18 @@ import type {
   Timeseries,
 } from "../src/api/api-types";
 import {
-  readAdjusted,
-  readAsked,
-  readBreakdown,
-  readCompare,
-  readEarlier,
-  readHistogram,
-  readManyTargets,
-  readSides,
-  readThinSteps,
-  readTimeseries,
+  breakdownCaption,
+  compareCaption,
+  comparisonCaption,
+  describeView,
+  histogramCaption,
+  kmAdjustedCaption,
+  lowSampleCaption,
   shareOver,
-  stepWords,
+  stepLabel,
+  timeseriesCaption,
+  ttftComparison,
+  useCaseTargetsCaption,
 } from "../src/charts/chart-captions";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
@@ -44,71 +44,71 @@ function series(...points: Partial<SeriesPoint>[]): Timeseries {
   };
 }
 
-describe("the sentence under the time series", () => {
-  it("gives the range of the p95 and how often it was over target", () => {
-    const text = readTimeseries(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
+describe("the caption of the time series", () => {
+  it("gives the limits of the p95 and the steps over target", () => {
+    const text = timeseriesCaption(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
     expect(plain(text)).toBe(
-      "The p95 time to first visible token ran from 900 ms to 3.1 s in the last hour. It was over the 2 s target of chat in 1 of 2 steps of 1 minute.",
+      "p95 ranged from 900 ms to 3.1 s in the last hour. It was above the 2 s target of chat in 1 of 2 intervals of 1 minute.",
     );
   });
 
-  it("says when it was always under it", () => {
-    expect(plain(readTimeseries(series({ p95_ms: 900 }), "15m"))).toContain(
-      "It stayed under the 2 s target of chat throughout.",
+  it("says when the p95 stayed under the target", () => {
+    expect(plain(timeseriesCaption(series({ p95_ms: 900 }), "15m"))).toContain(
+      "It stayed within the 2 s target of chat.",
     );
   });
 
-  it("does not let thin points set the range, and counts them", () => {
+  it("leaves low-sample steps out and counts them", () => {
     const thin = series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 });
-    expect(plain(readTimeseries(thin, "1h"))).toContain("was 900 ms");
-    expect(readThinSteps(thin)).toBe("1 step has fewer than 30 samples and is dashed.");
-    expect(readThinSteps(series({ n: 100 }))).toBe("");
+    expect(plain(timeseriesCaption(thin, "1h"))).toContain("was 900 ms");
+    expect(lowSampleCaption(thin)).toBe("Dashed: fewer than 30 samples (1 interval).");
+    expect(lowSampleCaption(series({ n: 100 }))).toBe("");
   });
 
-  it("holds the same steps against the target as the range is of", () => {
+  it("compares the same steps with the target", () => {
     const mixed = series({ p95_ms: 900 }, { p95_ms: 1100 }, { p95_ms: 9000, n: 3 });
-    expect(plain(readTimeseries(mixed, "1h"))).toBe(
-      "The p95 time to first visible token ran from 900 ms to 1.1 s in the last hour. It stayed under the 2 s target of chat in every step with 30 samples or more.",
+    expect(plain(timeseriesCaption(mixed, "1h"))).toBe(
+      "p95 ranged from 900 ms to 1.1 s in the last hour. " +
+        "It stayed within the 2 s target of chat in every interval with at least 30 samples.",
     );
     const over = series({ p95_ms: 900 }, { p95_ms: 2100 }, { p95_ms: 9000, n: 3 });
-    expect(plain(readTimeseries(over, "1h"))).toContain(
-      "over the 2 s target of chat in 1 of 2 steps of 1 minute with 30 samples or more.",
+    expect(plain(timeseriesCaption(over, "1h"))).toContain(
+      "above the 2 s target of chat in 1 of 2 intervals of 1 minute with at least 30 samples.",
     );
   });
 
-  it("does not take one step for the range", () => {
-    expect(plain(readTimeseries(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"))).toBe(
-      "The p95 time to first visible token was 900 ms in the only step of 1 minute with 30 samples or more. There it was within the 2 s target of chat.",
+  it("names a single step", () => {
+    expect(plain(timeseriesCaption(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"))).toBe(
+      "p95 was 900 ms in the only interval of 1 minute with at least 30 samples. " +
+        "It was within the 2 s target of chat.",
     );
-    expect(plain(readTimeseries(series({ p95_ms: 9000, n: 3 }, { n: 0 }), "1h"))).toBe(
-      "The p95 time to first visible token was 9 s in the only step of 1 minute with samples. There it was over the 2 s target of chat.",
+    expect(plain(timeseriesCaption(series({ p95_ms: 9000, n: 3 }, { n: 0 }), "1h"))).toBe(
+      "p95 was 9 s in the only interval of 1 minute with samples. It was above the 2 s target of chat.",
     );
   });
 
-  it("names no target where the metric has none", () => {
-    const text = readTimeseries({ ...series({ p95_ms: 900 }), metric: "e2e" }, "1h");
+  it("names no target for a metric without one", () => {
+    const text = timeseriesCaption({ ...series({ p95_ms: 900 }), metric: "e2e" }, "1h");
     expect(text).not.toContain("target");
   });
 
-  it("counts by the target for the end, where the end is what is asked for", () => {
+  it("uses the end-to-end target for end-to-end time", () => {
     const ends = { ...series({ p95_ms: 900 }, { p95_ms: 31_000 }), metric: "e2e" as const };
-    const text = readTimeseries({ ...ends, targets: { use_case: "batch_rag", e2e_p95_ms: 30_000 } }, "1h");
-    expect(plain(text)).toContain("It was over the 30 s target of batch rag in 1 of 2 steps of 1 minute.");
+    const text = timeseriesCaption({ ...ends, targets: { use_case: "batch_rag", e2e_p95_ms: 30_000 } }, "1h");
+    expect(plain(text)).toContain("It was above the 30 s target of batch rag in 1 of 2 intervals of 1 minute.");
   });
 
-  it("says why no target is drawn over streams that have different ones", () => {
-    expect(readManyTargets("ttfv", 3)).toBe(
-      "The streams are of 3 use cases, each with its own targets: choose one to see them.",
-    );
-    expect([readManyTargets("ttfv", 1), readManyTargets("overhead", 3)]).toEqual(["", ""]);
+  it("explains missing targets over several use cases", () => {
+    expect(useCaseTargetsCaption("ttfv", 3)).toBe("3 use cases in view: select one to see its targets.");
+    expect([useCaseTargetsCaption("ttfv", 1), useCaseTargetsCaption("overhead", 3)]).toEqual(["", ""]);
   });
 
-  it("is honest about nothing", () => {
-    expect(readTimeseries(series({ n: 0 }, { n: 0 }), "7d")).toBe("Nothing to show for the last 7 days.");
+  it("says when there is no data", () => {
+    expect(timeseriesCaption(series({ n: 0 }, { n: 0 }), "7d")).toBe("No samples in the last 7 days.");
   });
 });
 
-describe("the sentence under the histogram", () => {
+describe("the caption of the histogram", () => {
   const answer: HistogramAnswer = {
     metric: "ttfv",
     n: 100,
@@ -119,49 +119,50 @@ describe("the sentence under the histogram", () => {
     ],
   };
 
-  it("gives the fullest bucket and the share over target", () => {
-    expect(plain(readHistogram(answer))).toBe(
-      "100 samples; the fullest bucket is 500 ms to 1 s. About 10.0 % took longer than the 2 s target of chat.",
+  it("gives the largest bucket and the share over target", () => {
+    expect(plain(histogramCaption(answer))).toBe(
+      "100 samples, most common: 500 ms to 1 s. About 10.0 % exceeded the 2 s target of chat.",
     );
   });
 
-  it("gives no share of a few", () => {
+  it("gives a count instead of a share of few samples", () => {
     const few = { ...answer, n: 2, buckets: answer.buckets.map((bucket) => ({ ...bucket, count: 1 })) };
-    expect(plain(readHistogram(few))).toBe(
-      "2 samples; the fullest bucket is 500 ms to 1 s. About 1 of them took longer than the 2 s target of chat.",
+    expect(plain(histogramCaption(few))).toBe(
+      "2 samples, most common: 500 ms to 1 s. About 1 sample exceeded the 2 s target of chat.",
     );
   });
 
-  it("divides the bucket that the target cuts on the log scale", () => {
+  it("divides the bucket of the target on the log scale", () => {
     expect(shareOver(answer, 2000)).toBeCloseTo(0.1);
     expect(shareOver(answer, 5000)).toBe(0);
     expect(shareOver(answer, 400)).toBe(1);
   });
 });
 
-describe("what is said of those who saw nothing", () => {
-  const plain_ = { n: 200, p50_ms: 700, p95_ms: 2100, p99_ms: 4000 };
+describe("the caption of censored waits", () => {
+  const percentiles = { n: 200, p50_ms: 700, p95_ms: 2100, p99_ms: 4000 };
   const moved = { left: 41, failed: 12, p50_ms: 702, p95_ms: 2600 };
 
-  it("names the percentiles that they move, and one that nobody waited for", () => {
-    expect(plain(readAdjusted({ ...plain_, adjusted: moved }) ?? "")).toBe(
-      "With the 41 who left and the 12 that failed before it: p95 2.6 s, p99 unknown, too many are gone",
+  it("names the changed percentiles and the unknown ones", () => {
+    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: moved }) ?? "")).toBe(
+      "Including 41 abandoned streams and 12 failed streams: p95 2.6 s, p99 unknown (too few waited that long)",
     );
-    expect(plain(readAdjusted({ ...plain_, adjusted: { ...moved, p99_ms: 4000, left: 0 } }) ?? "")).toBe(
-      "With the 12 that failed before it: p95 2.6 s",
+    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: { ...moved, p99_ms: 4000, left: 0 } }) ?? "")).toBe(
+      "Including 12 failed streams: p95 2.6 s",
     );
   });
 
-  it("is nothing where nobody left, and where it moves nothing by more than its error", () => {
-    expect(readAdjusted(plain_)).toBeNull();
-    expect(readAdjusted({ ...plain_, adjusted: { ...plain_, left: 0, failed: 0 } })).toBeNull();
-    expect(readAdjusted({ ...plain_, adjusted: { ...plain_, p95_ms: 2140, left: 3, failed: 0 } })).toBeNull();
+  it("is absent without a visible difference", () => {
+    expect(kmAdjustedCaption(percentiles)).toBeNull();
+    expect(kmAdjustedCaption({ ...percentiles, adjusted: { ...percentiles, left: 0, failed: 0 } })).toBeNull();
+    const similar = { ...percentiles, p95_ms: 2140, left: 3, failed: 0 };
+    expect(kmAdjustedCaption({ ...percentiles, adjusted: similar })).toBeNull();
     const nothing = { n: 0, adjusted: { left: 2, failed: 0 } };
-    expect(readAdjusted(nothing)).toBeNull();
+    expect(kmAdjustedCaption(nothing)).toBeNull();
   });
 });
 
-it("the comparison says both figures and the way between", () => {
+it("the comparison gives both sides and the overhead", () => {
   const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
   const answer: Compare = {
     streams: 42,
@@ -173,38 +174,38 @@ it("the comparison says both figures and the way between", () => {
     step_ms: 60_000,
     points: [],
   };
-  expect(plain(readCompare(answer, "p50"))).toBe(
-    "p50 to first token: 600 ms for the user, 550 ms by the server's own clock. For half of the streams the way between them took at most 28 ms.",
+  expect(plain(compareCaption(answer, "p50"))).toBe(
+    "First token p50: browser 600 ms, server 550 ms. Network overhead p50: 28 ms.",
   );
-  expect(plain(readSides(answer) ?? "")).toBe(
-    "First token of any kind: 600 ms for the user, 550 ms by the server (p50 of 40 streams)",
+  expect(plain(ttftComparison(answer) ?? "")).toBe(
+    "TTFT (any) p50: browser 600 ms, server 550 ms (40 streams)",
   );
-  expect(plain(readCompare({ ...answer, joined: 2 }, "p95"))).toBe(
-    "p95 to first token: 1.2 s for the user, 1.1 s by the server's own clock, of only 2 streams.",
+  expect(plain(compareCaption({ ...answer, joined: 2 }, "p95"))).toBe(
+    "First token p95: browser 1.2 s, server 1.1 s (only 2 streams).",
   );
-  expect(readSides({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
+  expect(ttftComparison({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
 });
 
-it("an earlier question is told by its range, its metric and its filters", () => {
-  expect(readAsked({ range: "1h", metric: "ttfv", filters: {} })).toBe(
+it("a view is described by range, metric and filters", () => {
+  expect(describeView({ range: "1h", metric: "ttfv", filters: {} })).toBe(
     "the last hour: time to first visible token, all streams",
   );
-  expect(readAsked({ range: "7d", metric: "e2e", filters: { site: "shop", country: "FR" } })).toBe(
+  expect(describeView({ range: "7d", metric: "e2e", filters: { site: "shop", country: "FR" } })).toBe(
     "the last 7 days: end-to-end time, only site shop, country France",
   );
 });
 
-it("changes are against what rests on enough samples", () => {
-  expect([0, 1, 29, 30].map((n) => readEarlier(n, "1h"))).toEqual([
-    "no earlier data to compare with",
-    "the hour before had too few to compare with",
-    "the hour before had too few to compare with",
-    "changes are against the hour before",
+it("changes need enough earlier samples", () => {
+  expect([0, 1, 29, 30].map((n) => comparisonCaption(n, "1h"))).toEqual([
+    "no data in the previous hour",
+    "too few samples in the previous hour for a comparison",
+    "too few samples in the previous hour for a comparison",
+    "changes vs. the previous hour",
   ]);
 });
 
-it("steps are told in the largest unit that fits", () => {
-  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepWords(step))).toEqual([
+it("steps are named in the largest fitting unit", () => {
+  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepLabel(step))).toEqual([
     "1 minute",
     "15 minutes",
     "2 hours",
@@ -212,7 +213,7 @@ it("steps are told in the largest unit that fits", () => {
   ]);
 });
 
-describe("the sentence under the breakdown", () => {
+describe("the caption of the breakdown", () => {
   const group = (value: string, p95_ms: number, more: Partial<Group> = {}): Group => ({
     value,
     streams: 100,
@@ -232,28 +233,26 @@ describe("the sentence under the breakdown", () => {
     more: 0,
   });
 
-  it("names the slowest, and whoever costs more than its part", () => {
-    const text = readBreakdown(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
+  it("names the slowest group and the largest impact", () => {
+    const text = breakdownCaption(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
     expect(plain(text)).toBe(
-      "slow has the longest p95 time to first visible token, 2.4 s. slow costs the most beyond its part: 10 streams of its 100 missed a target or broke.",
+      "Highest p95: slow (2.4 s). slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
     );
   });
 
-  it("lets no handful of samples stand out", () => {
-    const text = readBreakdown(answer(group("a", 800), group("b", 900), group("rare", 9000, { n: 4 })));
-    expect(plain(text)).toBe("b has the longest p95 time to first visible token, 900 ms.");
+  it("ignores groups with few samples", () => {
+    const text = breakdownCaption(answer(group("a", 800), group("b", 900), group("rare", 9000, { n: 4 })));
+    expect(plain(text)).toBe("Highest p95: b (900 ms).");
   });
 
-  it("says how countries become known, and names those that are", () => {
-    const country = (...groups: Group[]) => plain(readBreakdown({ ...answer(...groups), by: "country" }));
-    expect(country(group("unknown", 800))).toContain("Nothing says where streams come from");
-    expect(country(group("unknown", 800), group("FR", 2400))).toBe(
-      "France has the longest p95 time to first visible token, 2.4 s.",
-    );
+  it("explains missing countries and names known ones", () => {
+    const country = (...groups: Group[]) => plain(breakdownCaption({ ...answer(...groups), by: "country" }));
+    expect(country(group("unknown", 800))).toContain("No country data.");
+    expect(country(group("unknown", 800), group("FR", 2400))).toBe("Highest p95: France (2.4 s).");
   });
 
-  it("compares nothing with itself", () => {
-    expect(readBreakdown(answer(group("only", 800)))).toBe("");
-    expect(readBreakdown(answer())).toBe("No value has 30 samples: too few to compare.");
+  it("compares no group with itself", () => {
+    expect(breakdownCaption(answer(group("only", 800)))).toBe("");
+    expect(breakdownCaption(answer())).toBe("Too few samples to compare (needs 30 per value).");
   });
 });

@@ -1,13 +1,23 @@
 import { describe, expect, it } from "vitest";
 
 import type { Budget, Slo } from "../src/api/api-types";
-import { burnDown, goneIn, leftText, lengthText, ranked, rateText, standingOf, tellBudget, type Held } from "../src/panels/error-budget";
+import {
+  burnDown,
+  burnRateText,
+  byUrgency,
+  daysUntilExhausted,
+  describeBudget,
+  remainingText,
+  statusOf,
+  windowText,
+  type UseCaseBudget,
+} from "../src/panels/error-budget";
 
 const DAY = 86_400_000;
 const TO = 40 * DAY;
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-/** Thirty days of a thousand streams each, so many of which broke a promise of 99 %. */
+/** One day per element with 1,000 streams each; the element is the number of failures. Objective: 99 %. */
 function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
   const by_day = badByDay.map((bad, i) => ({ t: TO - (badByDay.length - i) * DAY, good: 1000 - bad, total: 1000 }));
   const total = 1000 * badByDay.length;
@@ -25,7 +35,7 @@ function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
   };
 }
 
-const held = (of: Budget): Held => ({
+const inPeriod = (of: Budget): UseCaseBudget => ({
   useCase: "chat",
   from: TO - 30 * DAY,
   to: TO,
@@ -35,77 +45,77 @@ const held = (of: Budget): Held => ({
 });
 const days = (bad: number, length = 30) => Array.from({ length }, () => bad);
 
-describe("a budget that goes on as in the last day", () => {
-  it("lasts while no more break it than may", () => {
-    expect(goneIn(held(budget(days(10))))).toBeNull();
-    expect(goneIn(held(budget(days(0))))).toBeNull();
+describe("the forecast of a budget", () => {
+  it("lasts while the failures stay within the allowance", () => {
+    expect(daysUntilExhausted(inPeriod(budget(days(10))))).toBeNull();
+    expect(daysUntilExhausted(inPeriod(budget(days(0))))).toBeNull();
   });
 
-  it("is gone when it has used what is left", () => {
-    // 300 may, 30 did; 39 a day from now on, which 29 good days leave behind.
-    const gone = goneIn(held(budget([...days(0, 29), 30], 39)));
+  it("ends when the remaining failures are used up", () => {
+    // 270 of 300 allowed failures remain; from now on 39 a day.
+    const gone = daysUntilExhausted(inPeriod(budget([...days(0, 29), 30], 39)));
     expect(gone).toBeCloseTo((300 - 30) / 39, 1);
   });
 
-  it("counts what leaves the period with its day", () => {
-    // Half is gone, all of it on the first day, which leaves before 15 a day have used the rest.
-    expect(goneIn(held(budget([150, ...days(0, 29)], 10)))).toBeNull();
+  it("gives back the failures of days that leave the period", () => {
+    // The first day used half of the budget. It leaves the period before 10 a day use the rest.
+    expect(daysUntilExhausted(inPeriod(budget([150, ...days(0, 29)], 10)))).toBeNull();
   });
 
-  it("is judged on its own streams while it is young", () => {
-    expect(goneIn(held(budget([5, 15], 15)))).toBeCloseTo(0, 1);
+  it("uses only the days of a young budget", () => {
+    expect(daysUntilExhausted(inPeriod(budget([5, 15], 15)))).toBeCloseTo(0, 1);
   });
 });
 
-describe("what is said of a budget", () => {
-  const said = (of: Budget) => plain(tellBudget(held(of)));
+describe("the text of a budget", () => {
+  const text = (of: Budget) => plain(describeBudget(inPeriod(of)));
 
-  it("names promise, use and outlook", () => {
-    expect(said(budget(days(4)))).toBe(
-      "99 % show text within 2 s; 120 did not, 300 may. At the last day's rate it lasts.",
+  it("names objective, use and forecast", () => {
+    expect(text(budget(days(4)))).toBe(
+      "SLO: 99 % of streams have TTFT ≤ 2 s. 120 too slow, 300 allowed. At the current burn rate the budget lasts the full period.",
     );
-    expect(said(budget([...days(4, 29), 40]))).toContain("it is gone in");
-    expect(said(budget(days(0)))).toBe("99 % show text within 2 s; none did not, 300 may. None in the last day.");
+    expect(text(budget([...days(4, 29), 40]))).toContain("the budget runs out in");
+    expect(text(budget(days(0)))).toBe("SLO: 99 % of streams have TTFT ≤ 2 s. 0 too slow, 300 allowed. None in the last 24 h.");
   });
 
-  it("says of an overspent one how fast it goes, or when some is back", () => {
-    expect(said(budget(days(25)))).toContain("In the last day it went 2.5× as fast as it may.");
-    expect(said(budget([...days(0, 20), 400, ...days(0, 9)]))).toContain("some is back in 20 days");
+  it("names the burn rate of an overspent budget", () => {
+    expect(text(budget(days(25)))).toContain("Burn rate (24 h): 2.5×.");
+    expect(text(budget([...days(0, 20), 400, ...days(0, 9)]))).toContain("starts to recover in 20 days");
   });
 
-  it("judges nothing by a few streams", () => {
+  it("judges no budget with too few streams", () => {
     const few = { ...budget([1]), total: 99, good: 98 };
-    expect(said(few)).toContain("1 of 99 did not: too few for a budget.");
-    expect(standingOf(few)).toBe("none");
-    expect(leftText({ ...few, remaining: -0.01 })).toBe("–");
-    expect(said(budget([]))).toContain("No stream could keep or break it in 30 days.");
-    expect(leftText(budget([]))).toBe("–");
+    expect(text(few)).toContain("1 too slow. Not enough traffic yet (99 streams; needs 100).");
+    expect(statusOf(few)).toBe("none");
+    expect(remainingText({ ...few, remaining: -0.01 })).toBe("–");
+    expect(text(budget([]))).toContain("No eligible streams in 30 days.");
+    expect(remainingText(budget([]))).toBe("–");
   });
 });
 
-it("what is left never rounds to all or nothing", () => {
-  const left = (remaining: number | null) => plain(leftText({ ...budget(days(1)), remaining }));
+it("the remaining share never rounds to 0 or 100 %", () => {
+  const left = (remaining: number | null) => plain(remainingText({ ...budget(days(1)), remaining }));
   expect([0.999, 1, 0.62, 0.004, 0, -0.3, null].map(left)).toEqual([
     ">99 % left",
     "100 % left",
     "62 % left",
     "<1 % left",
     "0 % left",
-    "none left",
+    "overspent",
     "–",
   ]);
 });
 
-it("an alarm decides how a budget stands, then what is left", () => {
+it("an alert outranks the remaining share", () => {
   const good = budget(days(1));
-  expect(standingOf(good)).toBe("good");
-  expect(standingOf({ ...good, alert: "page" })).toBe("bad");
-  expect(standingOf({ ...good, alert: "ticket" })).toBe("warn");
-  expect(standingOf(budget(days(9.5)))).toBe("warn");
-  expect(standingOf(budget(days(11)))).toBe("bad");
+  expect(statusOf(good)).toBe("good");
+  expect(statusOf({ ...good, alert: "page" })).toBe("bad");
+  expect(statusOf({ ...good, alert: "ticket" })).toBe("warn");
+  expect(statusOf(budget(days(9.5)))).toBe("warn");
+  expect(statusOf(budget(days(11)))).toBe("bad");
 });
 
-it("the most urgent comes first: by alarm, then by what is left", () => {
+it("budgets are sorted by alert, then by remaining share", () => {
   const slo = (use_case: string, ...budgets: Budget[]): Slo => ({
     from: 0,
     to: TO,
@@ -113,7 +123,7 @@ it("the most urgent comes first: by alarm, then by what is left", () => {
     targets: { use_case },
     budgets,
   });
-  const order = ranked([
+  const order = byUrgency([
     slo("calm", budget(days(1))),
     slo("spent", budget(days(12))),
     slo("burning", { ...budget(days(2)), alert: "incident" }, { ...budget(days(2)), alert: "page" }),
@@ -129,13 +139,13 @@ it("the most urgent comes first: by alarm, then by what is left", () => {
   ]);
 });
 
-it("the line ends at what is left", () => {
+it("the burn-down ends at the remaining share", () => {
   const of = budget([0, 10, 5]);
   expect(burnDown(of).map(({ left }) => +left.toFixed(3))).toEqual([1, 0.667, 0.5]);
   expect(burnDown(of).at(-1)?.left).toBeCloseTo(of.remaining ?? 0);
 });
 
-it("rates and lengths are short", () => {
-  expect([0, 0.94, 3.14, 14.4, null].map(rateText)).toEqual(["0.0×", "0.9×", "3.1×", "14×", "–"]);
-  expect([5, 30, 120, 4320].map(lengthText).map(plain)).toEqual(["5 min", "30 min", "2 h", "3 d"]);
+it("burn rates and windows are short", () => {
+  expect([0, 0.94, 3.14, 14.4, null].map(burnRateText)).toEqual(["0.0×", "0.9×", "3.1×", "14×", "–"]);
+  expect([5, 30, 120, 4320].map(windowText).map(plain)).toEqual(["5 min", "30 min", "2 h", "3 d"]);
 });

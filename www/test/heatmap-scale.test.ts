@@ -19,7 +19,7 @@ const answer: Heatmap = {
   ],
 };
 
-it("draws the cells that hold something, and no other", () => {
+it("draws only the cells that contain samples", () => {
   expect(cellsOf(answer)).toEqual([
     { t: 0, n: 101, lower_ms: 100, upper_ms: 119, count: 100, shade: 7 },
     { t: 0, n: 101, lower_ms: 119, upper_ms: 141, count: 1, shade: 1 },
@@ -27,7 +27,7 @@ it("draws the cells that hold something, and no other", () => {
   expect(cellsOf({ ...answer, points: [], buckets: [] })).toEqual([]);
 });
 
-it("keeps single samples visible, and orders shades by count", () => {
+it("keeps single samples visible and orders shades by count", () => {
   const shades = [1, 5, 20, 50, 100, 400].map((count) => shadeOf(count, 400));
   expect(shades).toEqual([...shades].sort((a, b) => a - b));
   expect([shades[0], shades.at(-1)]).toEqual([1, 7]);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-/** From the lowest layer to the highest: a file imports from its own layer and from those before it. */
+/** From the lowest layer to the highest: a file imports from its own layer and from lower ones. */
 const LAYERS = [
   ["api/"],
   ["format", "url", "theme", "metric"],
@@ -30,7 +30,8 @@ function importsOf(file: string, text: string): string[] {
 
 function layerOf(file: string): number {
   const exact = LAYERS.findIndex((layer) => layer.includes(file));
-  return exact >= 0 ? exact : LAYERS.findIndex((layer) => layer.some((name) => name.endsWith("/") && file.startsWith(name)));
+  if (exact >= 0) return exact;
+  return LAYERS.findIndex((layer) => layer.some((name) => name.endsWith("/") && file.startsWith(name)));
 }
 
 it("each file belongs to a layer", () => {

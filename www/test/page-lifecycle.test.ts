@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 
-import { noteworthy } from "../src/stream/page-lifecycle";
+import { pageLifecycleNotes } from "../src/stream/page-lifecycle";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-it("a page that tells nothing, or nothing that stood out, needs no sentence", () => {
-  expect(noteworthy({})).toEqual([]);
+it("a page without unusual events has no notes", () => {
+  expect(pageLifecycleNotes({})).toEqual([]);
   const quiet = { protocol: "h2" as const, end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
-  expect(noteworthy({ around: quiet })).toEqual([]);
+  expect(pageLifecycleNotes({ around: quiet })).toEqual([]);
 });
 
-it("each thing that stood out is told once, what cost time first", () => {
+it("each unusual event has one note, costs first", () => {
   const around = {
     end_delay_ms: 180,
     long_frames: 1,
@@ -22,12 +22,12 @@ it("each thing that stood out is told once, what cost time first", () => {
     restored: true,
     prerendered: true,
   };
-  expect(noteworthy({ around }).map(plain)).toEqual([
-    "The app learnt of the end 180 ms after it had arrived: the main thread was busy, or the app read late.",
-    "1 frame took 50 ms or longer, 62 ms together.",
-    "The page was hidden for 4 s, while 12.4 kB arrived.",
-    "820 B arrived after the user had asked for no more.",
+  expect(pageLifecycleNotes({ around }).map(plain)).toEqual([
+    "The app saw the end of the stream 180 ms late (busy main thread or late read).",
+    "1 long frame (50 ms or more), 62 ms in total.",
+    "The page was hidden for 4 s and received 12.4 kB meanwhile.",
+    "820 B arrived after the user stopped the stream.",
     "The browser froze the page 2 times.",
-    "The page had come back from the back/forward cache.",
+    "The page was restored from the back/forward cache.",
   ]);
 });

@@ -1,32 +1,32 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { perChunk, readCost } from "../src/stream/probe-overhead";
+import { probeOverheadSummary, timePerChunk } from "../src/stream/probe-overhead";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
-const of = (chunks: number, ms: number, step: number) => plain(perChunk({ timed_chunks: chunks, chunks_ms: ms }, step));
-const told = (probe_cost: Accounting["probe_cost"]) => plain(readCost({ probe_cost } as Accounting));
+const of = (chunks: number, ms: number, step: number) => plain(timePerChunk({ timed_chunks: chunks, chunks_ms: ms }, step));
+const summary = (probe_cost: Accounting["probe_cost"]) => plain(probeOverheadSummary({ probe_cost } as Accounting));
 
-it("a time per chunk comes with what the steps of the clock leave open", () => {
+it("a time per chunk comes with its clock error", () => {
   expect(of(1000, 2.5, 0.1)).toBe("2.5 µs (± 1 µs)");
   expect(of(100_000, 250, 1)).toBe("2.5 µs (± 0.3 µs)");
 });
 
-it("a clock too coarse for so few chunks only bounds it", () => {
+it("a coarse clock gives an upper bound", () => {
   expect(of(100, 0, 1)).toBe("below 30 µs");
   expect(of(1000, 0.4, 0.1)).toBe("below 0.9 µs");
   expect(of(1000, 0.5, 0.1)).toBe("0.5 µs (± 0.4 µs)");
 });
 
-it("without a timed chunk, or the step of the clock, nothing is known", () => {
-  expect(perChunk({ memory_bytes: 1 }, 0.1)).toBeNull();
-  expect(perChunk({ timed_chunks: 5, chunks_ms: 1 }, undefined)).toBeNull();
+it("no time is known without timed chunks or a clock step", () => {
+  expect(timePerChunk({ memory_bytes: 1 }, 0.1)).toBeNull();
+  expect(timePerChunk({ timed_chunks: 5, chunks_ms: 1 }, undefined)).toBeNull();
 });
 
-it("the foot says what is known over all streams, and nothing where nothing is", () => {
-  expect(told({ timed_chunks: 1200, us_per_chunk: 2.4, error_us: 0.3, memory_bytes: 196_608 })).toBe(
-    "In the pages that measure it, the probe takes 2.4 µs (± 0.3 µs) per chunk, by 1,200 chunks, and holds 197 kB.",
+it("the footer shows the known parts of the overhead", () => {
+  expect(summary({ timed_chunks: 1200, us_per_chunk: 2.4, error_us: 0.3, memory_bytes: 196_608 })).toBe(
+    "Probe overhead: 2.4 µs (± 0.3 µs) per chunk (1,200 chunks), 197 kB of memory.",
   );
-  expect(told({ timed_chunks: 9, memory_bytes: 196_608 })).toBe("In the pages that measure it, the probe holds 197 kB.");
-  expect(told({ timed_chunks: 0 })).toBeUndefined();
+  expect(summary({ timed_chunks: 9, memory_bytes: 196_608 })).toBe("Probe overhead: 197 kB of memory.");
+  expect(summary({ timed_chunks: 0 })).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
 import { fieldsOf } from "../src/stream/fields";
-import { tell, whyNoGaps } from "../src/stream/stream-summary";
+import { missingGapsReason, streamSummary } from "../src/stream/stream-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 const NOTHING = { chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };
@@ -21,23 +21,24 @@ const WHOLE: StreamReport = {
 const field = (report: StreamReport, name: string) =>
   fieldsOf(report).flatMap(({ entries }) => entries).find((entry) => entry.name === name)?.text;
 
-it("a stream is told by what the user waited for, the server's part and its rhythm", () => {
-  expect(plain(tell(WHOLE))).toBe(
-    "The user waited 450 ms for the first visible token. The server had its first token after 420 ms: 20 ms more. 20 deltas in 500 ms, the longest silence 30 ms.",
+it("a summary has the wait, the server's part and the rate", () => {
+  expect(plain(streamSummary(WHOLE))).toBe(
+    "The user waited 450 ms for the first visible token. Server TTFT: 420 ms, network overhead: −20 ms. " +
+      "20 deltas in 500 ms, longest inter-chunk latency 30 ms.",
   );
 });
 
-it("a stream in which nothing came is told as that", () => {
-  expect(tell(EMPTY)).toBe("No token arrived. Its end: a good status and not one event.");
-  expect(tell({ ...EMPTY, open: true })).toBe("No token has arrived yet.");
+it("a stream without a token says so", () => {
+  expect(streamSummary(EMPTY)).toBe("No token arrived. Outcome: empty (HTTP 200 but no data).");
+  expect(streamSummary({ ...EMPTY, open: true })).toBe("No token has arrived yet.");
   expect([field(EMPTY, "events"), field(EMPTY, "stalls")]).toEqual(["0", "0"]);
 });
 
-it("of a stream whose content could not be read nothing is said to be missing", () => {
+it("hidden content is never reported as missing", () => {
   const opaque: StreamReport = { ...EMPTY, observed: "chunks", outcome: "unobserved", chunks: 41, bytes: 9000 };
-  expect(tell(opaque)).toBe(
-    "Only chunks could be seen: tokens and gaps are not visible. Its end: read where the probe could not see it.",
+  expect(streamSummary(opaque)).toBe(
+    "The probe could read chunks only, no tokens. Outcome: unobserved (stream could not be inspected).",
   );
-  expect(whyNoGaps(opaque)).toBe("Which chunks carried text could not be seen.");
+  expect(missingGapsReason(opaque)).toBe("The probe could not see which chunks carried text.");
   expect(["chunks", "events", "deltas", "stalls"].map((name) => field(opaque, name))).toEqual(["41", null, null, null]);
 });

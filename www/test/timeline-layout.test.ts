@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { StreamReport } from "../src/api/api-types";
-import { hasLongTail, layOut } from "../src/stream/timeline-layout";
+import { hasLongTail, layoutTimeline } from "../src/stream/timeline-layout";
 
 const REPORT: StreamReport = {
   v: 1,
@@ -23,53 +23,53 @@ const REPORT: StreamReport = {
 };
 
 const rowOf = (report: StreamReport, name: string, span: "whole" | "first" = "whole") =>
-  layOut(report, span).moments.find((row) => row.name === name);
+  layoutTimeline(report, span).moments.find((row) => row.name === name);
 
 describe("the timeline of a stream", () => {
-  it("begins at the gesture and ends with the stream", () => {
-    const { from, to } = layOut(REPORT, "whole");
+  it("starts at the user's action and ends with the stream", () => {
+    const { from, to } = layoutTimeline(REPORT, "whole");
     expect([from, to]).toEqual([-100, 900]);
   });
 
-  it("draws each moment from the one before it", () => {
+  it("draws each moment from the previous one", () => {
     expect(rowOf(REPORT, "first token")).toEqual({
       name: "first token",
       at: 400,
-      since: 360,
+      sincePrevious: 360,
       bar: { from: 0.14, to: 0.5 },
       kind: "wait",
     });
   });
 
-  it("keeps what was not visible in the list, without a place", () => {
-    expect(rowOf(REPORT, "first paint")).toMatchObject({ at: null, since: null, bar: null });
+  it("lists an invisible moment without a position", () => {
+    expect(rowOf(REPORT, "first paint")).toMatchObject({ at: null, sincePrevious: null, bar: null });
   });
 
-  it("measures over a moment that was not visible", () => {
-    expect(rowOf(REPORT, "last token")?.since).toBe(490);
+  it("measures across an invisible moment", () => {
+    expect(rowOf(REPORT, "last token")?.sincePrevious).toBe(490);
   });
 
-  it("sets the server's durations off from the request, and compares no clocks", () => {
-    const { server, overhead } = layOut(REPORT, "whole");
+  it("starts server durations at the request", () => {
+    const { server, overhead } = layoutTimeline(REPORT, "whole");
     expect(server.map(({ name, bar }) => [name, bar.from, bar.to])).toEqual([
       ["queue", 0.1, 0.11],
-      ["to first token", 0.1, 0.4],
+      ["TTFT", 0.1, 0.4],
       ["generation", 0.4, 0.88],
     ]);
     expect(overhead).toEqual({ ms: 100, bar: { from: 0.4, to: 0.5 } });
   });
 
-  it("has no overhead to show where one side is silent", () => {
-    expect(layOut({ ...REPORT, server: null }, "whole").overhead).toBeNull();
-    expect(layOut({ ...REPORT, ttft_ms: null }, "whole").overhead).toBeNull();
+  it("has no overhead without both sides", () => {
+    expect(layoutTimeline({ ...REPORT, server: null }, "whole").overhead).toBeNull();
+    expect(layoutTimeline({ ...REPORT, ttft_ms: null }, "whole").overhead).toBeNull();
   });
 
-  it("zoomed to the first text cuts what comes later at its end", () => {
-    expect(layOut(REPORT, "first").to).toBeCloseTo(520);
+  it("ends the zoom shortly after the first text", () => {
+    expect(layoutTimeline(REPORT, "first").to).toBeCloseTo(520);
     expect(rowOf(REPORT, "closed", "first")?.bar?.to).toBe(1);
   });
 
-  it("of a stream that brought nothing still has an axis", () => {
+  it("has an axis for a stream without content", () => {
     const bare: StreamReport = {
       v: 1,
       id: "0",
@@ -81,40 +81,40 @@ describe("the timeline of a stream", () => {
       received_ms: 0,
       country: "unknown",
     };
-    const { from, to, moments } = layOut(bare, "first");
+    const { from, to, moments } = layoutTimeline(bare, "first");
     expect(to).toBeGreaterThan(from);
     expect(moments.filter((row) => row.at !== null).map((row) => row.name)).toEqual(["request"]);
   });
 
-  it("offers the zoom only where it shows more", () => {
+  it("offers the zoom only if it shows more", () => {
     expect(hasLongTail(REPORT)).toBe(true);
     expect(hasLongTail({ ...REPORT, e2e_ms: 410, close_ms: 420 })).toBe(false);
     expect(hasLongTail({ ...REPORT, ttft_ms: null, ttfv_ms: null })).toBe(false);
   });
 });
 
-describe("what lies beside the moments", () => {
+describe("the durations below the moments", () => {
   const from0 = { ...REPORT, submit_delay_ms: null };
 
-  it("phases follow each other and end with the headers", () => {
+  it("place consecutive phases before the headers", () => {
     const phases = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
-    const { network, isReused } = layOut({ ...from0, headers_ms: 45, phases }, "whole");
+    const { network, isReused } = layoutTimeline({ ...from0, headers_ms: 45, phases }, "whole");
     expect(network.map(({ name, bar }) => [name, +bar.from.toFixed(3), +bar.to.toFixed(3)])).toEqual([
-      ["name look-up", 0.01, 0.02],
+      ["DNS", 0.01, 0.02],
       ["TLS", 0.02, 0.04],
       ["wait", 0.04, 0.05],
     ]);
     expect(isReused).toBe(false);
   });
 
-  it("a connection that took nothing to set up was there before; of an unknown one nothing is said", () => {
-    expect(layOut({ ...from0, phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 } }, "whole").isReused).toBe(true);
-    expect(layOut({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
-    expect(layOut(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
+  it("detect a reused connection only from known phases", () => {
+    expect(layoutTimeline({ ...from0, phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 } }, "whole").isReused).toBe(true);
+    expect(layoutTimeline({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
+    expect(layoutTimeline(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
   });
 
-  it("the end is noticed at the close", () => {
-    const { endDelay } = layOut({ ...from0, around: { end_delay_ms: 90 } }, "whole");
+  it("end the delay of the end at the close", () => {
+    const { endDelay } = layoutTimeline({ ...from0, around: { end_delay_ms: 90 } }, "whole");
     expect(endDelay).toMatchObject({ ms: 90, bar: { from: 0.9, to: 1 } });
   });
 });

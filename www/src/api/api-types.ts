@@ -1,4 +1,7 @@
-/** What the collector's `/v1` routes answer, as `docs/api.md` says. Times are milliseconds since 1970; what is absent is not known. */
+/**
+ * Types of the responses of the `/v1` routes, as `docs/api.md` describes them. Times are Unix milliseconds; an absent
+ * value is not known.
+ */
 
 import type { Histogram as WireHistogram, StreamReport as Report } from "./report";
 
@@ -6,42 +9,42 @@ export type { WireHistogram };
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
 export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
-export type Level = "good" | "warn" | "bad" | "none";
+export type VerdictLevel = "good" | "warn" | "bad" | "none";
 export type Outcome = Report["outcome"];
 
-/** The dimensions that every question can be narrowed by. */
+/** Dimensions that filter and group every query. */
 export type Dimension = "site" | "use_case" | "provider" | "model" | "country";
 export type Filters = Partial<Record<Dimension, string>>;
 
-/** Where a percentile lies with 95 % confidence; an end is absent where the values are too few to bound it. */
+/** 95 % confidence interval of a percentile. A bound is absent where the samples are too few for it. */
 export interface Interval {
   lower_ms?: number | null;
   upper_ms?: number | null;
 }
 
-/** `p*_ms` are absent when `n` is 0; `intervals` where the values are many, as they say little then, and of gaps. */
+/** `p*_ms` are absent when `n` is 0. `intervals` are absent from 500 samples on and for `gap`. */
 export interface Percentiles {
   n: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
-  /** Of the waits for a first token alone. */
-  adjusted?: Adjusted | null;
+  /** Only for `ttfv` and `ttft`. */
+  adjusted?: KmAdjusted | null;
 }
 
-/** Percentiles over all who waited; one is absent where too few of them had waited for so long. */
-export interface Adjusted {
-  /** Streams that their users ended before. */
+/** Kaplan–Meier-adjusted percentiles. A percentile is absent where too few waits lasted that long. */
+export interface KmAdjusted {
+  /** Streams that were abandoned before the token. */
   left: number;
-  /** Streams that failed before. */
+  /** Streams that failed before the token. */
   failed: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
 }
 
-/** `relative_error` is the bound of each percentile's. */
+/** `relative_error` bounds the error of each percentile. */
 export interface Quantiles extends Percentiles {
   relative_error?: number;
 }
@@ -57,7 +60,7 @@ export interface ErrorShare {
   count: number;
   total: number;
   ratio?: number | null;
-  /** What so many streams prove of the ratio. */
+  /** Lower bound of the 95 % confidence interval of `ratio`. */
   at_least?: number | null;
 }
 
@@ -94,7 +97,7 @@ export interface Summary {
   input_tokens?: number | null;
   output_tokens?: number | null;
   targets: Targets;
-  /** Over 1 the targets are not those of all streams. */
+  /** Above 1, `targets` do not apply to all streams of the summary. */
   use_cases: number;
   previous: {
     ttfv: Quantiles;
@@ -104,7 +107,7 @@ export interface Summary {
     errors: ErrorShare;
   };
   overflow?: Partial<Record<Dimension, number>>;
-  verdict: { level: Level; text: string };
+  verdict: { level: VerdictLevel; text: string };
 }
 
 export interface SeriesPoint extends Percentiles {
@@ -122,7 +125,7 @@ export interface Timeseries {
   points: SeriesPoint[];
 }
 
-/** Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds what was shorter than a step of the clock. */
+/** Values above `lower_ms` and up to `upper_ms`. The bucket from 0 to 0 holds values below the clock's resolution. */
 export interface Bucket {
   lower_ms: number;
   upper_ms: number;
@@ -135,7 +138,7 @@ export interface HistogramAnswer extends Quantiles {
   buckets: Bucket[];
 }
 
-/** How many values of each step lie in each bucket: `counts` in the order of `buckets`. */
+/** `counts` has one value per bucket, in the order of `buckets`. */
 export interface Heatmap {
   from: number;
   to: number;
@@ -146,19 +149,19 @@ export interface Heatmap {
   points: { t: number; n: number; counts: number[] }[];
 }
 
-/** The streams of one value of a dimension. */
+/** Streams with one value of a dimension. */
 export interface Group extends Percentiles {
   value: string;
   streams: number;
   share: number;
   integrity: Ratio;
-  /** Its total is the judged streams. */
+  /** `total` counts the eligible streams. */
   goodput: Ratio;
-  /** Judged streams that failed. */
+  /** Eligible streams that failed. */
   errors: number;
-  /** The share of all streams that were not good, minus the share of all that were judged. */
+  /** The group's share of the streams outside the SLO, minus its share of the eligible streams. */
   excess?: number | null;
-  /** By use case alone: its own. */
+  /** Targets of the group itself. Present only by use case. */
   targets?: Targets | null;
 }
 
@@ -167,31 +170,31 @@ export interface Breakdown {
   metric: Metric;
   targets: Targets;
   groups: Group[];
-  /** Values that are not among `groups`. */
+  /** Values that `groups` leaves out. */
   more: number;
 }
 
-/** The waits that users leave in. */
-export type Wait = "ttfv" | "ttft";
+/** Metrics that measure a wait which the user can abandon. */
+export type WaitMetric = "ttfv" | "ttft";
 
-export interface LeavingPoint {
+export interface AbandonmentPoint {
   wait_ms: number;
-  /** Streams that went on for longer. */
+  /** Streams whose wait was longer. */
   waiting: number;
-  /** Share that leaves by then where nothing comes before. */
+  /** Estimated share of users who abandon within this wait if no token arrives. */
   share: number;
   lower?: number | null;
   upper?: number | null;
 }
 
 export interface Abandonment {
-  metric: Wait;
-  /** `shown`, `left` and `failed` together. */
+  metric: WaitMetric;
+  /** Sum of `shown`, `left` and `failed`. */
   waited: number;
   shown: number;
   left: number;
   failed: number;
-  points: LeavingPoint[];
+  points: AbandonmentPoint[];
 }
 
 export interface ComparePoint {
@@ -217,13 +220,13 @@ export interface Compare {
 }
 
 export type ServerTiming = NonNullable<Report["server"]>;
-export type Around = NonNullable<Report["around"]>;
-export type Cost = NonNullable<Report["cost"]>;
+export type PageLifecycle = NonNullable<Report["around"]>;
+export type ProbeOverhead = NonNullable<Report["cost"]>;
 
 /** One stream as the collector stores it. */
 export interface StreamReport extends Report {
   received_ms: number;
-  /** `unknown` if the country is not known. */
+  /** Country that the stream counts under; `unknown` without a source. */
   country: string;
 }
 
@@ -232,13 +235,13 @@ export interface StreamPage {
   next: string | null;
 }
 
-/** What happens now. */
+/** Update of the live feed. */
 export interface Live {
   t: number;
-  /** Whose streams: this collector's, which is alone, or those of all. */
+  /** `collector` for the streams of one collector, `cluster` for those of all collectors. */
   of: "collector" | "cluster";
   open: number;
-  /** `seconds` is under 60 where more came in a minute than the collector remembers. */
+  /** `seconds` is below 60 when the collector's memory holds less than a minute. */
   ended: { seconds: number; streams: number; outcomes: Partial<Record<Outcome, number>> };
   /** Absent in a cluster. */
   reports_per_second?: number;
@@ -246,31 +249,31 @@ export interface Live {
   to: number;
   ttfv: Quantiles;
   ttft: Quantiles;
-  /** The newest that ended. */
+  /** The newest streams that ended. */
   streams: StreamReport[];
 }
 
-/** Which of the streams that outlive the newest. */
-export type Sample = "slowest" | "failed" | "uniform";
+/** Samples that the collector keeps longer than the newest streams. */
+export type SampleKind = "slowest" | "failed" | "uniform";
 
-export type PromiseName = "availability" | "integrity" | "speed";
-export type Severity = "page" | "incident" | "ticket";
+export type ObjectiveName = "availability" | "integrity" | "speed";
+export type AlertSeverity = "page" | "incident" | "ticket";
 
-/** One promise, and what became of it. `remaining` is below 0 when more streams broke it than may. */
+/** Error budget of one objective. `remaining` is below 0 when the budget is overspent. */
 export interface Budget {
-  promise: PromiseName;
-  /** Share of streams that is to keep it. */
+  promise: ObjectiveName;
+  /** Share of streams that must meet the objective. */
   objective: number;
   good: number;
   total: number;
   ratio?: number | null;
-  /** So many of `total` may break it. */
+  /** Number of `total` that may miss the objective. */
   allowed: number;
   remaining?: number | null;
-  /** At a rate of 1 it is used up by the end of the period. */
+  /** At a rate of 1 the budget is used up exactly at the end of the period. */
   burn: { minutes: number; total: number; rate?: number | null }[];
   by_day: { t: number; good: number; total: number }[];
-  alert?: Severity | null;
+  alert?: AlertSeverity | null;
 }
 
 export interface Slo {
@@ -281,7 +284,7 @@ export interface Slo {
   budgets: Budget[];
 }
 
-/** The collector's books since ever: what came in beside what became of it. */
+/** Ingest accounting since the collector's first start. */
 export interface Accounting {
   beacons: {
     received: number;
@@ -294,7 +297,7 @@ export interface Accounting {
   reports: { received: number; became: Record<string, number>; unexplained: number; sampled_out: number };
   streams: { new: number; counted: number; open: number };
   probe_dropped: Record<string, number>;
-  /** Times are absent while the clocks of the pages are too coarse for so few chunks. */
+  /** Times are absent while the clocks are too coarse for the number of chunks. */
   probe_cost: {
     timed_chunks: number;
     us_per_chunk?: number | null;
@@ -305,7 +308,7 @@ export interface Accounting {
   refused_connections: number;
 }
 
-/** The budgets of the use cases with the most streams; `more` counts the others. */
+/** Error budgets of the use cases with the most streams; `more` counts the other use cases. */
 export interface Budgets {
   slos: Slo[];
   more: number;

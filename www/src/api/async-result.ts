@@ -1,17 +1,17 @@
-/** What was asked of the collector and has its own way of failing: it leaves the rest of the screen alone. */
-import { whyNot } from "./client";
+/** Result of a request that fails alone: the rest of the screen stays. */
+import { errorMessage } from "./client";
 
-/** `what` says why there is no answer, as a sentence. */
-export type Tried<Answer> = { kind: "failed"; what: string } | { kind: "known"; answer: Answer };
+/** `message` is the reason, as a sentence. */
+export type Result<Answer> = { kind: "failed"; message: string } | { kind: "known"; value: Answer };
 
-export type Asked<Answer> = { kind: "loading" } | Tried<Answer>;
+export type AsyncResult<Answer> = { kind: "loading" } | Result<Answer>;
 
 export const LOADING = { kind: "loading" } as const;
 
-export async function tried<Answer>(answer: Promise<Answer>): Promise<Tried<Answer>> {
+export async function toResult<Answer>(promise: Promise<Answer>): Promise<Result<Answer>> {
   try {
-    return { kind: "known", answer: await answer };
+    return { kind: "known", value: await promise };
   } catch (error) {
-    return { kind: "failed", what: whyNot(error) };
+    return { kind: "failed", message: errorMessage(error) };
   }
 }

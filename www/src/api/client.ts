@@ -1,4 +1,4 @@
-/** The collector's `/v1` routes, and its line for pages: query in, typed answer out. Nothing else in the dashboard calls `fetch`. */
+/** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
 import type {
   Abandonment,
   Accounting,
@@ -11,22 +11,22 @@ import type {
   Metric,
   Outcome,
   Range,
-  Sample,
+  SampleKind,
   Slo,
   StreamPage,
   StreamReport,
   Summary,
   Timeseries,
-  Wait,
+  WaitMetric,
 } from "./api-types";
 
-export interface Window {
+export interface QueryWindow {
   range: Range;
   filters: Filters;
 }
 
-/** The collector answered, but not with what was asked for. */
-export class Refused extends Error {
+/** The collector responded with an error status. */
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
@@ -36,129 +36,129 @@ export class Refused extends Error {
   }
 }
 
-/** Something answered, as a login page or another server does, but no collector. */
-export class Foreign extends Error {}
+/** The response is not JSON. A login page or another server answers at this address. */
+export class UnexpectedResponse extends Error {}
 
-/** Why there is no answer, as a sentence. */
-export function whyNot(error: unknown): string {
-  if (error instanceof Refused) return `The collector answers with an error: ${error.message} (${error.code}).`;
-  if (error instanceof Foreign) return "What answers here is no collector: it sent something else than JSON.";
+/** The reason of a failed request, as a sentence. */
+export function errorMessage(error: unknown): string {
+  if (error instanceof ApiError) return `The collector returned an error: ${error.message} (${error.code}).`;
+  if (error instanceof UnexpectedResponse) return "Unexpected response (not JSON). Is this URL an llm-rum collector?";
   return "The collector cannot be reached.";
 }
 
-/** Where and as whom to ask. */
-export interface Access {
+/** Credentials and cancellation of a request. */
+export interface RequestOptions {
   token: string | null;
   signal?: AbortSignal;
 }
 
-/** A collector that hangs takes connections and says nothing: after this long it counts as one that is away. */
-export const LIMIT_MS = 20_000;
+/** A hanging collector accepts connections and never responds. */
+export const REQUEST_TIMEOUT_MS = 20_000;
 
 type Query = Record<string, string | undefined>;
 
-export const getSummary = (window: Window, access: Access) =>
-  get<Summary>("v1/summary", windowQuery(window), access);
+export const getSummary = (window: QueryWindow, options: RequestOptions) =>
+  get<Summary>("v1/summary", windowQuery(window), options);
 
-/** `step` is in seconds; without one the collector takes the finest that it has for so long a range. */
-export const getTimeseries = (window: Window, metric: Metric, step: number | null, access: Access) =>
-  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, access);
+/** `step` is in seconds. With `null` the collector takes its finest step for the range. */
+export const getTimeseries = (window: QueryWindow, metric: Metric, step: number | null, options: RequestOptions) =>
+  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, options);
 
-export const getHistogram = (window: Window, metric: Metric, access: Access) =>
-  get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, access);
+export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
+  get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, options);
 
 /** `step` is in seconds. */
-export const getHeatmap = (window: Window, metric: Metric, step: number, access: Access) =>
-  get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, access);
+export const getHeatmap = (window: QueryWindow, metric: Metric, step: number, options: RequestOptions) =>
+  get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options);
 
-export const getAbandonment = (window: Window, metric: Wait, access: Access) =>
-  get<Abandonment>("v1/abandonment", { ...windowQuery(window), metric }, access);
+export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options: RequestOptions) =>
+  get<Abandonment>("v1/abandonment", { ...windowQuery(window), metric }, options);
 
 export const getBreakdown = (
-  window: Window,
-  asked: { by: Dimension; metric: Metric; limit: number },
-  access: Access,
-) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...asked, limit: String(asked.limit) }, access);
+  window: QueryWindow,
+  groups: { by: Dimension; metric: Metric; limit: number },
+  options: RequestOptions,
+) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 
-/** The use cases with the most streams in the newest 30 days. */
-export const getUseCases = (filters: Filters, limit: number, access: Access) =>
-  get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, access);
+/** The use cases with the most streams in the last 30 days. */
+export const getUseCases = (filters: Filters, limit: number, options: RequestOptions) =>
+  get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, options);
 
-export const getSlo = (filters: Filters, access: Access) => get<Slo>("v1/slo", filters, access);
+export const getSlo = (filters: Filters, options: RequestOptions) => get<Slo>("v1/slo", filters, options);
 
-/** The key that the collector would name in a page; it says none to whoever may not read. */
-export const getSiteKey = async (access: Access) => (await get<{ site: string }>("snippet.json", {}, access)).site;
+/** The site key for the script tag. The collector returns it only to clients that may read. */
+export const getSiteKey = async (options: RequestOptions) => (await get<{ site: string }>("snippet.json", {}, options)).site;
 
-export const getAccounting = (access: Access) => get<Accounting>("v1/accounting", {}, access);
+export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/accounting", {}, options);
 
 /** `step` is in seconds. */
-export const getCompare = (window: Window, step: number, access: Access) =>
-  get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, access);
+export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) =>
+  get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, options);
 
-/** Which of the streams, and from which page on. */
-export interface Wanted {
-  sample?: Sample;
+/** Selects the streams of a list and its page. */
+export interface StreamQuery {
+  sample?: SampleKind;
   outcome?: Outcome;
   cursor?: string;
 }
 
-export const getStreams = (window: Window, wanted: Wanted, access: Access) =>
-  get<StreamPage>("v1/streams", { ...windowQuery(window), ...wanted, limit: "50" }, access);
+export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) =>
+  get<StreamPage>("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
 
-/** The newest stream with these filters, of all that are kept. */
-export async function getNewest(filters: Filters, access: Access): Promise<StreamReport | null> {
-  const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, access);
+/** The newest stored stream that matches the filters. */
+export async function getNewest(filters: Filters, options: RequestOptions): Promise<StreamReport | null> {
+  const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, options);
   return page.streams[0] ?? null;
 }
 
-export const getStream = (id: string, access: Access) =>
-  get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, access);
+export const getStream = (id: string, options: RequestOptions) =>
+  get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
 
-function windowQuery({ range, filters }: Window): Query {
+function windowQuery({ range, filters }: QueryWindow): Query {
   return { range, ...filters };
 }
 
-/** What happens now, as the bytes of an event stream. An `EventSource` could show no token. */
-export async function openLive(filters: Filters, access: Access): Promise<ReadableStream<BufferSource>> {
-  const { body } = await ask("v1/live", filters, "text/event-stream", access);
-  if (body === null) throw new TypeError("an answer without a body");
+/** Opens the live feed. An `EventSource` cannot send the token. */
+export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
+  const { body } = await request("v1/live", filters, "text/event-stream", options);
+  if (body === null) throw new TypeError("response without a body");
   return body;
 }
 
-async function get<Answer>(route: string, query: Query, { token, signal }: Access): Promise<Answer> {
-  // Not by AbortSignal.any: it is younger than the oldest Firefox that shows this page.
-  const mine = new AbortController();
-  const stop = () => mine.abort();
+async function get<Answer>(route: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
+  // `AbortSignal.any` is missing in the oldest supported Firefox.
+  const controller = new AbortController();
+  const stop = () => controller.abort();
   if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop);
-  const limit = setTimeout(stop, LIMIT_MS);
+  const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
   try {
-    const response = await ask(route, query, "application/json", { token, signal: mine.signal });
+    const response = await request(route, query, "application/json", { token, signal: controller.signal });
     return (await response.json()) as Answer;
   } catch (error) {
-    throw error instanceof SyntaxError ? new Foreign(error.message) : error;
+    throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;
   } finally {
-    clearTimeout(limit);
+    clearTimeout(timeout);
     signal?.removeEventListener("abort", stop);
   }
 }
 
-async function ask(route: string, query: Query, accept: string, access: Access): Promise<Response> {
+async function request(route: string, query: Query, accept: string, options: RequestOptions): Promise<Response> {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
   const headers: Record<string, string> = { Accept: accept };
-  if (access.token) headers["Authorization"] = `Bearer ${access.token}`;
-  const response = await fetch(address, { headers, cache: "no-store", signal: access.signal ?? null });
-  if (!response.ok) throw await refusal(response);
+  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
+  const response = await fetch(address, { headers, cache: "no-store", signal: options.signal ?? null });
+  if (!response.ok) throw await apiErrorOf(response);
   return response;
 }
 
-async function refusal(response: Response): Promise<Refused> {
+async function apiErrorOf(response: Response): Promise<ApiError> {
   const fallback = { code: `http_${response.status}`, message: `status ${response.status}` };
-  // A proxy in between may answer with a page of its own: the status then is all there is to say.
+  // A proxy can respond with its own page; then only the status is known.
   const body = (await response.json().catch(() => null)) as { error?: typeof fallback } | null;
   const { code, message } = { ...fallback, ...body?.error };
-  return new Refused(response.status, code, message);
+  return new ApiError(response.status, code, message);
 }

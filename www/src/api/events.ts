@@ -1,40 +1,40 @@
-/** Pieces of an event stream in, whole events out. It reads what the collector writes: lines that end with a line feed. */
-export interface StreamEvent {
-  /** `message` where the stream gives no name. */
+/** Incremental parser of the collector's event stream, whose lines end with a line feed, and the reconnect delay. */
+export interface ServerSentEvent {
+  /** `message` if the stream gives no name. */
   name: string;
   data: string;
 }
 
-export class EventReader {
+export class EventStreamParser {
   private rest = "";
 
-  /** The events that end in this piece. Throws when one grows beyond any that a collector writes. */
-  read(piece: string): StreamEvent[] {
-    const blocks = (this.rest + piece).split("\n\n");
+  /** Returns the events that end in this chunk. Throws if an event exceeds the size limit. */
+  parse(chunk: string): ServerSentEvent[] {
+    const blocks = (this.rest + chunk).split("\n\n");
     this.rest = blocks.pop() ?? "";
-    if (this.rest.length > LONGEST) throw new RangeError("an event without an end");
+    if (this.rest.length > MAX_EVENT_CHARS) throw new RangeError("event exceeds the size limit");
     return blocks.flatMap((block) => eventOf(block) ?? []);
   }
 }
 
-/** How long to wait before the next of so many attempts in a row; `random` is from 0 to 1. */
+/** Delay before the next attempt; `random` is from 0 to 1. */
 export function backoff(attempt: number, random: number): number {
-  const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
-  // Dashboards that lost a collector at the same time should not come back at the same time.
+  const longest = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** attempt);
+  // Jitter: dashboards that lost a collector at the same time do not reconnect at the same time.
   return Math.round(longest * (0.5 + random / 2));
 }
 
-function eventOf(block: string): StreamEvent | null {
+function eventOf(block: string): ServerSentEvent | null {
   let name = "message";
   const data: string[] = [];
   for (const line of block.split("\n")) {
     if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("data: ")) data.push(line.slice(6));
   }
-  // What has no data is a comment, by which the collector says that it is there.
+  // A block without data is a comment, which the collector sends as a keep-alive.
   return data.length === 0 ? null : { name, data: data.join("\n") };
 }
 
-const LONGEST = 1_000_000;
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_EVENT_CHARS = 1_000_000;
+const MIN_BACKOFF_MS = 1_000;
+const MAX_BACKOFF_MS = 30_000;

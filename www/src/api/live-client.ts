@@ -1,7 +1,7 @@
 /** Client of `/v1/live`: keeps one connection open and reconnects with a growing delay. */
 import type { Filters, Live } from "./api-types";
-import { openLive, type Access } from "./client";
-import { backoff, EventReader } from "./events";
+import { openLive, type RequestOptions } from "./client";
+import { backoff, EventStreamParser } from "./events";
 
 /** Receives each update, and `null` when the connection is lost. */
 export type OnLive = (now: Live | null) => void;
@@ -9,12 +9,12 @@ export type OnLive = (now: Live | null) => void;
 /** The collector sends an event or a comment at least every 15 s. */
 const IDLE_TIMEOUT_MS = 40_000;
 
-/** Listens until `access.signal` is aborted. */
-export async function listen(filters: Filters, access: Required<Access>, onLive: OnLive): Promise<void> {
-  const { signal } = access;
+/** Listens until `options.signal` is aborted. */
+export async function listen(filters: Filters, options: Required<RequestOptions>, onLive: OnLive): Promise<void> {
+  const { signal } = options;
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
-      await readUpdates(filters, access, (now) => {
+      await readUpdates(filters, options, (now) => {
         attempt = 0;
         onLive(now);
       });
@@ -28,27 +28,27 @@ export async function listen(filters: Filters, access: Required<Access>, onLive:
 }
 
 /** Returns when the collector closes the stream, as it does on a restart. */
-async function readUpdates(filters: Filters, access: Required<Access>, onLive: OnLive): Promise<void> {
+async function readUpdates(filters: Filters, options: Required<RequestOptions>, onLive: OnLive): Promise<void> {
   const controller = new AbortController();
   const stop = () => controller.abort();
-  access.signal.addEventListener("abort", stop);
+  options.signal.addEventListener("abort", stop);
   let idle = setTimeout(stop, IDLE_TIMEOUT_MS);
   try {
-    const body = await openLive(filters, { ...access, signal: controller.signal });
-    const [reader, events] = [body.pipeThrough(new TextDecoderStream()).getReader(), new EventReader()];
+    const body = await openLive(filters, { ...options, signal: controller.signal });
+    const [reader, parser] = [body.pipeThrough(new TextDecoderStream()).getReader(), new EventStreamParser()];
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
       clearTimeout(idle);
       idle = setTimeout(stop, IDLE_TIMEOUT_MS);
-      for (const { name, data } of events.read(value)) {
+      for (const { name, data } of parser.parse(value)) {
         if (controller.signal.aborted) return;
         onLive(name === "message" ? (JSON.parse(data) as Live) : null);
       }
     }
   } finally {
     clearTimeout(idle);
-    access.signal.removeEventListener("abort", stop);
+    options.signal.removeEventListener("abort", stop);
     stop();
   }
 }

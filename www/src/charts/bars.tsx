@@ -1,10 +1,10 @@
-/** Buckets in, their bars on a log axis out, with percentiles and targets as marks. */
+/** Buckets as bars on a log axis, with percentiles and targets as marks. */
 import { useState } from "preact/hooks";
 
 import type { Bucket } from "../api/api-types";
 import { count, duration, percent, shortCount, tickDuration } from "../format";
-import { linearTicks, logTicks } from "./ticks";
 import { useWidth } from "../ui/width";
+import { linearTicks, logTicks } from "./ticks";
 
 export interface Mark {
   label: string;
@@ -17,7 +17,7 @@ export interface Mark {
 interface BarsProps {
   buckets: Bucket[];
   marks: Mark[];
-  /** Buckets above this are drawn as slow. */
+  /** Buckets above this value are drawn as slow. */
   slowFrom?: number | null;
   height: number;
   label: string;
@@ -30,18 +30,18 @@ const LANE = 16;
 
 export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsProps) {
   const [host, width] = useWidth<HTMLDivElement>(560);
-  const [over, setOver] = useState<Bucket | null>(null);
+  const [hovered, setHovered] = useState<Bucket | null>(null);
   const total = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
   const scale = logScale(buckets, marks, LEFT, width - RIGHT);
   const placed = placeMarks(marks, scale.x, LEFT, width - RIGHT);
-  const head = 8 + LANE * Math.max(1, ...placed.map((mark) => mark.lane + 1));
-  const foot = height - FOOT;
-  const top = Math.max(1, ...buckets.map((bucket) => bucket.count));
-  const y = (held: number) => foot - (held / top) * (foot - head);
+  const top = 8 + LANE * Math.max(1, ...placed.map((mark) => mark.lane + 1));
+  const bottom = height - FOOT;
+  const maxCount = Math.max(1, ...buckets.map((bucket) => bucket.count));
+  const y = (n: number) => bottom - (n / maxCount) * (bottom - top);
   return (
-    <div class="bars" ref={host} onMouseLeave={() => setOver(null)}>
+    <div class="bars" ref={host} onMouseLeave={() => setHovered(null)}>
       <svg width={width} height={height} role="img" aria-label={label}>
-        {linearTicks(top, 4)
+        {linearTicks(maxCount, 4)
           .filter(Number.isInteger)
           .map((tick) => (
             <g key={tick} class="grid">
@@ -58,28 +58,28 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
           return (
             <g
               key={bucket.lower_ms}
-              class={`bar${isSlow ? " slow" : ""}${over === bucket ? " over" : ""}`}
-              onMouseEnter={() => setOver(bucket)}
+              class={`bar${isSlow ? " slow" : ""}${hovered === bucket ? " over" : ""}`}
+              onMouseEnter={() => setHovered(bucket)}
             >
-              <rect class="reach" x={x} y={head} width={w + 1} height={foot - head} />
+              <rect class="reach" x={x} y={top} width={w + 1} height={bottom - top} />
               <rect
                 x={x}
-                y={Math.min(y(bucket.count), foot - 1.5)}
+                y={Math.min(y(bucket.count), bottom - 1.5)}
                 width={w}
-                height={Math.max(1.5, foot - y(bucket.count))}
+                height={Math.max(1.5, bottom - y(bucket.count))}
               />
             </g>
           );
         })}
-        <line class="axis" x1={LEFT} x2={width - RIGHT} y1={foot + 0.5} y2={foot + 0.5} />
+        <line class="axis" x1={LEFT} x2={width - RIGHT} y1={bottom + 0.5} y2={bottom + 0.5} />
         {logTicks(scale.low, scale.high, Math.max(3, Math.floor((width - LEFT) / 64))).map((tick) => (
-          <text key={tick} class="tick middle" x={scale.x(tick)} y={foot + 16}>
+          <text key={tick} class="tick middle" x={scale.x(tick)} y={bottom + 16}>
             {tickDuration(tick)}
           </text>
         ))}
         {placed.map((mark) => (
           <g key={mark.label} class={`mark ${mark.kind} ${mark.tone}`}>
-            <line x1={mark.x} x2={mark.x} y1={8 + LANE * mark.lane} y2={foot} />
+            <line x1={mark.x} x2={mark.x} y1={8 + LANE * mark.lane} y2={bottom} />
             <text
               class={mark.flips ? "end" : ""}
               x={mark.x + (mark.flips ? -5 : 5)}
@@ -91,8 +91,8 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
         ))}
       </svg>
       <p class="bars-over" aria-hidden="true">
-        {over &&
-          `${duration(over.lower_ms)} – ${duration(over.upper_ms)}: ${count(over.count)} (${percent(over.count / total)})`}
+        {hovered &&
+          `${duration(hovered.lower_ms)} – ${duration(hovered.upper_ms)}: ${count(hovered.count)} (${percent(hovered.count / total)})`}
       </p>
     </div>
   );
@@ -107,7 +107,7 @@ function logScale(buckets: Bucket[], marks: Mark[], left: number, right: number)
   const low = (shown.length ? Math.min(...shown) : 1) / 1.15;
   const high = (shown.length ? Math.max(...shown) : 1000) * 1.15;
   const reach = Math.log(high / low);
-  // What is shorter than a step of the clock has no place on a log axis: it sits at its left end.
+  // A value below the clock's resolution has no position on a log axis: it is drawn at the left end.
   const x = (value: number) =>
     value <= low ? left : left + (Math.log(value / low) / reach) * (right - left);
   return { low, high, x };
@@ -119,10 +119,10 @@ export interface PlacedMark extends Mark {
   flips: boolean;
 }
 
-// The labels are set in 11 px; their widest letters are narrower than this.
+// Upper bound of a letter's width at 11 px.
 const LETTER = 7;
 
-/** Gives each label the highest lane where it covers no other. */
+/** Gives each label the highest lane without an overlap. */
 export function placeMarks(
   marks: Mark[],
   x: (value: number) => number,

@@ -1,4 +1,4 @@
-/** A chart's data in, the sentence that says what it shows out. */
+/** Captions of the charts, from the same data. */
 import type {
   Breakdown,
   Compare,
@@ -9,119 +9,128 @@ import type {
   Targets,
   Timeseries,
 } from "../api/api-types";
-import { count, duration, isKnown, nameOf, percent, plural, words, type Maybe } from "../format";
-import { canHaveTargets, FEW, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
+import {
+  count,
+  duration,
+  humanize,
+  isKnown,
+  percent,
+  plural,
+  valueLabel,
+  type MaybeNumber,
+} from "../format";
+import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
-const RANGE_WORDS: Record<Range, { length: string; last: string; before: string }> = {
-  "15m": { length: "15 minutes", last: "the last 15 minutes", before: "the 15 minutes before" },
-  "1h": { length: "hour", last: "the last hour", before: "the hour before" },
-  "6h": { length: "6 hours", last: "the last 6 hours", before: "the 6 hours before" },
-  "24h": { length: "24 hours", last: "the last 24 hours", before: "the 24 hours before" },
-  "7d": { length: "7 days", last: "the last 7 days", before: "the 7 days before" },
-  "30d": { length: "30 days", last: "the last 30 days", before: "the 30 days before" },
+const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
+  "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
+  "1h": { last: "the last hour", before: "the previous hour" },
+  "6h": { last: "the last 6 hours", before: "the previous 6 hours" },
+  "24h": { last: "the last 24 hours", before: "the previous 24 hours" },
+  "7d": { last: "the last 7 days", before: "the previous 7 days" },
+  "30d": { last: "the last 30 days", before: "the previous 30 days" },
 };
 
-export const lastRange = (range: Range) => RANGE_WORDS[range].last;
+export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
 
-/** What was asked, where the page by now asks for something else. */
-export function readAsked({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
+/** Describes a view in one line. */
+export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
   const only = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
-    return value === undefined ? [] : `${words(dimension)} ${nameOf(dimension, value)}`;
+    return value === undefined ? [] : `${humanize(dimension)} ${valueLabel(dimension, value)}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
-  return `${lastRange(range)}: ${METRIC_LOOKS[metric].phrase}, ${which}`;
+  return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
 }
 
-/** What changes are against, or why there are none; `n` samples are of the time before. */
-export function readEarlier(n: number, range: Range): string {
-  const { before } = RANGE_WORDS[range];
-  if (n === 0) return "no earlier data to compare with";
-  return n < FEW ? `${before} had too few to compare with` : `changes are against ${before}`;
+/** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
+export function comparisonCaption(n: number, range: Range): string {
+  const { before } = RANGE_LABELS[range];
+  if (n === 0) return `no data in ${before}`;
+  return n < MIN_SAMPLES ? `too few samples in ${before} for a comparison` : `changes vs. ${before}`;
 }
 
-export function readTimeseries(series: Timeseries, range: Range): string {
-  const steps = judgedSteps(series);
+export function timeseriesCaption(series: Timeseries, range: Range): string {
+  const steps = trustedSteps(series);
   const p95 = steps.p95_ms;
-  if (p95.length === 0) return `Nothing to show for ${lastRange(range)}.`;
+  if (p95.length === 0) return `No samples in ${rangeLabel(range)}.`;
   const low = duration(Math.min(...p95));
   const high = duration(Math.max(...p95));
-  const was = low === high ? `was ${low}` : `ran from ${low} to ${high}`;
-  // The value of one step is not that of the range, which may be another one.
+  const was = low === high ? `was ${low}` : `ranged from ${low} to ${high}`;
+  // The value of a single step is not the value of the range.
   const isOne = p95.length === 1 && series.points.length > 1;
-  const when = isOne ? `the only step of ${stepWords(series.step_ms)}${steps.which || " with samples"}` : lastRange(range);
-  const moved = `The p95 ${METRIC_LOOKS[series.metric].phrase} ${was} in ${when}.`;
-  return [moved, overTarget(series, steps)].filter(Boolean).join(" ");
+  const only = `the only interval of ${stepLabel(series.step_ms)}${steps.qualifier || " with samples"}`;
+  const limits = `p95 ${was} in ${isOne ? only : rangeLabel(range)}.`;
+  return [limits, targetCaption(series, steps)].filter(Boolean).join(" ");
 }
 
-/** The steps that the sentences are about. */
-interface Judged {
+/** Steps that the caption is based on. */
+interface TrustedSteps {
   p95_ms: number[];
-  /** What tells them from the other steps, where some are left out. */
-  which: string;
+  /** Names these steps where others are left out. */
+  qualifier: string;
 }
 
-/** Those with enough samples; where there are none, all that have any. */
-function judgedSteps({ points }: Timeseries): Judged {
+/** Steps with enough samples, or all steps with samples if none has enough. */
+function trustedSteps({ points }: Timeseries): TrustedSteps {
   const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
-  const enough = seen.filter((point) => point.n >= FEW);
-  const judged = enough.length > 0 ? enough : seen;
+  const enough = seen.filter((point) => point.n >= MIN_SAMPLES);
+  const trusted = enough.length > 0 ? enough : seen;
   return {
-    p95_ms: judged.map((point) => point.p95_ms).filter(isKnown),
-    which: judged.length < seen.length ? ` with ${FEW} samples or more` : "",
+    p95_ms: trusted.map((point) => point.p95_ms).filter(isKnown),
+    qualifier: trusted.length < seen.length ? ` with at least ${MIN_SAMPLES} samples` : "",
   };
 }
 
-function overTarget(series: Timeseries, { p95_ms: p95, which }: Judged): string {
+function targetCaption(series: Timeseries, { p95_ms: p95, qualifier }: TrustedSteps): string {
   const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
   if (!target) return "";
   const over = p95.filter((value) => value > target.value).length;
-  const named = targetWords(target.value, series.targets);
-  if (p95.length === 1 && series.points.length > 1) return `There it was ${over === 0 ? "within" : "over"} ${named}.`;
-  if (over === 0) return `It stayed under ${named} ${which ? `in every step${which}` : "throughout"}.`;
-  return `It was over ${named} in ${over} of ${plural(p95.length, "step")} of ${stepWords(series.step_ms)}${which}.`;
+  const label = targetLabel(target.value, series.targets);
+  if (p95.length === 1 && series.points.length > 1) return `It was ${over === 0 ? "within" : "above"} ${label}.`;
+  if (over === 0) return `It stayed within ${label}${qualifier && ` in every interval${qualifier}`}.`;
+  const intervals = `${plural(p95.length, "interval")} of ${stepLabel(series.step_ms)}${qualifier}`;
+  return `It was above ${label} in ${over} of ${intervals}.`;
 }
 
-/** Why no target is drawn where there are some. */
-export function readManyTargets(metric: Metric, useCases: number): string {
-  if (useCases < 2 || !canHaveTargets(metric)) return "";
-  return `The streams are of ${count(useCases)} use cases, each with its own targets: choose one to see them.`;
+/** Says why no target is drawn over several use cases. */
+export function useCaseTargetsCaption(metric: Metric, useCases: number): string {
+  if (useCases < 2 || !hasTargets(metric)) return "";
+  return `${count(useCases)} use cases in view: select one to see its targets.`;
 }
 
-/** What the dashes in a line are, where there are any. */
-export function readThinSteps(series: Timeseries): string {
-  const thin = series.points.filter((point) => point.n > 0 && point.n < FEW).length;
-  if (thin === 0) return "";
-  const what = thin === 1 ? "1 step has" : `${count(thin)} steps have`;
-  return `${what} fewer than ${FEW} samples and ${thin === 1 ? "is" : "are"} dashed.`;
+/** Explains the dashed parts of a line. */
+export function lowSampleCaption(series: Timeseries): string {
+  const lowSample = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
+  return lowSample === 0 ? "" : `Dashed: fewer than ${MIN_SAMPLES} samples (${plural(lowSample, "interval")}).`;
 }
 
 /** `1 minute`, `2 hours`. */
-export function stepWords(stepMs: number): string {
+export function stepLabel(stepMs: number): string {
   const minutes = Math.round(stepMs / 60_000);
   if (minutes % 1440 === 0) return plural(minutes / 1440, "day");
   if (minutes % 60 === 0) return plural(minutes / 60, "hour");
   return plural(minutes, "minute");
 }
 
-export function readHistogram(answer: HistogramAnswer): string {
+export function histogramCaption(answer: HistogramAnswer): string {
   if (answer.n === 0) return "No samples.";
   const peak = answer.buckets.reduce((best, bucket) => (bucket.count > best.count ? bucket : best));
-  const most = `${plural(answer.n, "sample")}; the fullest bucket is ${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}.`;
+  const common = `${duration(peak.lower_ms)} to ${duration(peak.upper_ms)}`;
+  const samples = `${plural(answer.n, "sample")}, most common: ${common}.`;
   const target = slowTarget(answer);
-  if (!target) return most;
+  if (!target) return samples;
   const share = shareOver(answer, target);
-  const part = answer.n < FEW ? `${count(Math.max(1, share * answer.n))} of them` : percent(share);
-  return `${most} ${share === 0 ? "None" : `About ${part}`} took longer than ${targetWords(target, answer.targets)}.`;
+  const part = answer.n < MIN_SAMPLES ? `${plural(Math.round(Math.max(1, share * answer.n)), "sample")}` : percent(share);
+  return `${samples} ${share === 0 ? "None" : `About ${part}`} exceeded ${targetLabel(target, answer.targets)}.`;
 }
 
-/** Streams of other use cases may be in view: whose target it is has to be said. */
-function targetWords(value: number, { use_case: useCase }: Targets): string {
-  return `the ${duration(value)} target${useCase ? ` of ${words(useCase)}` : ""}`;
+/** Names the use case, because streams of other use cases can be in view. */
+function targetLabel(value: number, { use_case: useCase }: Targets): string {
+  return `the ${duration(value)} target${useCase ? ` of ${humanize(useCase)}` : ""}`;
 }
 
-/** The target that marks a sample as slow: the p95 one, or the one for every sample. */
+/** The target above which a sample is slow: that of the p95, or that of every sample. */
 export function slowTarget({
   metric,
   targets,
@@ -136,68 +145,66 @@ export function slowTarget({
   );
 }
 
-/** The bucket that a target falls into counts by how much of it lies above, on the log scale. */
-export function shareOver({ buckets, n }: HistogramAnswer, target: number): number {
-  const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: held }) => {
+/** Share of samples above the target. The bucket that contains it is divided on the log scale. */
+export function shareOver({ buckets, n: total }: HistogramAnswer, target: number): number {
+  const over = buckets.reduce((sum, { lower_ms: low, upper_ms: high, count: n }) => {
     if (high <= target) return sum;
-    if (low >= target) return sum + held;
+    if (low >= target) return sum + n;
     const above = low > 0 ? Math.log(high / target) / Math.log(high / low) : (high - target) / high;
-    return sum + held * above;
+    return sum + n * above;
   }, 0);
-  return n > 0 ? over / n : 0;
+  return total > 0 ? over / total : 0;
 }
 
-/** What the percentiles are with those who saw nothing; `null` where they are the same to the eye. */
-export function readAdjusted({ adjusted, ...plain }: Percentiles): string | null {
+/** Kaplan–Meier-adjusted percentiles in one line; `null` if none differs by more than the error bound. */
+export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string | null {
   if (!adjusted) return null;
   const { left, failed } = adjusted;
-  const moved = QUANTILES.filter(({ key }) => isMoved(plain[key], adjusted[key]));
+  const moved = QUANTILES.filter(({ key }) => exceedsError(plain[key], adjusted[key]));
   if (left + failed === 0 || moved.length === 0) return null;
-  const who = [left > 0 && `the ${count(left)} who left`, failed > 0 && `the ${count(failed)} that failed`];
-  const said = moved.map(({ name, key }) => {
+  const abandoned = left > 0 && plural(left, "abandoned stream");
+  const censored = [abandoned, failed > 0 && plural(failed, "failed stream")].filter(Boolean).join(" and ");
+  const percentiles = moved.map(({ name, key }) => {
     const value = adjusted[key];
-    return `${name} ${isKnown(value) ? duration(value) : "unknown, too many are gone"}`;
+    return `${name} ${isKnown(value) ? duration(value) : "unknown (too few waited that long)"}`;
   });
-  return `With ${who.filter(Boolean).join(" and ")} before it: ${said.join(", ")}`;
+  return `Including ${censored}: ${percentiles.join(", ")}`;
 }
 
-/** By more than the error of both. */
-export function isMoved(plain: Maybe, adjusted: Maybe): boolean {
+/** Whether the difference exceeds the error of both values. */
+export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean {
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
 }
 
-/** Who stands out: the slowest of those with enough samples, and whoever costs most beyond their part. */
-export function readBreakdown({ by, groups, metric }: Breakdown): string {
+/** Names the slowest group with enough samples, and the group with the largest impact. */
+export function breakdownCaption({ by, groups }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
-    return "Nothing says where streams come from: the collector's configuration can, by `[country]`.";
-  const trusted = groups.filter((group) => group.n >= FEW && isKnown(group.p95_ms));
-  if (trusted.length === 0) return `No value has ${FEW} samples: too few to compare.`;
+    return "No country data. Configure `[country]` in the collector to enable it.";
+  const trusted = groups.filter((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
+  if (trusted.length === 0) return `Too few samples to compare (needs ${MIN_SAMPLES} per value).`;
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
-  const slow = `${nameOf(by, slowest.value)} has the longest p95 ${METRIC_LOOKS[metric].phrase}, ${duration(slowest.p95_ms)}.`;
-  const costly = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
-  if (!isKnown(costly.excess) || costly.excess < 0.02) return slow;
-  const bad = costly.goodput.total - costly.goodput.good;
-  return `${slow} ${nameOf(by, costly.value)} costs the most beyond its part: ${plural(bad, "stream")} of its ${count(costly.goodput.total)} missed a target or broke.`;
+  const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
+  const worst = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
+  if (!isKnown(worst.excess) || worst.excess < 0.02) return slow;
+  const bad = worst.goodput.total - worst.goodput.good;
+  const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
+  return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;
 }
 
-export function readCompare(answer: Compare, metricMs: "p50" | "p95"): string {
-  const client = answer.client[`${metricMs}_ms`];
-  const server = answer.server[`${metricMs}_ms`];
-  if (!isKnown(client) || !isKnown(server)) return "No stream carries both figures.";
-  if (answer.joined < FEW)
-    return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock, of only ${plural(answer.joined, "stream")}.`;
-  const half = metricMs === "p50" ? "Half of the streams" : "95 % of the streams";
-  const overhead = answer.overhead[`${metricMs}_ms`];
-  const between = isKnown(overhead)
-    ? ` For ${half.toLowerCase()} the way between them took at most ${duration(overhead)}.`
-    : "";
-  return `${metricMs} to first token: ${duration(client)} for the user, ${duration(server)} by the server's own clock.${between}`;
+export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
+  const client = answer.client[`${percentile}_ms`];
+  const server = answer.server[`${percentile}_ms`];
+  if (!isKnown(client) || !isKnown(server)) return "No stream has both values.";
+  const sides = `First token ${percentile}: browser ${duration(client)}, server ${duration(server)}`;
+  if (answer.joined < MIN_SAMPLES) return `${sides} (only ${plural(answer.joined, "stream")}).`;
+  const overhead = answer.overhead[`${percentile}_ms`];
+  return isKnown(overhead) ? `${sides}. Network overhead ${percentile}: ${duration(overhead)}.` : `${sides}.`;
 }
 
-/** Both sides' median over the same streams, in a line. `null` where no stream carries both figures. */
-export function readSides({ client, server, joined }: Compare): string | null {
+/** Median TTFT of browser and server over the same streams; `null` if no stream has both. */
+export function ttftComparison({ client, server, joined }: Compare): string | null {
   if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
-  const of = `p50 of ${plural(joined, "stream")}`;
-  return `First token of any kind: ${duration(client.p50_ms)} for the user, ${duration(server.p50_ms)} by the server (${of})`;
+  const sides = `browser ${duration(client.p50_ms)}, server ${duration(server.p50_ms)}`;
+  return `TTFT (any) p50: ${sides} (${plural(joined, "stream")})`;
 }

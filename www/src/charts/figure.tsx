@@ -1,4 +1,4 @@
-/** A drawing, what it says in one sentence, and the same as a table: a figure for eyes and ears. */
+/** A chart with its title, its caption and a table view for screen readers. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
@@ -8,15 +8,15 @@ export interface Table {
 }
 
 interface FigureProps {
-  chart: "ttft" | "histogram" | "compare" | "leaving";
+  chart: "ttft" | "histogram" | "compare" | "abandonment";
   title: string;
-  sentence?: string;
+  caption?: string;
   aside?: ComponentChildren;
   table?: Table;
   children: ComponentChildren;
 }
 
-export function Figure({ chart, title, sentence, aside, table, children }: FigureProps) {
+export function Figure({ chart, title, caption, aside, table, children }: FigureProps) {
   const heading = `${chart}-title`;
   return (
     <figure class="figure" data-chart={chart} aria-labelledby={heading}>
@@ -26,20 +26,20 @@ export function Figure({ chart, title, sentence, aside, table, children }: Figur
       </div>
       {children}
       <figcaption>
-        {sentence && <p>{sentence}</p>}
-        {table && <AsTable table={table} title={title} />}
+        {caption && <p>{caption}</p>}
+        {table && <TableView table={table} title={title} />}
       </figcaption>
     </figure>
   );
 }
 
-/** Stands where a figure's answer did not come. */
-export function Missing({ what }: { what: string }) {
-  return <p class="nothing">Not known. {what}</p>;
+/** Replaces a chart whose data failed to load. */
+export function LoadError({ what }: { what: string }) {
+  return <p class="nothing">Could not load. {what}</p>;
 }
 
-/** Rows are made only while they are looked at: the screen refreshes every few seconds. */
-function AsTable({ table, title }: { table: Table; title: string }) {
+/** Builds the rows only while the table is open, because the screen refreshes every few seconds. */
+function TableView({ table, title }: { table: Table; title: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

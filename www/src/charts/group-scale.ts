@@ -1,17 +1,17 @@
-/** Groups in, the log scale on which their percentiles lie beside each other out. */
+/** Log scale on which the percentiles of all groups are drawn. */
 import type { Group } from "../api/api-types";
 import { isKnown } from "../format";
 
-export interface SpanScale {
+export interface GroupScale {
   /** From 0 at the left to 1 at the right. */
   at: (value: number) => number;
-  /** What its p95 should not be over; null where it has no target. */
+  /** Target of the group's p95; `null` without one. */
   target: (group: Group) => number | null;
 }
 
 const MARGIN = 0.03;
 
-export function spanScale(groups: readonly Group[], target: SpanScale["target"]): SpanScale {
+export function groupScale(groups: readonly Group[], target: GroupScale["target"]): GroupScale {
   const ends = groups.flatMap((group) => [group.p50_ms, group.p99_ms, target(group)]);
   const shown = ends.filter(isKnown).filter((value) => value > 0);
   const low = shown.length > 0 ? Math.min(...shown) : 1;

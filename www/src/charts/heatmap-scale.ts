@@ -1,4 +1,4 @@
-/** The heatmap answer in, the cells that hold something and how strongly each is drawn out. */
+/** Cells of the heatmap that contain samples, with their shade. */
 import type { Heatmap } from "../api/api-types";
 
 export interface Cell {
@@ -23,7 +23,7 @@ export function cellsOf({ points, buckets }: Heatmap): Cell[] {
   );
 }
 
-/** The root keeps single samples visible: the slow few are what a heatmap is looked at for. */
+/** The square root keeps single samples visible, because a heatmap is read for the few slow ones. */
 export function shadeOf(count: number, fullest: number): Cell["shade"] {
   const strength = Math.sqrt(count / Math.max(1, fullest));
   const at = Math.ceil(strength * SHADES.length) - 1;

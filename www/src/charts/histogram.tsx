@@ -1,29 +1,29 @@
-/** The histogram answer in, its distribution with percentiles and targets out. */
+/** Histogram of a metric with percentiles and targets. */
 import type { HistogramAnswer } from "../api/api-types";
-import { Bars, type Mark } from "./bars";
 import { count, duration, isKnown, percent } from "../format";
+import { METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
+import { Bars, type Mark } from "./bars";
+import { histogramCaption, slowTarget } from "./chart-captions";
 import { Figure } from "./figure";
-import { METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
-import { readHistogram, slowTarget } from "./chart-captions";
 
 export function Histogram({ answer }: { answer: HistogramAnswer }) {
-  const look = METRIC_LOOKS[answer.metric];
+  const labels = METRIC_LABELS[answer.metric];
   return (
     <Figure
       chart="histogram"
-      title={`Distribution of ${look.phrase}`}
-      sentence={readHistogram(answer)}
-      table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableOf(answer) }}
+      title={`Distribution of ${labels.phrase}`}
+      caption={histogramCaption(answer)}
+      table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableRows(answer) }}
     >
       {answer.n === 0 ? (
-        <p class="nothing">No samples of this metric in the range.</p>
+        <p class="nothing">No samples in this time range.</p>
       ) : (
         <Bars
           buckets={answer.buckets}
           marks={marksOf(answer)}
           slowFrom={slowTarget(answer)}
           height={304}
-          label={`Histogram of ${look.phrase}, ${count(answer.n)} samples`}
+          label={`Histogram of ${labels.phrase}, ${count(answer.n)} samples`}
         />
       )}
     </Figure>
@@ -49,11 +49,11 @@ function marksOf(answer: HistogramAnswer): Mark[] {
   return [...percentiles, ...targets];
 }
 
-function tableOf({ buckets, n }: HistogramAnswer): string[][] {
-  return buckets.map(({ lower_ms, upper_ms, count: held }) => [
+function tableRows({ buckets, n: total }: HistogramAnswer): string[][] {
+  return buckets.map(({ lower_ms, upper_ms, count: n }) => [
     duration(lower_ms),
     duration(upper_ms),
-    count(held),
-    percent(held / n),
+    count(n),
+    percent(n / total),
   ]);
 }

@@ -1,11 +1,11 @@
-/** A plot's data in, the plot with its legend and a readout under the cursor out. Arrow keys move the cursor. */
+/** A plot with a tooltip at the cursor. Arrow keys move the cursor. */
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { shownTheme } from "../theme";
 import { Plot, type PlotSpec } from "./plot";
-import { shade } from "../theme";
 
-/** What stands beside the cursor: a heading and named values. */
+/** Content of the tooltip: a heading and named values. */
 export interface Readout {
   heading: string;
   values: { label: string; text: string; colour?: string }[];
@@ -31,11 +31,11 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
     return () => plot.current?.destroy();
   }, []);
   useEffect(() => plot.current?.update(spec), [spec]);
-  // Not with the next render: before printing nothing else is rendered.
+  // An effect outside of the render, because printing triggers no render.
   useEffect(
     () =>
       effect(() => {
-        if (shade.value) plot.current?.recolour();
+        if (shownTheme.value) plot.current?.recolour();
       }),
     [],
   );
@@ -53,7 +53,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    plot.current?.step(step);
+    plot.current?.moveCursor(step);
   };
 
   return (
@@ -63,9 +63,9 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
         ref={host}
         tabIndex={0}
         role="img"
-        aria-label={`${label}. Arrow keys read single points.`}
+        aria-label={`${label}. Use the arrow keys to read single points.`}
         onKeyDown={onKeyDown}
-        onBlur={() => plot.current?.leave()}
+        onBlur={() => plot.current?.hideCursor()}
       />
       <div class="tip" ref={tip} aria-live="polite" hidden={!shown}>
         {shown && (

@@ -1,47 +1,44 @@
-/** A plot's lines in, the columns that draw them out: what rests on few samples stands in columns of its own. */
+/** Columns of a uPlot chart. Points with few samples get a column of their own, which is drawn dashed. */
 
 type Values = (number | null)[];
 
-/** What of a plot makes its columns. */
-interface Drawn {
+/** The part of a plot that its columns depend on. */
+interface PlotData {
   /** Unix milliseconds. */
   times: number[];
   lines: { values: Values }[];
-  isThin: boolean[];
+  isLowSample: boolean[];
   volume?: { streams: number[]; errors: number[] };
 }
 
-/**
- * uPlot's columns: times in seconds, then the volume, its last step apart as that is not over, then each line as a
- * solid and a thin one.
- */
-export function columns(spec: Drawn): Values[] {
+/** Times in seconds, then the volume with its unfinished last step apart, then a solid and a dashed column per line. */
+export function plotColumns(spec: PlotData): Values[] {
   const lines = spec.lines.flatMap((line) => {
-    const values = line.values.map((value) => (value === null ? null : Math.max(value, LEAST)));
-    return [solidPart(values, spec.isThin), thinPart(values, spec.isThin)];
+    const values = line.values.map((value) => (value === null ? null : Math.max(value, LOG_AXIS_MIN)));
+    return [solidValues(values, spec.isLowSample), dashedValues(values, spec.isLowSample)];
   });
   const isLast = (i: number) => i === spec.times.length - 1;
   const { streams, errors } = spec.volume ?? { streams: [], errors: [] };
-  const over = streams.map((held, i) => (isLast(i) ? null : held));
-  const running = streams.map((held, i) => (isLast(i) ? held : null));
-  const volume = spec.volume ? [over, running, errors] : [];
+  const finished = streams.map((n, i) => (isLast(i) ? null : n));
+  const running = streams.map((n, i) => (isLast(i) ? n : null));
+  const volume = spec.volume ? [finished, running, errors] : [];
   return [spec.times.map((time) => time / 1000), ...volume, ...lines];
 }
 
-// A log axis has no zero; a tenth of a millisecond is the finest step of any page's clock.
-export const LEAST = 0.1;
+// A log axis has no zero. A tenth of a millisecond is the finest resolution of a page's clock.
+export const LOG_AXIS_MIN = 0.1;
 
-function solidPart(values: Values, isThin: boolean[]): Values {
-  return values.map((value, i) => (isThin[i] ? null : value));
+function solidValues(values: Values, isLowSample: boolean[]): Values {
+  return values.map((value, i) => (isLowSample[i] ? null : value));
 }
 
-/** Thin points and their neighbours, so that the dashes meet the solid line. */
-function thinPart(values: Values, isThin: boolean[]): Values {
-  return values.map((value, i) => (isThin[i] || isThin[i - 1] || isThin[i + 1] ? value : null));
+/** Points with few samples and their neighbours, so that the dashes meet the solid line. */
+function dashedValues(values: Values, isLowSample: boolean[]): Values {
+  return values.map((value, i) => (isLowSample[i] || isLowSample[i - 1] || isLowSample[i + 1] ? value : null));
 }
 
-/** Points without a neighbour: no line shows them. */
-export function lonely(values: Values): number[] {
+/** Points without a neighbour, which no line connects. */
+export function isolatedPoints(values: Values): number[] {
   return [...values.keys()].filter(
     (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,
   );

@@ -1,9 +1,9 @@
-/** Lines over time in, a canvas out. The only importer of uPlot. */
+/** Line chart on a canvas. This file alone imports uPlot. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { columns, LEAST, lonely } from "./plot-columns";
-import { colourOf } from "../theme";
+import { canvasColour } from "../theme";
+import { isolatedPoints, LOG_AXIS_MIN, plotColumns } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
@@ -15,10 +15,10 @@ export interface Line {
   dash?: number[];
 }
 
-/** A value to stay under, drawn across the plot. */
+/** A target as a horizontal line. */
 export interface TargetLine {
   label: string;
-  /** Where there is no room for the label. */
+  /** Label for narrow plots. */
   short: string;
   colour: string;
   value: number;
@@ -32,14 +32,14 @@ export interface PlotSpec {
   scale: "log" | "linear";
   lines: Line[];
   targets: TargetLine[];
-  /** Points that rest on few samples: drawn dashed and hollow. */
-  isThin: boolean[];
-  /** Streams and those of them that failed, as bars at the foot; the last step is still running. */
+  /** Points with few samples: drawn dashed and with a ring. */
+  isLowSample: boolean[];
+  /** Streams and failed streams as bars at the bottom. The last step is incomplete. */
   volume?: { streams: number[]; errors: number[] };
   format: (value: number) => string;
 }
 
-/** A plot that lives in `host` until destroyed, and keeps its cursor when given new data of the same shape. */
+/** A plot in `host` until it is destroyed. It keeps its cursor on an update with data of the same shape. */
 export class Plot {
   private chart: uPlot;
   private readonly observer: ResizeObserver;
@@ -61,20 +61,20 @@ export class Plot {
       spec.scale === this.spec.scale;
     this.spec = spec;
     if (sameShape) {
-      this.chart.setData(columns(spec) as uPlot.AlignedData);
+      this.chart.setData(plotColumns(spec) as uPlot.AlignedData);
       return;
     }
     this.chart.destroy();
     this.chart = this.draw();
   }
 
-  /** Draws again with the colours that the page has now. */
+  /** Redraws with the current colours. */
   recolour(): void {
     this.chart.redraw(false, true);
   }
 
   /** Moves the cursor by whole points, for the keyboard. */
-  step(by: number): void {
+  moveCursor(by: number): void {
     const { left } = this.chart.cursor;
     const last = this.spec.times.length - 1;
     const at = left === undefined || left < 0 ? last : clamp(this.chart.posToIdx(left) + by, 0, last);
@@ -82,7 +82,7 @@ export class Plot {
     if (time !== undefined) this.chart.setCursor({ left: this.chart.valToPos(time / 1000, "x"), top: 0 });
   }
 
-  leave(): void {
+  hideCursor(): void {
     this.chart.setCursor({ left: -10, top: -10 });
   }
 
@@ -93,7 +93,7 @@ export class Plot {
 
   private draw(): uPlot {
     const options = this.options();
-    return new uPlot(options, columns(this.spec) as uPlot.AlignedData, this.host);
+    return new uPlot(options, plotColumns(this.spec) as uPlot.AlignedData, this.host);
   }
 
   private fit(): void {
@@ -114,9 +114,9 @@ export class Plot {
         points: {
           size: 7,
           width: 1.5,
-          fill: (_, i) => (this.isBar(i) ? "transparent" : colourOf("--surface")),
+          fill: (_, i) => (this.isBar(i) ? "transparent" : canvasColour("--surface")),
           stroke: (_, i) =>
-            this.isBar(i) ? "transparent" : colourOf(this.lineColours()[i - this.firstLine()] ?? "--ink"),
+            this.isBar(i) ? "transparent" : canvasColour(this.lineColours()[i - this.firstLine()] ?? "--ink"),
         },
       },
       scales: {
@@ -125,7 +125,7 @@ export class Plot {
           this.spec.scale === "log"
             ? { distr: 3, log: 10, range: () => this.limits() }
             : { range: () => this.limits() },
-        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_SHARE] },
+        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_DIVISOR] },
       },
       axes: [this.timeAxis(), this.valueAxis()],
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
@@ -136,7 +136,7 @@ export class Plot {
     };
   }
 
-  /** Room for the targets' labels at the right. */
+  /** Space for the labels of targets at the right. */
   private gutter({ ctx }: uPlot): number {
     if (this.spec.targets.length === 0) return 8;
     ctx.save();
@@ -164,30 +164,30 @@ export class Plot {
     );
     const shown = [...values, ...this.spec.targets.map((target) => target.value)];
     if (this.spec.scale === "log") {
-      const [low, high] = logLimits(shown.map((value) => Math.max(value, LEAST)));
-      // The lines keep off the bars: what is one fifth of the whole is a quarter of the rest.
-      return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_SHARE - 1)) : low, high];
+      const [low, high] = logLimits(shown.map((value) => Math.max(value, LOG_AXIS_MIN)));
+      // Keeps the lines above the bars: one fifth of the height is a quarter of the rest.
+      return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_DIVISOR - 1)) : low, high];
     }
     return [0, Math.max(1, ...shown) * 1.12];
   }
 
-  /** The lowest value of the log axis that is not beside the bars. */
-  private aboveBars(low: number, high: number): number {
-    return this.spec.volume ? low * (high / low) ** (1 / VOLUME_SHARE) * 0.99 : low;
+  /** The lowest value of a log axis above the bars. */
+  private lowestTick(low: number, high: number): number {
+    return this.spec.volume ? low * (high / low) ** (1 / VOLUME_DIVISOR) * 0.99 : low;
   }
 
   private timeAxis(): uPlot.Axis {
-    const most = (chart: uPlot) => Math.max(2, Math.floor(chart.width / 96));
+    const maxTicks = (chart: uPlot) => Math.max(2, Math.floor(chart.width / 96));
     let step = 0;
     return {
-      ...this.axisLook(),
+      ...this.axisStyle(),
       size: 32,
       splits: (chart, _axis, low, high) => {
-        const answer = timeTicks(low * 1000, high * 1000, most(chart));
-        step = answer.step;
-        // A label nearer to the end than half its width would be cut off.
+        const { ticks, step: timeStep } = timeTicks(low * 1000, high * 1000, maxTicks(chart));
+        step = timeStep;
+        // A label closer to the end than half its width would be cut off.
         const end = high * 1000 - ((high - low) * 1000 * 20) / Math.max(1, chart.width - 64);
-        return answer.ticks.filter((tick) => tick < end).map((tick) => tick / 1000);
+        return ticks.filter((tick) => tick < end).map((tick) => tick / 1000);
       },
       values: (_, splits) => splits.map((tick) => timeLabel(tick * 1000, step)),
       grid: { show: false },
@@ -196,28 +196,28 @@ export class Plot {
 
   private valueAxis(): uPlot.Axis {
     return {
-      ...this.axisLook(),
+      ...this.axisStyle(),
       size: 64,
       splits: (chart, _axis, low, high) =>
         this.spec.scale === "log"
-          ? logTicks(this.aboveBars(low, high), high, Math.max(3, Math.floor(chart.height / 36)))
+          ? logTicks(this.lowestTick(low, high), high, Math.max(3, Math.floor(chart.height / 36)))
           : linearTicks(high, 5),
       filter: (_, splits) => splits,
       values: (_, splits) => splits.map((tick) => this.spec.format(tick)),
     };
   }
 
-  private axisLook(): uPlot.Axis {
+  private axisStyle(): uPlot.Axis {
     return {
-      stroke: () => colourOf("--muted"),
+      stroke: () => canvasColour("--muted"),
       font: `12px ${getComputedStyle(this.host).fontFamily}`,
       gap: 8,
       ticks: { show: false },
-      grid: { stroke: () => colourOf("--line"), width: 1 },
+      grid: { stroke: () => canvasColour("--line"), width: 1 },
     };
   }
 
-  /** Columns: the times, three of bars where there is a volume, then two for each line. */
+  /** Columns: the times, three for the bars if there is a volume, then two for each line. */
   private firstLine(): number {
     return this.spec.volume ? 4 : 1;
   }
@@ -233,21 +233,21 @@ export class Plot {
   private volumeSeries(): uPlot.Series[] {
     if (!this.spec.volume) return [];
     const bars = uPlot.paths.bars?.({ size: [0.72, 24], gap: 1 });
-    const look = (label: string, colour: string, isHollow = false): uPlot.Series => ({
+    const barSeries = (label: string, colour: string, isHollow = false): uPlot.Series => ({
       label,
       scale: "volume",
       paths: bars,
       width: isHollow ? 1 : 0,
-      stroke: () => colourOf(colour),
+      stroke: () => canvasColour(colour),
       points: { show: false },
-      fill: () => (isHollow ? "transparent" : colourOf(colour)),
+      fill: () => (isHollow ? "transparent" : canvasColour(colour)),
     });
-    return [look("streams", "--volume"), look("streams so far", "--edge", true), look("errors", "--bad")];
+    return [barSeries("streams", "--volume"), barSeries("streams (incomplete)", "--edge", true), barSeries("errors", "--bad")];
   }
 
   private lineSeries(): uPlot.Series[] {
     return this.spec.lines.flatMap((line, index) => {
-      const stroke = () => colourOf(line.colour);
+      const stroke = () => canvasColour(line.colour);
       const common = { label: line.label, scale: "y", stroke, width: line.width };
       const solid: uPlot.Series = {
         ...common,
@@ -256,32 +256,32 @@ export class Plot {
           size: 6,
           width: 0,
           fill: stroke,
-          filter: (chart, at) => lonely(chart.data[at] as (number | null)[]),
+          filter: (chart, at) => isolatedPoints(chart.data[at] as (number | null)[]),
         },
       };
-      const thin: uPlot.Series = {
+      const dashed: uPlot.Series = {
         ...common,
         dash: line.dash ?? [5, 4],
         points: {
           size: 5,
           width: 1.25,
           stroke,
-          fill: () => colourOf("--surface"),
-          filter: () => this.hollow(index),
+          fill: () => canvasColour("--surface"),
+          filter: () => this.ringedPoints(index),
         },
       };
-      return [solid, thin];
+      return [solid, dashed];
     });
   }
 
-  /** Thin points get a ring while there is room for rings; on a crowded plot the dashes say it alone. */
-  private hollow(line: number): number[] {
-    const { isThin, times, lines } = this.spec;
-    const room = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
+  /** Points with few samples get a ring if there is space. On a crowded plot only the dashes mark them. */
+  private ringedPoints(line: number): number[] {
+    const { isLowSample, times, lines } = this.spec;
+    const spacing = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
     const values = lines[line]?.values ?? [];
-    const alone = new Set(lonely(values));
+    const isolated = new Set(isolatedPoints(values));
     return [...values.keys()].filter(
-      (i) => values[i] !== null && isThin[i] && (room >= RING_ROOM || alone.has(i)),
+      (i) => values[i] !== null && isLowSample[i] && (spacing >= MIN_RING_SPACING_PX || isolated.has(i)),
     );
   }
 
@@ -297,7 +297,7 @@ export class Plot {
     for (const target of this.spec.targets) {
       const y = Math.round(chart.valToPos(target.value, "y", true)) + 0.5;
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      ctx.strokeStyle = ctx.fillStyle = colourOf(target.colour);
+      ctx.strokeStyle = ctx.fillStyle = canvasColour(target.colour);
       ctx.globalAlpha = 0.7;
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
@@ -310,14 +310,14 @@ export class Plot {
   }
 }
 
-/** Between the plot and a target's label. */
+/** Between the plot and the label of a target. */
 const LABEL_GAP = 8;
 
-/** A ring needs this many pixels beside its neighbours. */
-const RING_ROOM = 18;
+/** Minimum distance of two rings. */
+const MIN_RING_SPACING_PX = 18;
 
 /** Volume bars take one fifth of the height. */
-const VOLUME_SHARE = 5;
+const VOLUME_DIVISOR = 5;
 
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);

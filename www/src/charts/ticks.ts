@@ -1,7 +1,7 @@
-/** An axis' limits in, the values worth a tick out, and how a time is written there. */
+/** Limits and ticks of log, linear and time axes, and the labels of times. */
 import { day } from "../format";
 
-/** Round values of 1, 2 and 5 times a power of ten within the limits, thinned until at most `most` remain. */
+/** Multiples of 1, 2 and 5 of powers of ten within the limits, thinned to at most `most`. */
 export function logTicks(low: number, high: number, most: number): number[] {
   if (!(low > 0) || !(high > low)) return [];
   const ladder = (steps: readonly number[]) => {
@@ -18,7 +18,7 @@ export function logTicks(low: number, high: number, most: number): number[] {
   return candidates.find((ticks) => ticks.length <= most) ?? everyNth(candidates[2] ?? [], most);
 }
 
-/** Limits for a log axis: the next round values outside what is shown. */
+/** Limits of a log axis: the next round values outside the data. */
 export function logLimits(values: readonly number[]): [number, number] {
   const shown = values.filter((value) => value > 0 && Number.isFinite(value));
   if (shown.length === 0) return [100, 10_000];
@@ -64,7 +64,7 @@ const TIME_STEPS = [
   30 * DAY,
 ];
 
-/** Round local times, by the calendar: a clock that is put forward or back moves none of them. */
+/** Round local times by the calendar, so that a clock change shifts no tick. */
 export function timeTicks(from: number, to: number, most: number): { ticks: number[]; step: number } {
   const step = TIME_STEPS.find((width) => (to - from) / width <= most) ?? 30 * DAY;
   const first = new Date(from);
@@ -80,11 +80,11 @@ function ticksOf(date: Date, step: number): number[] {
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
   if (step >= DAY) return (Date.UTC(year, month, day) / DAY) % (step / DAY) === 0 ? [date.getTime()] : [];
   const times = Array.from({ length: DAY / step }, (_, at) => new Date(year, month, day, 0, 0, (at * step) / SECOND));
-  // An hour that is left out stands for the next one, which is there already.
+  // A skipped hour maps to the next hour, which is already in the list.
   return [...new Set(times.map((time) => time.getTime()))];
 }
 
-/** The time of day, or the day where that says more; `step` is what lies between two ticks. */
+/** The time of day, or the date at midnight and for steps of days. `step` is the distance of two ticks. */
 export function timeLabel(unixMs: number, step: number): string {
   const at = new Date(unixMs);
   const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;

@@ -1,39 +1,38 @@
-/** The curve of leaving in, what a drawing of it needs out: where it is to be trusted, its steps and its band. */
-import type { Abandonment, LeavingPoint, Wait } from "../api/api-types";
+/** Model of the abandonment curve: its reliable part, its SVG paths and its caption. */
+import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types";
 import { count, duration, percent, plural } from "../format";
 
-/** A curve that fewer than these still wait on is an anecdote. */
-export const FEW_WAITING = 10;
+/** Below this number of waiting streams the curve is not reliable. */
+export const MIN_AT_RISK = 10;
 
-/** The points by which at least ten streams had waited on from the point before. */
-export function trusted({ waited, points }: Abandonment): LeavingPoint[] {
-  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= FEW_WAITING);
+/** Points at which at least ten streams were still waiting after the previous point. */
+export function trustedPoints({ waited, points }: Abandonment): AbandonmentPoint[] {
+  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= MIN_AT_RISK);
 }
 
-/** The point in force at a wait; none before the first. */
-export function pointAt(points: readonly LeavingPoint[], waitMs: number): LeavingPoint | undefined {
+/** The last point at or before a wait. */
+export function pointAt(points: readonly AbandonmentPoint[], waitMs: number): AbandonmentPoint | undefined {
   return points.findLast((point) => point.wait_ms <= waitMs);
 }
 
-const WAITED_FOR: Record<Wait, string> = { ttfv: "first visible token", ttft: "first token" };
+const TOKEN_LABELS: Record<WaitMetric, string> = { ttfv: "first visible token", ttft: "first token" };
 
-/** How many left, and how long the others' patience is. */
-export function readLeaving(answer: Abandonment): string {
+/** Caption: how many users gave up, and after which wait. */
+export function abandonmentCaption(answer: Abandonment): string {
   const { waited, left, failed, metric } = answer;
-  if (waited === 0) return "No stream in which a user waited for text.";
-  const who = left === 0 ? "Nobody" : `${count(left)} of ${count(waited)}`;
-  const what = `${who} left before the ${WAITED_FOR[metric]}`;
-  const beside = failed > 0 ? `; ${plural(failed, "stream")} failed before it` : "";
-  return [`${what}${beside}.`, left > 0 && patienceOf(answer)].filter(Boolean).join(" ");
+  if (waited === 0) return "No waits in this time range.";
+  const users = left === 0 ? "No user" : `${count(left)} of ${plural(waited, "user")} (${percent(left / waited)})`;
+  const abandoned = `${users} gave up before the ${TOKEN_LABELS[metric]}.`;
+  const alsoFailed = failed > 0 && `${plural(failed, "stream")} failed before it.`;
+  return [abandoned, alsoFailed, left > 0 && curveCaption(answer)].filter(Boolean).join(" ");
 }
 
-function patienceOf(answer: Abandonment): string {
-  const points = trusted(answer);
+function curveCaption(answer: Abandonment): string {
+  const points = trustedPoints(answer);
   const tenth = points.find(({ share }) => share >= 0.1);
-  if (tenth) return `Where nothing comes, one in ten is gone after ${duration(tenth.wait_ms)}.`;
+  if (tenth) return `10\u00a0% of users give up after ${duration(tenth.wait_ms)} without a token.`;
   const last = points.at(-1);
-  if (!last) return "";
-  return `Where nothing comes, ${percent(last.share)} are gone after ${duration(last.wait_ms)}.`;
+  return last ? `${percent(last.share)} of users give up after ${duration(last.wait_ms)} without a token.` : "";
 }
 
 export interface Scale {
@@ -41,14 +40,14 @@ export interface Scale {
   y: (share: number) => number;
 }
 
-/** The curve as an SVG path: a share holds until the next wait that ends. */
-export function stepPath(points: readonly LeavingPoint[], { x, y }: Scale, from: number): string {
+/** The curve as an SVG path with steps. */
+export function stepPath(points: readonly AbandonmentPoint[], { x, y }: Scale, from: number): string {
   const steps = points.map(({ wait_ms, share }) => `H${round(x(wait_ms))}V${round(y(share))}`);
   return `M${round(from)} ${round(y(0))}${steps.join("")}`;
 }
 
-/** What lies between both ends of the intervals, as an SVG path; empty where no point has one. */
-export function bandPath(points: readonly LeavingPoint[], { x, y }: Scale): string {
+/** The confidence band as an SVG path; empty if no point has an interval. */
+export function bandPath(points: readonly AbandonmentPoint[], { x, y }: Scale): string {
   const known = points.filter(({ lower, upper }) => lower != null && upper != null);
   const first = known[0];
   if (!first) return "";
@@ -61,8 +60,8 @@ export function bandPath(points: readonly LeavingPoint[], { x, y }: Scale): stri
   return `M${start} ${round(y(first.upper ?? 0))}${over.join("")}${back.join("")}H${start}Z`;
 }
 
-/** The highest share that has to fit, rounded up to a tenth where it is a small one. */
-export function topShare(points: readonly LeavingPoint[]): number {
+/** Upper end of the share axis, rounded up to a round value. */
+export function topShare(points: readonly AbandonmentPoint[]): number {
   const high = Math.max(0, ...points.map(({ share, upper }) => Math.max(share, upper ?? 0)));
   const step = high > 0.5 ? 0.25 : high > 0.1 ? 0.1 : 0.02;
   return Math.min(1, Math.max(step, Math.ceil(high / step - 1e-9) * step));

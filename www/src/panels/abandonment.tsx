@@ -1,57 +1,65 @@
-/** The abandonment answer in, the share of users that leave by each wait out, with how many still waited. */
+/** Share of users who abandon within each wait, with the number of streams still waiting. */
 import { useState } from "preact/hooks";
 
-import type { Abandonment, HistogramAnswer, LeavingPoint } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Abandonment, AbandonmentPoint, HistogramAnswer } from "../api/api-types";
+import type { Result } from "../api/async-result";
 import { placeMarks, type Mark } from "../charts/bars";
-import { Figure, Missing } from "../charts/figure";
-import { count, duration, isKnown, percent, plainPercent, shortCount, tickDuration } from "../format";
-import { QUANTILES } from "../metric";
-import { bandPath, pointAt, readLeaving, stepPath, topShare, trusted, type Scale } from "./abandonment-curve";
+import { Figure, LoadError } from "../charts/figure";
 import { linearTicks, logTicks } from "../charts/ticks";
+import { configuredPercent, count, duration, isKnown, percent, shortCount, tickDuration } from "../format";
+import { QUANTILES } from "../metric";
 import { useWidth } from "../ui/width";
+import {
+  abandonmentCaption,
+  bandPath,
+  pointAt,
+  stepPath,
+  topShare,
+  trustedPoints,
+  type Scale,
+} from "./abandonment-curve";
 
-const TITLE = "Who left while waiting";
+const TITLE = "Abandonment: users who gave up before the first token";
 
-interface LeavingProps<Answer = Abandonment> {
-  answer: Answer;
-  /** Of the metric that is looked at, which may be another. */
+interface AbandonmentProps {
+  result: Result<Abandonment>;
+  /** Can be of another metric than the curve. */
   histogram: HistogramAnswer;
 }
 
-export function Leaving({ answer: asked, histogram }: LeavingProps<Tried<Abandonment>>) {
+export function AbandonmentPanel({ result, histogram }: AbandonmentProps) {
   return (
-    <div class="leaving">
-      {asked.kind === "known" ? (
-        <Known answer={asked.answer} histogram={histogram} />
+    <div class="abandonment">
+      {result.kind === "known" ? (
+        <AbandonmentFigure answer={result.value} histogram={histogram} />
       ) : (
-        <Figure chart="leaving" title={TITLE}>
-          <Missing what={asked.what} />
+        <Figure chart="abandonment" title={TITLE}>
+          <LoadError what={result.message} />
         </Figure>
       )}
     </div>
   );
 }
 
-function Known({ answer, histogram }: LeavingProps) {
-  const points = trusted(answer);
-  const columns = ["Waited", "Left by then", "At least", "At most", "Still waiting"];
+function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogram: HistogramAnswer }) {
+  const points = trustedPoints(answer);
+  const columns = ["Wait", "Abandoned", "95 % CI, lower", "95 % CI, upper", "Still waiting"];
   return (
     <Figure
-      chart="leaving"
+      chart="abandonment"
       title={TITLE}
-      sentence={readLeaving(answer)}
-      {...(answer.left > 0 && { table: { columns, rows: () => tableOf(answer) } })}
+      caption={abandonmentCaption(answer)}
+      {...(answer.left > 0 && { table: { columns, rows: () => tableRows(answer) } })}
     >
       {answer.left > 0 && points.length > 0 && (
         <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
       )}
-      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waited to draw a curve.</p>}
+      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waits for a curve.</p>}
     </Figure>
   );
 }
 
-/** When tokens came, for who would know how much of the curve matters. */
+/** Percentiles of the wait, to show which part of the curve matters. */
 function marksOf({ metric, points }: Abandonment, histogram: HistogramAnswer): Mark[] {
   if (histogram.metric !== metric) return [];
   const longest = points.at(-1)?.wait_ms ?? 0;
@@ -71,59 +79,59 @@ const HEIGHT = 256;
 
 interface CurveProps {
   answer: Abandonment;
-  points: LeavingPoint[];
+  points: AbandonmentPoint[];
   marks: Mark[];
 }
 
 function Curve({ answer, points, marks }: CurveProps) {
   const [host, width] = useWidth<HTMLDivElement>(1000);
-  const [over, setOver] = useState<number | null>(null);
-  const [low, high] = reachOf(points);
-  const reach = Math.log(high / low);
-  const top = topShare(points);
+  const [hoveredMs, setHoveredMs] = useState<number | null>(null);
+  const [low, high] = waitLimits(points);
+  const logSpan = Math.log(high / low);
+  const maxShare = topShare(points);
   const right = width - RIGHT;
-  const foot = HEIGHT - FOOT;
+  const bottom = HEIGHT - FOOT;
   const scale: Scale = {
-    x: (waitMs) => LEFT + (Math.log(Math.max(waitMs, low) / low) / reach) * (right - LEFT),
-    y: (share) => foot - (share / top) * (foot - HEAD),
+    x: (waitMs) => LEFT + (Math.log(Math.max(waitMs, low) / low) / logSpan) * (right - LEFT),
+    y: (share) => bottom - (share / maxShare) * (bottom - HEAD),
   };
   const ticks = logTicks(low, high, Math.max(3, Math.floor((width - LEFT) / 72)));
   const inside = marks.filter(({ value }) => value >= low && value <= high);
-  const shown = over === null ? undefined : pointAt(points, over);
+  const shown = hoveredMs === null ? undefined : pointAt(points, hoveredMs);
   const onMove = (event: MouseEvent) => {
     const at = event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;
-    setOver(low * Math.exp(((at - LEFT) / (right - LEFT)) * reach));
+    setHoveredMs(low * Math.exp(((at - LEFT) / (right - LEFT)) * logSpan));
   };
   return (
-    <div class="bars curve" ref={host} onMouseMove={onMove} onMouseLeave={() => setOver(null)}>
-      <svg width={width} height={HEIGHT} role="img" aria-label={`${readLeaving(answer)} As a curve over the wait.`}>
-        {linearTicks(top, 4).map((tick) => (
+    <div class="bars curve" ref={host} onMouseMove={onMove} onMouseLeave={() => setHoveredMs(null)}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={`Curve over the wait. ${abandonmentCaption(answer)}`}>
+        {linearTicks(maxShare, 4).map((tick) => (
           <g key={tick} class="grid">
             <line x1={LEFT} x2={right} y1={scale.y(tick) + 0.5} y2={scale.y(tick) + 0.5} />
             <text x={LEFT - 8} y={scale.y(tick)} class="tick end">
-              {plainPercent(tick)}
+              {configuredPercent(tick)}
             </text>
           </g>
         ))}
         <path class="band" d={bandPath(points, scale)} />
         <path class="step" d={stepPath(points, scale, LEFT)} />
-        <line class="axis" x1={LEFT} x2={right} y1={foot + 0.5} y2={foot + 0.5} />
-        <text class="tick end" x={LEFT - 24} y={foot + 34}>
+        <line class="axis" x1={LEFT} x2={right} y1={bottom + 0.5} y2={bottom + 0.5} />
+        <text class="tick end" x={LEFT - 24} y={bottom + 34}>
           waiting
         </text>
         {ticks.map((tick) => (
           <g key={tick}>
-            <text class="tick middle" x={scale.x(tick)} y={foot + 16}>
+            <text class="tick middle" x={scale.x(tick)} y={bottom + 16}>
               {tickDuration(tick)}
             </text>
-            <text class="tick middle" x={scale.x(tick)} y={foot + 34}>
+            <text class="tick middle" x={scale.x(tick)} y={bottom + 34}>
               {shortCount(pointAt(points, tick)?.waiting ?? answer.waited)}
             </text>
           </g>
         ))}
         {placeMarks(inside, scale.x, LEFT, right).map((mark) => (
           <g key={mark.label} class={`mark ${mark.kind} ${mark.tone}`}>
-            <line x1={mark.x} x2={mark.x} y1={LANE * mark.lane} y2={foot} />
+            <line x1={mark.x} x2={mark.x} y1={LANE * mark.lane} y2={bottom} />
             <text
               class={mark.flips ? "end" : ""}
               x={mark.x + (mark.flips ? -5 : 5)}
@@ -135,24 +143,24 @@ function Curve({ answer, points, marks }: CurveProps) {
         ))}
       </svg>
       <p class="bars-over" aria-hidden="true">
-        {shown && readPoint(shown)}
+        {shown && pointText(shown)}
       </p>
     </div>
   );
 }
 
-/** From shortly before the first who left. */
-function reachOf(points: LeavingPoint[]): [number, number] {
+/** The axis starts shortly before the first abandonment. */
+function waitLimits(points: AbandonmentPoint[]): [number, number] {
   const first = points.find(({ share }) => share > 0)?.wait_ms ?? 100;
   return [first / 2, Math.max(points.at(-1)?.wait_ms ?? 0, first * 2)];
 }
 
-function readPoint({ wait_ms, share, lower, upper, waiting }: LeavingPoint): string {
-  const between = isKnown(lower) && isKnown(upper) ? ` (${percent(lower)} – ${percent(upper)})` : "";
-  return `${duration(wait_ms)}: ${percent(share)} left by then${between}, ${count(waiting)} still waiting`;
+function pointText({ wait_ms, share, lower, upper, waiting }: AbandonmentPoint): string {
+  const interval = isKnown(lower) && isKnown(upper) ? ` (95\u00a0% CI ${percent(lower)} – ${percent(upper)})` : "";
+  return `After ${duration(wait_ms)}: ${percent(share)} gave up${interval}, ${count(waiting)} still waiting`;
 }
 
-function tableOf({ points }: Abandonment): string[][] {
+function tableRows({ points }: Abandonment): string[][] {
   return points.map(({ wait_ms, share, lower, upper, waiting }) => [
     duration(wait_ms),
     percent(share),

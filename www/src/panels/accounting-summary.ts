@@ -1,130 +1,132 @@
-/** The collector's books in; what came of all that was sent, and what is amiss with it, out. */
+/** Model of the ingest accounting: tables, summary and warnings. */
 import type { Accounting } from "../api/api-types";
-import { count, percent, plural, words } from "../format";
+import { count, humanize, percent, plural } from "../format";
 
-export interface Entry {
+export interface CountRow {
   name: string;
   count: number;
-  /** What it means, where the name does not say it. */
-  about?: string;
+  /** Meaning, if the name does not explain it. */
+  meaning?: string;
 }
 
-export interface Page {
+export interface CountTable {
   title: string;
-  /** What all entries together must be. */
-  sum: Entry;
-  entries: Entry[];
+  /** The rows must add up to it. */
+  total: CountRow;
+  rows: CountRow[];
 }
 
-/** Three sums that anyone can check, each with its parts. */
-export function pagesOf({ beacons, reports, streams, probe_dropped }: Accounting): Page[] {
-  const refused = entries(beacons.refused).map(({ name, ...rest }) => ({ name: `refused: ${name}`, ...rest }));
-  const became = entries(reports.became);
-  const lost = entries(probe_dropped);
+/** Tables whose rows add up to a total. */
+export function accountingTables({ beacons, reports, streams, probe_dropped }: Accounting): CountTable[] {
+  const refused = countRows(beacons.refused).map(({ name, ...rest }) => ({ name: `rejected: ${name}`, ...rest }));
+  const became = countRows(reports.became);
+  const lost = countRows(probe_dropped);
   return [
     {
       title: "Requests",
-      sum: { name: "received", count: beacons.received },
-      entries: [
+      total: { name: "received", count: beacons.received },
+      rows: [
         { name: "accepted", count: beacons.accepted },
-        ...seen({ name: "asked first (preflight)", count: beacons.preflights }),
-        ...seen({ name: "outside the site's sample", count: beacons.sampled_out }),
+        ...unlessZero({ name: "CORS preflight", count: beacons.preflights }),
+        ...unlessZero({ name: "outside the site's sample rate", count: beacons.sampled_out }),
         ...refused,
-        ...seen({ name: "under way", count: beacons.under_way }),
+        ...unlessZero({ name: "in flight", count: beacons.under_way }),
       ],
     },
     {
-      title: "Reports in them",
-      sum: { name: "received", count: reports.received },
-      entries: [
-        ...became.map((entry) => ({ ...entry, about: FATES[entry.name] })),
-        ...seen({ name: "unexplained", count: reports.unexplained }),
+      title: "Reports",
+      total: { name: "received", count: reports.received },
+      rows: [
+        ...became.map((entry) => ({ ...entry, meaning: RESULT_MEANINGS[entry.name] })),
+        ...unlessZero({ name: "unaccounted", count: reports.unexplained }),
       ],
     },
     {
       title: "Streams",
-      sum: { name: "reported", count: streams.new },
-      entries: [
-        { name: "counted", count: streams.counted },
-        { name: "still open", count: streams.open },
+      total: { name: "reported", count: streams.new },
+      rows: [
+        { name: "finalized", count: streams.counted },
+        { name: "open", count: streams.open },
       ],
     },
     ...(lost.length > 0
       ? [
           {
-            title: "Reports that never came",
-            sum: { name: "dropped by probes", count: total(probe_dropped) },
-            entries: lost,
+            title: "Reports dropped in the browser",
+            total: { name: "dropped", count: sumOf(probe_dropped) },
+            rows: lost,
           },
         ]
       : []),
   ];
 }
 
-/** One sentence about all of it. */
-export function readBooks({ beacons, reports, streams, probe_dropped }: Accounting): string {
-  const lost = total(probe_dropped);
-  const refused = total(beacons.refused);
-  const taken = `${plural(reports.received, "report")} of ${plural(streams.new, "stream")}`;
-  const away = refused === 0 ? "no request" : `${count(refused)} of ${plural(beacons.received, "request")}`;
-  const unsent = lost === 0 ? "" : `; probes say that ${plural(lost, "report")} never left them`;
-  return `Since it began, this collector has taken ${taken} and refused ${away}${unsent}.`;
+/** The accounting in one sentence. */
+export function accountingSummary({ beacons, reports, streams, probe_dropped }: Accounting): string {
+  const lost = sumOf(probe_dropped);
+  const refused = sumOf(beacons.refused);
+  const received = `${plural(reports.received, "report")} received (${plural(streams.new, "stream")})`;
+  const rejected = `${count(refused)} of ${plural(beacons.received, "request")} rejected`;
+  const dropped = lost === 0 ? "" : `, ${plural(lost, "report")} dropped in the browser`;
+  return `In total: ${received}, ${rejected}${dropped}.`;
 }
 
-/** What the figures above do not show, so much of it that they may mislead; nothing when all is well. */
-export function troublesOf(books: Accounting): string[] {
-  const { beacons, reports, streams, probe_dropped } = books;
-  const troubles: string[] = [];
+/** Warnings if so many reports are missing that the figures can mislead. Empty if all is well. */
+export function accountingWarnings(accounting: Accounting): string[] {
+  const { beacons, reports, streams, probe_dropped } = accounting;
+  const warnings: string[] = [];
   if (reports.unexplained !== 0 || streams.open < 0 || beacons.under_way < 0)
-    troubles.push("The books do not balance: what came in is not what was counted.");
-  // Wanted ones are not missing from the figures.
-  const unwanted = Object.entries(beacons.refused).filter(([code]) => !WANTED.has(code));
+    warnings.push("Data-integrity warning: received and counted totals differ.");
+  // Requests that the configured filters reject are not missing from the figures.
+  const unwanted = Object.entries(beacons.refused).filter(([code]) => !FILTER_REASONS.has(code));
   const missed = Object.fromEntries(unwanted);
-  const refused = total(missed);
-  if (isMuch(refused, beacons.received)) {
-    const [most] = entries(missed);
-    const why = most ? `, most for “${most.name}”` : "";
+  const refused = sumOf(missed);
+  if (isSignificant(refused, beacons.received)) {
+    const [most] = countRows(missed);
+    const why = most ? ` (main reason: ${most.name})` : "";
     const share = percent(refused / beacons.received);
-    troubles.push(`Of all requests since this collector began, ${share} were refused${why}.`);
+    warnings.push(`${share} of all requests were rejected${why}.`);
   }
-  const lost = total(probe_dropped);
-  if (isMuch(lost, reports.received + lost))
-    troubles.push(`Of all reports, ${percent(lost / (reports.received + lost))} never left the pages.`);
+  const lost = sumOf(probe_dropped);
+  if (isSignificant(lost, reports.received + lost))
+    warnings.push(`${percent(lost / (reports.received + lost))} of all reports were dropped in the browser.`);
   const damaged = reports.became["unreadable"] ?? 0;
-  if (damaged > 0) troubles.push(`${plural(damaged, "report")} in the journal could not be read any more.`);
-  return troubles;
+  if (damaged > 0) warnings.push(`${plural(damaged, "unreadable report")} in the journal.`);
+  return warnings;
 }
 
-/** Refusals that the configuration asks for, by `filters`. */
-const WANTED: ReadonlySet<string> = new Set(["filtered_bot", "filtered_prerender", "filtered_test"]);
+/** Rejections by the configured `filters`. */
+const FILTER_REASONS: ReadonlySet<string> = new Set(["filtered_bot", "filtered_prerender", "filtered_test"]);
 
-const FATES: Record<string, string> = {
-  new: "of a stream not heard of before",
-  revised: "took the place of an earlier one",
-  duplicate: "sent twice, counted once",
-  stale: "a later one was there already",
-  late: "what it replaces is no longer kept",
+const RESULT_MEANINGS: Record<string, string> = {
+  new: "new stream",
+  revised: "update of an existing stream",
+  duplicate: "received twice, counted once",
+  stale: "outdated, ignored",
+  late: "earlier revision no longer stored",
   unreadable: "damaged in the journal",
 };
 
-function entries(counts: Record<string, number>): Entry[] {
+function countRows(counts: Record<string, number>): CountRow[] {
   return Object.entries(counts)
-    .filter(([, held]) => held !== 0)
+    .filter(([, n]) => n !== 0)
     .sort(([, a], [, b]) => b - a)
-    .map(([name, held]) => ({ name: words(name), count: held }));
+    .map(([name, n]) => ({ name: humanize(name), count: n }));
 }
 
-function seen(entry: Entry): Entry[] {
+function unlessZero(entry: CountRow): CountRow[] {
   return entry.count === 0 ? [] : [entry];
 }
 
-function total(counts: Record<string, number>): number {
-  return Object.values(counts).reduce((sum, held) => sum + held, 0);
+function sumOf(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((sum, n) => sum + n, 0);
 }
 
-/** A handful is a visitor with a wrong address, not a hole in the figures: unless it is all there is. */
-function isMuch(part: number, all: number): boolean {
-  return (part >= 10 || part === all) && part / all >= MUCH;
+/**
+ * A few rejected requests can come from one wrong address: warn from 1 % and 10 requests on, or if all were rejected.
+ */
+function isSignificant(part: number, all: number): boolean {
+  return (part >= 10 || part === all) && part / all >= MIN_SHARE;
 }
 
-const MUCH = 0.01;
+const MIN_SHARE = 0.01;

@@ -1,22 +1,22 @@
-/** No good answer from the collector: says so above what it last answered, and offers to try again. */
-import { clock } from "../format";
+/** Banner for failed requests: the reason, the age of the data on screen, and a retry button. */
+import { describeView } from "../charts/chart-captions";
+import { timeOfDay } from "../format";
 import { refresh } from "../polling/feed";
-import { Glyph } from "../ui/icon";
-import { readAsked } from "../charts/chart-captions";
-import { answers, busy, isStale, link } from "../state";
+import { busy, connection, dashboardData, isStale } from "../state";
+import { Icon } from "../ui/icon";
 
 export function Banner() {
-  const { value } = link;
+  const { value } = connection;
   if (value.kind !== "failed") return null;
-  const shown = answers.value;
+  const shown = dashboardData.value;
   return (
     <div class="banner" role="alert" data-banner>
-      <Glyph name="bad" />
+      <Icon name="bad" />
       <p>
-        {value.what}{" "}
+        {value.message}{" "}
         {shown === null
-          ? "Nothing has been loaded yet."
-          : `What you see is from ${clock(shown.at)}${isStale.value ? `, of ${readAsked(shown.asked)}` : ""}.`}
+          ? "No data has been loaded yet."
+          : `Showing data from ${timeOfDay(shown.loadedAt)}${isStale.value ? ` (${describeView(shown.view)})` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

@@ -1,82 +1,82 @@
-/** The breakdown answer in, a table of one dimension's values out: who is slow, and who costs more than their part. */
+/** Table of one dimension's values: traffic, percentiles, errors and impact. */
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
-import type { Tried } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
-import { Missing } from "../charts/figure";
-import { count, duration, isKnown, nameOf, percent, plural, steadyDuration, words } from "../format";
-import { FEW, METRIC_LOOKS } from "../metric";
-import { readBreakdown, slowTarget } from "../charts/chart-captions";
-import { setBy, setFilter, setLong } from "../state";
-import { spanScale, type SpanScale } from "../charts/group-scale";
+import type { Result } from "../api/async-result";
+import { breakdownCaption, slowTarget } from "../charts/chart-captions";
+import { LoadError } from "../charts/figure";
+import { groupScale, type GroupScale } from "../charts/group-scale";
+import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { METRIC_LABELS, MIN_SAMPLES } from "../metric";
+import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, type View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
 
-const COLUMNS: { column: Column; label: string; title: string; kept: "" | "mid" | "wide" }[] = [
-  { column: "streams", label: "Streams", title: "Streams that ended in the range", kept: "" },
-  { column: "p50_ms", label: "p50", title: "Half of the samples are at most this", kept: "mid" },
-  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this", kept: "" },
-  { column: "errors", label: "Errors", title: "Share of the judged streams that failed", kept: "mid" },
+const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
+  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "mid" },
+  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
+  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
   {
     column: "excess",
-    label: "Excess",
-    title: "Its share of all streams that were not good, minus its share of all judged streams: above 0 it costs more than its part",
-    kept: "wide",
+    label: "Impact",
+    title: "Share of all streams outside the SLO minus share of traffic. Positive: contributes more than its share",
+    visibility: "wide",
   },
 ];
 
-const OPTIONS = DIMENSIONS.map((value) => ({ value, label: words(value) }));
+const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 
 interface BreakdownProps {
-  answer: Tried<BreakdownAnswer>;
-  /** What it is an answer to. */
-  asked: Pick<View, "by" | "metric">;
+  result: Result<BreakdownAnswer>;
+  /** The view of the result, which can be older than the current one. */
+  view: Pick<View, "by" | "metric">;
   by: Dimension;
-  isLong: boolean;
+  showsAll: boolean;
 }
 
-export function Breakdown({ answer, asked, by, isLong }: BreakdownProps) {
+export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
   return (
-    <section class="breakdown" data-breakdown={asked.by} aria-labelledby="breakdown-title">
+    <section class="breakdown" data-breakdown={view.by} aria-labelledby="breakdown-title">
       <div class="figure-head">
         <h2 id="breakdown-title">
-          {METRIC_LOOKS[asked.metric].title} by {words(asked.by)}
+          {METRIC_LABELS[view.metric].title} by {humanize(view.by)}
         </h2>
-        <Choice<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setBy} />
+        <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
-      {answer.kind === "failed" ? (
-        <Missing what={answer.what} />
+      {result.kind === "failed" ? (
+        <LoadError what={result.message} />
       ) : (
-        <Known answer={answer.answer} isLong={isLong} />
+        <BreakdownTable answer={result.value} showsAll={showsAll} />
       )}
     </section>
   );
 }
 
-function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean }) {
+function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAll: boolean }) {
   const sorted = useSignal<Column>("streams");
   const column = sorted.value;
-  const groups = useMemo(() => ordered(answer.groups, column), [answer, column]);
-  const scale = spanScale(answer.groups, ({ targets }) =>
+  const groups = useMemo(() => sortedBy(answer.groups, column), [answer, column]);
+  const scale = groupScale(answer.groups, ({ targets }) =>
     slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
   );
   return (
     <>
       {groups.length === 0 ? (
-        <p class="nothing">No streams ended in the range.</p>
+        <p class="nothing">No streams ended in this time range.</p>
       ) : (
         <table class="stream-table breakdown-table">
           <thead>
             <tr>
-              <th scope="col">{words(answer.by)}</th>
+              <th scope="col">{humanize(answer.by)}</th>
               {COLUMNS.map((head) => (
                 <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
               ))}
               <th scope="col" class="wide span-cell">
-                p50 to p99, dot at p95
+                Range p50–p99 (dot = p95)
               </th>
             </tr>
           </thead>
@@ -87,13 +87,13 @@ function Known({ answer, isLong }: { answer: BreakdownAnswer; isLong: boolean })
           </tbody>
         </table>
       )}
-      <p class="reading">
-        {readBreakdown(answer)}
-        {answer.more > 0 && ` ${plural(answer.more, "further value")} with fewer streams.`}
+      <p class="caption">
+        {breakdownCaption(answer)}
+        {answer.more > 0 && ` ${plural(answer.more, "more value")} with fewer streams.`}
       </p>
-      {(isLong || answer.more > 0) && (
-        <button type="button" class="more small" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
-          {isLong ? "Show fewer" : "Show all"}
+      {(showsAll || answer.more > 0) && (
+        <button type="button" class="more small" aria-expanded={showsAll} onClick={() => setShowsAllGroups(!showsAll)}>
+          {showsAll ? "Show fewer" : "Show all"}
         </button>
       )}
     </>
@@ -104,15 +104,15 @@ interface HeadProps {
   column: Column;
   label: string;
   title: string;
-  kept: string;
+  visibility: string;
   sorted: Column;
   onSort: (column: Column) => void;
 }
 
-function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
+function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
   const isSorted = column === sorted;
   return (
-    <th scope="col" class={`number ${kept}`} aria-sort={isSorted ? "descending" : undefined}>
+    <th scope="col" class={`number ${visibility}`} aria-sort={isSorted ? "descending" : undefined}>
       <button type="button" class="sort" title={title} onClick={() => onSort(column)}>
         {label}
         <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
@@ -121,42 +121,42 @@ function Head({ column, label, title, kept, sorted, onSort }: HeadProps) {
   );
 }
 
-function Row({ group, by, scale }: { group: Group; by: Dimension; scale: SpanScale }) {
+function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
   const { value, streams, share, excess } = group;
   const failed = errorShare(group);
-  const few = group.n < FEW ? " few" : "";
+  const few = group.n < MIN_SAMPLES ? " few" : "";
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Only ${words(by)} ${value}`}>
-          {nameOf(by, value)}
+        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Filter by ${humanize(by)} ${value}`}>
+          {valueLabel(by, value)}
         </button>
       </td>
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
-      <td class={`number mid${few}`}>{steadyDuration(group.p50_ms)}</td>
-      <td class={`number strong${few}`} title={intervalOf(group)}>
+      <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
+      <td class={`number strong${few}`} title={intervalTitle(group)}>
         {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
-        {steadyDuration(group.p95_ms)}
+        {columnDuration(group.p95_ms)}
       </td>
       <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
-      <td class="number wide">{excessOf(excess, group.goodput.total < FEW)}</td>
+      <td class="number wide">{excessCell(excess, group.goodput.total < MIN_SAMPLES)}</td>
       <td class="wide span-cell">
-        <Span group={group} scale={scale} />
+        <PercentileRange group={group} scale={scale} />
       </td>
     </tr>
   );
 }
 
-function Span({ group, scale }: { group: Group; scale: SpanScale }) {
+function PercentileRange({ group, scale }: { group: Group; scale: GroupScale }) {
   const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
   if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
   const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
   const target = scale.target(group);
-  const isFew = group.n < FEW;
+  const isFew = group.n < MIN_SAMPLES;
   const isSlow = !isFew && target !== null && p95 > target;
   return (
     <svg class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
@@ -167,16 +167,16 @@ function Span({ group, scale }: { group: Group; scale: SpanScale }) {
   );
 }
 
-function intervalOf({ intervals }: Group): string | undefined {
+function intervalTitle({ intervals }: Group): string | undefined {
   const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
   if (!isKnown(lower)) return undefined;
   return isKnown(upper)
-    ? `Between ${duration(lower)} and ${duration(upper)}, with 95 % confidence`
-    : `At least ${duration(lower)}, with 95 % confidence; too few samples to say more`;
+    ? `95 % confidence interval: ${duration(lower)} – ${duration(upper)}`
+    : `95 % confidence interval: ≥ ${duration(lower)} (few samples)`;
 }
 
-/** Of a few streams it is chance, and has no colour. */
-function excessOf(excess: number | null | undefined, isFew: boolean) {
+/** The impact of a few streams is chance: it gets no colour. */
+function excessCell(excess: number | null | undefined, isFew: boolean) {
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
   if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
@@ -184,12 +184,12 @@ function excessOf(excess: number | null | undefined, isFew: boolean) {
   return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
 }
 
-function ordered(groups: readonly Group[], column: Column): Group[] {
+function sortedBy(groups: readonly Group[], column: Column): Group[] {
   const key = (group: Group) => (column === "errors" ? errorShare(group) : group[column]) ?? -Infinity;
   return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
 }
 
-/** Of the judged streams; `null` where none was judged. */
+/** Share of the eligible streams; `null` without any. */
 function errorShare({ errors, goodput }: Group): number | null {
   return goodput.total > 0 ? errors / goodput.total : null;
 }

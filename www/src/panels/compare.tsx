@@ -1,37 +1,47 @@
-/** The compare answer in, client beside server time to first token out, or how to get the server's figure. */
+/** TTFT in the browser beside the server's TTFT, or how to send the server's. */
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "../api/api-types";
-import type { Tried } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
-import { Figure, Missing } from "../charts/figure";
-import { count, duration, moment, percent, plural, steadyDuration, stretch, tickDuration, words } from "../format";
+import type { Result } from "../api/async-result";
+import { compareCaption } from "../charts/chart-captions";
+import { Figure, LoadError } from "../charts/figure";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { FEW } from "../metric";
 import type { PlotSpec } from "../charts/plot";
-import { readCompare } from "../charts/chart-captions";
+import {
+  columnDuration,
+  count,
+  dateTime,
+  duration,
+  percent,
+  plural,
+  sourceLabel,
+  tickDuration,
+  timeInterval,
+} from "../format";
+import { MIN_SAMPLES } from "../metric";
+import { SegmentedControl } from "../ui/segmented-control";
 
 type Percentile = "p50" | "p95";
 
-const TITLE = "Client against server, time to first token";
+const TITLE = "Time to first token: browser vs. server";
 
-interface CompareProps<Answer = CompareAnswer> {
-  answer: Answer;
+interface CompareProps {
+  result: Result<CompareAnswer>;
   from: number;
   to: number;
 }
 
-export function Compare({ answer: asked, ...range }: CompareProps<Tried<CompareAnswer>>) {
-  if (asked.kind === "known") return <Sides answer={asked.answer} {...range} />;
+export function Compare({ result, ...range }: CompareProps) {
+  if (result.kind === "known") return <CompareFigure answer={result.value} {...range} />;
   return (
     <Figure chart="compare" title={TITLE}>
-      <Missing what={asked.what} />
+      <LoadError what={result.message} />
     </Figure>
   );
 }
 
-function Sides({ answer, from, to }: CompareProps) {
+function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: number; to: number }) {
   const percentile = useSignal<Percentile>("p50");
   const which = percentile.value;
   const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
@@ -41,9 +51,9 @@ function Sides({ answer, from, to }: CompareProps) {
     <Figure
       chart="compare"
       title={TITLE}
-      sentence={readCompare(answer, which)}
+      caption={compareCaption(answer, which)}
       aside={
-        <Choice
+        <SegmentedControl
           legend="Percentile"
           name="percentile"
           options={options}
@@ -55,67 +65,67 @@ function Sides({ answer, from, to }: CompareProps) {
         columns: [
           "Time",
           "n",
-          "Client p50",
+          "Browser p50",
           "Server p50",
           "Overhead p50",
-          "Client p95",
+          "Browser p95",
           "Server p95",
           "Overhead p95",
         ],
-        rows: () => tableOf(answer, to),
+        rows: () => tableRows(answer, to),
       }}
     >
       <Legend
         entries={[
-          { label: "client", colour: "client" },
+          { label: "browser", colour: "client" },
           { label: "server", colour: "server" },
-          { label: "overhead", colour: "overhead" },
+          { label: "network overhead", colour: "overhead" },
         ]}
       />
       <div class="plot-frame">
         <LineChart
           spec={spec}
-          label={`Client and server time to first token and the overhead of the way, ${which}`}
+          label={`Time to first token in the browser and on the server, and the network overhead, ${which}`}
           readout={(index) => readoutOf(answer, which, index, to)}
         />
       </div>
-      <Facts answer={answer} />
+      <OverheadFacts answer={answer} />
     </Figure>
   );
 }
 
-function Facts({ answer }: { answer: CompareAnswer }) {
+function OverheadFacts({ answer }: { answer: CompareAnswer }) {
   const { overhead, joined, streams, sources } = answer;
   const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
-  const isFew = overhead.n < FEW;
+  const isFew = overhead.n < MIN_SAMPLES;
   return (
     <dl class="facts">
       <div>
-        <dt>Overhead</dt>
+        <dt>Network overhead</dt>
         <dd class={isFew ? "dim" : undefined}>
           <span class="source">
             {duration(overhead.p50_ms)} <small>p50</small>
           </span>
           <span class="source">
-            {duration(overhead.p95_ms)} <small>p95{isFew && ` of ${count(overhead.n)}`}</small>
+            {duration(overhead.p95_ms)} <small>p95{isFew && ` (n = ${count(overhead.n)})`}</small>
           </span>
         </dd>
       </div>
       <div>
-        <dt>Joined</dt>
+        <dt>Streams with server timing</dt>
         <dd>
           {percent(streams > 0 ? joined / streams : null)}{" "}
           <small>
-            {count(joined)} of {count(streams)}
+            ({count(joined)} of {count(streams)})
           </small>
         </dd>
       </div>
       <div>
-        <dt>Server figure from</dt>
+        <dt>Source</dt>
         <dd>
-          {from.map(([source, held]) => (
+          {from.map(([source, n]) => (
             <span key={source} class="source">
-              {words(source)} <small>{count(held)}</small>
+              {sourceLabel(source)} <small>{count(n)}</small>
             </span>
           ))}
         </dd>
@@ -129,38 +139,37 @@ function NoServerTiming({ streams }: { streams: number }) {
     <Figure
       chart="compare"
       title={TITLE}
-      sentence={
+      caption={
         streams === 0
-          ? "No streams in the range."
-          : `${plural(streams, "stream")}, and none said what the server measured.`
+          ? "No streams in this time range."
+          : `0 of ${plural(streams, "stream")} include server timing.`
       }
     >
       <div class="advice">
         <p>
-          When a stream also carries the server's own time to first token, both stand here side by side, and
-          the way between them shows.
+          No server timing yet. Send your server's TTFT in the stream to split server time from network time.
         </p>
         <ul>
           <li>
-            Any server: write one comment into the event stream, anywhere before its end.
+            Any server: write one comment into the event stream before its end.
             <pre>
               <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
             </pre>
           </li>
-          <li>llama.cpp and Ollama: their streams carry it already, nothing to do.</li>
+          <li>llama.cpp and Ollama: their streams include it already.</li>
         </ul>
       </div>
     </Figure>
   );
 }
 
-function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: number): PlotSpec {
+function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
-  // The difference of two percentiles is none of the differences: the overhead has a line of its own.
+  // The overhead is a line of its own, because a difference of percentiles is not a percentile of the differences.
   const line = (who: "client" | "server" | "overhead") => ({
     label: who,
     colour: `--${who}`,
-    values: points.map((point) => point[`${who}_${which}_ms`] ?? null),
+    values: points.map((point) => point[`${who}_${percentile}_ms`] ?? null),
     width: 1.75,
   });
   return {
@@ -170,7 +179,7 @@ function plotOf(answer: CompareAnswer, which: Percentile, from: number, to: numb
     scale: "linear",
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
-    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     format: tickDuration,
   };
 }
@@ -184,27 +193,27 @@ function readoutOf(
   const point = points[index];
   if (!point) return null;
   return {
-    heading: stretch(point.t, step_ms, today),
+    heading: timeInterval(point.t, step_ms, today),
     values: [
-      { label: `client ${which}`, text: steadyDuration(point[`client_${which}_ms`]), colour: "client" },
-      { label: `server ${which}`, text: steadyDuration(point[`server_${which}_ms`]), colour: "server" },
-      { label: `overhead ${which}`, text: steadyDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
+      { label: `browser ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
+      { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
+      { label: `overhead ${which}`, text: columnDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
     ],
   };
 }
 
-function tableOf({ points }: CompareAnswer, today: number): string[][] {
+function tableRows({ points }: CompareAnswer, today: number): string[][] {
   return [...points]
     .reverse()
     .map((point) => [
-      moment(point.t, today),
+      dateTime(point.t, today),
       count(point.n),
-      steadyDuration(point.client_p50_ms),
-      steadyDuration(point.server_p50_ms),
-      steadyDuration(point.overhead_p50_ms),
-      steadyDuration(point.client_p95_ms),
-      steadyDuration(point.server_p95_ms),
-      steadyDuration(point.overhead_p95_ms),
+      columnDuration(point.client_p50_ms),
+      columnDuration(point.server_p50_ms),
+      columnDuration(point.overhead_p50_ms),
+      columnDuration(point.client_p95_ms),
+      columnDuration(point.server_p95_ms),
+      columnDuration(point.overhead_p95_ms),
     ]);
 }

@@ -1,29 +1,29 @@
-/** What each defect means, in a line. Definitions: `docs/metrics.md`. */
+/** Meaning of each defect. Definitions: `docs/metrics.md`. */
 
 interface DefectMeaning {
   meaning: string;
-  /** Something of the answer is lost: the stream did not arrive whole. */
-  isLoss?: true;
+  /** The stream lost content and is not intact. */
+  losesContent?: true;
 }
 
 export const DEFECT_MEANINGS: Record<string, DefectMeaning> = {
-  no_sentinel: { meaning: "a finish reason, but no end marker" },
-  sentinel_only: { meaning: "an end marker, but no finish reason" },
-  malformed: { meaning: "an event that is neither JSON nor a known marker", isLoss: true },
-  invalid_utf8: { meaning: "bytes that are no text", isLoss: true },
-  sequence_gap: { meaning: "numbered events with a hole", isLoss: true },
-  duplicate: { meaning: "a numbered event came twice" },
-  reordered: { meaning: "a numbered event came after a later one" },
-  spliced: { meaning: "a second answer began inside the first", isLoss: true },
-  html_in_stream: { meaning: "a web page came in place of the answer", isLoss: true },
-  oversize: { meaning: "an event over 1 MiB, not read", isLoss: true },
-  pending_at_eof: { meaning: "the stream ended inside an event" },
-  late_close: { meaning: "open over 1 s after the end marker" },
-  stall: { meaning: "a silence over 2 s and 8 times the usual gap" },
-  dead_air: { meaning: "over 15 s without a byte" },
-  buffered: { meaning: "held back on the way and handed over at once" },
-  coarse: { meaning: "the provider bundles many tokens into each event" },
-  replay: { meaning: "the answer began again from its start" },
-  usage_mismatch: { meaning: "the provider's token counts contradict each other" },
-  hidden_reasoning: { meaning: "reasoning was billed, but not streamed" },
+  no_sentinel: { meaning: "finish reason without an end marker" },
+  sentinel_only: { meaning: "end marker without a finish reason" },
+  malformed: { meaning: "event is neither JSON nor a known marker", losesContent: true },
+  invalid_utf8: { meaning: "invalid UTF-8", losesContent: true },
+  sequence_gap: { meaning: "missing events (gap in sequence numbers)", losesContent: true },
+  duplicate: { meaning: "numbered event received twice" },
+  reordered: { meaning: "numbered event received after a later one" },
+  spliced: { meaning: "second response inside the first", losesContent: true },
+  html_in_stream: { meaning: "web page in place of the response", losesContent: true },
+  oversize: { meaning: "event over 1 MiB, not parsed", losesContent: true },
+  pending_at_eof: { meaning: "stream ended inside an event" },
+  late_close: { meaning: "connection open over 1 s after the end marker" },
+  stall: { meaning: "pause over 2 s and 8 times the usual inter-chunk latency" },
+  dead_air: { meaning: "over 15 s without data" },
+  buffered: { meaning: "buffered by a proxy, delivered in one burst" },
+  coarse: { meaning: "many tokens in each event" },
+  replay: { meaning: "response restarted from its beginning" },
+  usage_mismatch: { meaning: "contradictory token counts from the provider" },
+  hidden_reasoning: { meaning: "reasoning billed but not streamed" },
 };

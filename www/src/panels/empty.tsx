@@ -1,44 +1,44 @@
-/** Nothing to show: what to do about it, by whether there ever was something. */
-import { BooksNote } from "./ingest-accounting";
-import { moment } from "../format";
-import { lastRange } from "../charts/chart-captions";
-import { answers, elsewhere, go, setRange, view } from "../state";
-import { widerRange } from "../polling/resolution";
+/** Screen without data: how to install the probe, or how to widen the range. */
+import { rangeLabel } from "../charts/chart-captions";
+import { dateTime } from "../format";
+import { nextRangeCovering } from "../polling/resolution";
+import { dashboardData, navigate, outsideRange, setRange, view } from "../state";
+import { AccountingWarnings } from "./ingest-accounting";
 
 export function Empty() {
-  const found = elsewhere.value;
-  return found?.ofAll ? (
-    <NoneInRange newestMs={found.newest?.received_ms ?? null} ofAllMs={found.ofAll.received_ms} />
+  const outside = outsideRange.value;
+  return outside?.newestOfAll ? (
+    <NoStreamsInRange newestMs={outside.newest?.received_ms ?? null} ofAllMs={outside.newestOfAll.received_ms} />
   ) : (
-    <NeverAny siteKey={found?.siteKey ?? null} />
+    <NoStreamsYet siteKey={outside?.siteKey ?? null} />
   );
 }
 
-function NeverAny({ siteKey }: { siteKey: string | null }) {
+function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
   const script = new URL("llm-rum.js", document.baseURI).href;
   const snippet = `<script async src="${script}" data-site="${siteKey ?? "YOUR_SITE_KEY"}"></script>`;
   return (
     <section class="empty" data-empty="ever">
       <h2>Waiting for the first stream</h2>
-      <BooksNote />
-      <p>Put this line into the page that shows your model’s answers, before the code that asks for them:</p>
+      <AccountingWarnings />
+      <p>Add this script tag to the page that shows your model’s responses, before the code that requests them:</p>
       <pre>
         <code>{snippet}</code>
       </pre>
       {siteKey === null && (
         <p>
-          Its key is one of those that <code>sites</code> in the collector’s configuration names.
+          Replace the key with one from <code>sites</code> in the collector’s configuration.
         </p>
       )}
       <p>
-        <a href="snippet">The same with integrity hashes</a>, a content security policy, and for npm.
+        <a href="snippet">More options</a>: integrity hashes, content security policy, npm.
       </p>
       <p>
-        Then ask the model something. The answer shows here a few seconds after it ends, without a word of its
-        text: only how it arrived.
+        Then send a prompt to the model. The stream appears here a few seconds after it ends. Prompts and responses
+        never leave the page.
       </p>
       <p class="dim">
-        No page at hand? <code>cargo xtask demo</code> starts one with a scripted model behind it, on{" "}
+        No page yet? <code>cargo xtask demo</code> starts a demo page with a scripted model on{" "}
         <a href="http://127.0.0.1:8788">127.0.0.1:8788</a>.
       </p>
     </section>
@@ -46,36 +46,36 @@ function NeverAny({ siteKey }: { siteKey: string | null }) {
 }
 
 interface NoneInRangeProps {
-  /** Of the newest stream with the filters; `null` where none is kept. */
+  /** Newest stream with the filters; `null` if none is stored. */
   newestMs: number | null;
   ofAllMs: number;
 }
 
-function NoneInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
+function NoStreamsInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
-  const asked = answers.value?.summary.to ?? ofAllMs;
-  const wider = newestMs === null ? undefined : widerRange(range, asked - newestMs);
+  const now = dashboardData.value?.summary.to ?? ofAllMs;
+  const wider = newestMs === null ? undefined : nextRangeCovering(range, now - newestMs);
   return (
     <section class="empty" data-empty="range">
       <h2>
-        No {hasFilters ? "such " : ""}streams in {lastRange(range)}
+        No {hasFilters ? "matching " : ""}streams in {rangeLabel(range)}
       </h2>
-      <BooksNote />
+      <AccountingWarnings />
       <p>
         {newestMs === null
-          ? `None of the streams that are kept is such a one; the newest of all arrived at ${moment(ofAllMs, asked)}.`
-          : `The newest ${hasFilters ? "such stream" : "stream of all"} arrived at ${moment(newestMs, asked)}.`}
+          ? `No stored stream matches the filters. The newest stream arrived at ${dateTime(ofAllMs, now)}.`
+          : `The newest ${hasFilters ? "matching stream" : "stream"} arrived at ${dateTime(newestMs, now)}.`}
       </p>
       <p class="actions">
         {hasFilters && (
-          <button type="button" class="more" onClick={() => go({ filters: {} })}>
+          <button type="button" class="more" onClick={() => navigate({ filters: {} })}>
             Remove the filters
           </button>
         )}
         {wider && (
           <button type="button" class="more" onClick={() => setRange(wider)}>
-            Show {lastRange(wider)}
+            Show {rangeLabel(wider)}
           </button>
         )}
       </p>

@@ -1,27 +1,27 @@
-/** The name, the range, the filters in force, the refresh and the theme. */
+/** Header: name, time range, filters, refresh and theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
-import { Choice } from "../ui/segmented-control";
-import { clock, nameOf, words } from "../format";
-import { REFRESH_MS, refresh } from "../polling/feed";
-import { Glyph } from "../ui/icon";
-import { answers, busy, paused, screen, setFilter, setRange, view } from "../state";
+import { humanize, timeOfDay, valueLabel } from "../format";
+import { refresh, REFRESH_MS } from "../polling/feed";
+import { busy, dashboardData, paused, screen, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
+import { Icon } from "../ui/icon";
+import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, RANGES } from "../url";
 
-const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `The last ${value}` }));
+const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
 
 export function Header() {
   const isLocked = screen.value === "locked";
   return (
     <header class="header">
       <h1>
-        <Glyph name="mark" />
+        <Icon name="mark" />
         llm-rum
       </h1>
       {!isLocked && (
-        <Choice<Range>
+        <SegmentedControl<Range>
           legend="Time range"
           name="range"
           options={RANGE_OPTIONS}
@@ -32,18 +32,18 @@ export function Header() {
       <div class="tools">
         {!isLocked && <Refresh />}
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
-          <Glyph name={theme.value} />
+          <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
-          <span class="unseen">theme, switch</span>
+          <span class="unseen">switch theme</span>
         </button>
       </div>
-      <Chips />
+      <FilterChips />
     </header>
   );
 }
 
 function Refresh() {
-  const at = answers.value?.at;
+  const at = dashboardData.value?.loadedAt;
   const every = `every ${REFRESH_MS / 1000} s`;
   const toggle = () => {
     paused.value = !paused.value;
@@ -52,27 +52,27 @@ function Refresh() {
   return (
     <div class={`refresh${paused.value ? " paused" : ""}${busy.value ? " busy" : ""}`}>
       <span class="pulse" aria-hidden="true" />
-      <span class="tool-word" title={at ? `Answered at ${clock(at)}` : undefined}>
-        {paused.value ? (at ? `paused at ${clock(at)}` : "paused") : every}
+      <span class="tool-word" title={at ? `Updated at ${timeOfDay(at)}` : undefined}>
+        {paused.value ? (at ? `paused at ${timeOfDay(at)}` : "paused") : every}
       </span>
       <button
         type="button"
         class="quiet"
         onClick={toggle}
         aria-pressed={paused.value}
-        title={paused.value ? "Go on" : "Pause"}
+        title={paused.value ? "Resume" : "Pause"}
       >
-        <Glyph name={paused.value ? "play" : "pause"} />
+        <Icon name={paused.value ? "play" : "pause"} />
         <span class="unseen">Pause refreshing</span>
       </button>
     </div>
   );
 }
 
-function Chips() {
+function FilterChips() {
   const { filters } = view.value;
   const removed = useRef<number | null>(null);
-  // The chip takes the focus with it: it goes on to the one in its place, the last one, or the range.
+  // Removing a chip removes the focus: move it to the next chip, the last one, or the range.
   useLayoutEffect(() => {
     if (removed.current === null) return;
     const chips = document.querySelectorAll<HTMLElement>(".chip");
@@ -99,9 +99,9 @@ function Chips() {
             title="Remove this filter"
           >
             <span>
-              {words(dimension)} <b>{nameOf(dimension, value)}</b>
+              {humanize(dimension)} <b>{valueLabel(dimension, value)}</b>
             </span>
-            <Glyph name="close" />
+            <Icon name="close" />
             <span class="unseen">remove</span>
           </button>
         </li>

@@ -1,32 +1,38 @@
-/** The collector's books in, a quiet line at the foot out, with the sums behind it; loud when something is amiss. */
+/** Footer with the ingest accounting: a summary, the tables behind it, and warnings. */
 import type { Accounting } from "../api/api-types";
-import type { Asked } from "../api/async-result";
-import { pagesOf, readBooks, troublesOf, type Entry, type Page } from "./accounting-summary";
-import { readCost } from "../stream/probe-overhead";
+import type { AsyncResult } from "../api/async-result";
 import { count } from "../format";
-import { Glyph } from "../ui/icon";
 import { accounting } from "../state";
+import { probeOverheadSummary } from "../stream/probe-overhead";
+import { Icon } from "../ui/icon";
+import {
+  accountingSummary,
+  accountingTables,
+  accountingWarnings,
+  type CountRow,
+  type CountTable,
+} from "./accounting-summary";
 
-export function Books({ asked }: { asked: Asked<Accounting> }) {
-  if (asked.kind === "loading") return null;
-  if (asked.kind === "failed")
+export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }) {
+  if (result.kind === "loading") return null;
+  if (result.kind === "failed")
     return (
-      <footer class="books" data-books="failed">
-        <p>What was received and what became of it is not known. {asked.what}</p>
+      <footer class="accounting" data-accounting="failed">
+        <p>Could not load the ingest accounting. {result.message}</p>
       </footer>
     );
-  const troubles = troublesOf(asked.answer);
-  const cost = readCost(asked.answer);
+  const warnings = accountingWarnings(result.value);
+  const overhead = probeOverheadSummary(result.value);
   return (
-    <footer class="books" id="books" data-books={troubles.length > 0 ? "loud" : "quiet"}>
-      <Troubles troubles={troubles} />
-      <p>{readBooks(asked.answer)}</p>
-      {cost && <p data-cost>{cost}</p>}
+    <footer class="accounting" id="accounting" data-accounting={warnings.length > 0 ? "loud" : "quiet"}>
+      <Warnings warnings={warnings} />
+      <p>{accountingSummary(result.value)}</p>
+      {overhead && <p data-probe-overhead>{overhead}</p>}
       <details>
-        <summary>The books</summary>
-        <div class="books-pages">
-          {pagesOf(asked.answer).map((page) => (
-            <Sum key={page.title} page={page} />
+        <summary>Ingest accounting</summary>
+        <div class="accounting-tables">
+          {accountingTables(result.value).map((table) => (
+            <CountList key={table.title} table={table} />
           ))}
         </div>
       </details>
@@ -34,32 +40,32 @@ export function Books({ asked }: { asked: Asked<Accounting> }) {
   );
 }
 
-/** At the head of the screen: that its figures do not show everything. */
-export function BooksNote() {
-  const asked = accounting.value;
-  if (asked.kind !== "known") return null;
-  return <Troubles troubles={troublesOf(asked.answer)} />;
+/** The warnings of the accounting, for the top of the screen. */
+export function AccountingWarnings() {
+  const result = accounting.value;
+  if (result.kind !== "known") return null;
+  return <Warnings warnings={accountingWarnings(result.value)} />;
 }
 
-function Troubles({ troubles }: { troubles: string[] }) {
+function Warnings({ warnings }: { warnings: string[] }) {
   return (
     <>
-      {troubles.map((trouble) => (
-        <p key={trouble} class="note warn">
-          <Glyph name="warn" /> {trouble}
+      {warnings.map((warning) => (
+        <p key={warning} class="note warn">
+          <Icon name="warn" /> {warning}
         </p>
       ))}
     </>
   );
 }
 
-function Sum({ page: { title, sum, entries } }: { page: Page }) {
+function CountList({ table: { title, total, rows } }: { table: CountTable }) {
   return (
     <section>
       <h3>{title}</h3>
       <dl>
-        <Line entry={sum} />
-        {entries.map((entry) => (
+        <Line entry={total} />
+        {rows.map((entry) => (
           <Line key={entry.name} entry={entry} />
         ))}
       </dl>
@@ -67,13 +73,13 @@ function Sum({ page: { title, sum, entries } }: { page: Page }) {
   );
 }
 
-function Line({ entry: { name, about, count: held } }: { entry: Entry }) {
+function Line({ entry: { name, meaning, count: n } }: { entry: CountRow }) {
   return (
     <div>
       <dt>
-        {name} {about && <small>{about}</small>}
+        {name} {meaning && <small>{meaning}</small>}
       </dt>
-      <dd>{count(held)}</dd>
+      <dd>{count(n)}</dd>
     </div>
   );
 }

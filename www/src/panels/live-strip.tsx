@@ -1,92 +1,93 @@
-/** What happens now in, one quiet line out: what is open, what ended within a minute, and how the newest went. */
+/** One line of live figures: streams in flight, streams completed in the last minute, TTFT and the newest streams. */
 import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
 import { ABSENT, count, duration, percent, plural, rate } from "../format";
-import { Glyph, OUTCOME_LOOKS } from "../ui/icon";
-import { FEW } from "../metric";
+import { MIN_SAMPLES } from "../metric";
 import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "../stream/stream-summary";
+import { Icon } from "../ui/icon";
+import { OUTCOME_STYLES } from "../ui/outcome";
 import { useWidth } from "../ui/width";
 
-/** So many of the newest streams as fit into a line of a narrow page. */
-const SHOWN = 5;
+/** Number of streams that fit into one line of a narrow page. */
+const MAX_SHOWN = 5;
 
-const WORDS: Record<LiveState["kind"], { word: string; title: string }> = {
-  joining: { word: "joining", title: "Asking the collector" },
-  live: { word: "live", title: "From the collector, every second" },
-  away: { word: "not live", title: "The collector says nothing at the moment; this page keeps asking" },
-  paused: { word: "paused", title: "Paused together with the rest of the page" },
+const STATE_LABELS: Record<LiveState["kind"], { label: string; title: string }> = {
+  joining: { label: "connecting", title: "Connecting to the collector" },
+  live: { label: "live", title: "Updated every second" },
+  away: { label: "reconnecting", title: "No updates from the collector" },
+  paused: { label: "paused", title: "Paused with the page" },
 };
 
 export function LiveStrip() {
   const { kind } = live.value;
   const now = live.value.kind === "live" ? live.value.now : null;
-  const { word, title } = WORDS[kind];
+  const { label, title } = STATE_LABELS[kind];
   return (
     <section class={`now ${kind}`} aria-label="Now" aria-live="off" data-live={kind}>
       <p class="now-state" title={title}>
         <span class="now-dot" aria-hidden="true" />
-        {word}
+        {label}
       </p>
       <dl>
-        <div data-now="open" title="Streams that have told of themselves and have not ended">
-          <dt>open now</dt>
+        <div data-now="open" title="Streams that started and have not ended">
+          <dt>in flight</dt>
           <dd>{count(now?.open)}</dd>
         </div>
-        <div data-now="ended" title={now?.of === "cluster" ? "Of all collectors" : undefined}>
-          <dt>{endedIn(now)}</dt>
+        <div data-now="ended" title={now?.of === "cluster" ? "All collectors" : undefined}>
+          <dt>{completedLabel(now)}</dt>
           <dd>
             {count(now?.ended.streams)} <Failed now={now} />
           </dd>
         </div>
         {now?.reports_per_second !== undefined && (
-          <div class="wide" data-now="rate" title="Reports that counted, over ten seconds">
+          <div class="wide" data-now="rate" title="Counted reports, mean of 10 s">
             <dt>reports</dt>
             <dd>{rate(now.reports_per_second)}</dd>
           </div>
         )}
-        <div data-now="ttfv" title={now ? restsOn(now) : undefined}>
-          <dt>first visible, 5 min</dt>
+        <div data-now="ttfv" title={now ? sampleText(now) : undefined}>
+          <dt>TTFT (5 min)</dt>
           <dd>
-            {now && now.ttfv.n > 0 ? <Waits {...now.ttfv} /> : ABSENT}
+            {now && now.ttfv.n > 0 ? <LivePercentiles {...now.ttfv} /> : ABSENT}
           </dd>
         </div>
       </dl>
-      {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, SHOWN)} />}
+      {now && now.streams.length > 0 && <NewestLine streams={now.streams.slice(0, MAX_SHOWN)} />}
     </section>
   );
 }
 
-/** Of a few streams they are dim, and how many they are stands beside them. */
-function Waits({ n, p50_ms, p95_ms }: Quantiles) {
+/** Percentiles of few samples are dimmed and show their count. */
+function LivePercentiles({ n, p50_ms, p95_ms }: Quantiles) {
   return (
-    <span class={n < FEW ? "dim" : undefined}>
+    <span class={n < MIN_SAMPLES ? "dim" : undefined}>
       <span class="dim">p50</span> {duration(p50_ms)} <span class="dim">p95</span> {duration(p95_ms)}
-      {n < FEW && ` of ${count(n)}`}
+      {n < MIN_SAMPLES && ` (n = ${count(n)})`}
     </span>
   );
 }
 
-function endedIn(now: Live | null): string {
+function completedLabel(now: Live | null): string {
   const seconds = now?.ended.seconds ?? 60;
-  return seconds === 60 ? "ended in a minute" : `ended in ${count(Math.floor(seconds))} s`;
+  return `ended (last ${count(Math.floor(seconds))} s)`;
 }
 
-function restsOn({ ttfv }: Live): string {
-  return `Time to first visible token over the newest five minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
+function sampleText({ ttfv }: Live): string {
+  return `Time to first visible token, last 5 minutes: ${plural(ttfv.n, "sample")}, ±${percent(ttfv.relative_error)}`;
 }
 
 function Failed({ now }: { now: Live | null }) {
   const outcomes = Object.entries(now?.ended.outcomes ?? {}) as [Outcome, number][];
-  const failed = outcomes.reduce((sum, [outcome, held]) => sum + (OUTCOME_LOOKS[outcome]?.tone === "bad" ? held : 0), 0);
+  const failed = outcomes.reduce((sum, [outcome, n]) => sum + (OUTCOME_STYLES[outcome]?.tone === "bad" ? n : 0), 0);
   if (failed === 0) return null;
   return <span class="bad">{count(failed)} failed</span>;
 }
 
 function NewestLine({ streams }: { streams: StreamReport[] }) {
   const [line] = useWidth<HTMLOListElement>(0);
-  // What found no room in the line has wrapped out of sight, and the keyboard does not go there.
+  // Streams that wrapped out of sight must not receive the focus.
   useLayoutEffect(() => {
     const items = [...(line.current?.children ?? [])] as HTMLElement[];
     for (const item of items) item.inert = item.offsetTop > (items[0]?.offsetTop ?? 0);
@@ -104,20 +105,20 @@ function NewestLine({ streams }: { streams: StreamReport[] }) {
 }
 
 function Newest({ report }: { report: StreamReport }) {
-  const look = OUTCOME_LOOKS[report.outcome];
-  const { ttfv_ms: waited } = report;
-  // Without a text to see, as of reasoning alone, its end is all there is to show.
-  const hasGlyph = report.outcome !== "complete" || waited == null;
+  const style = OUTCOME_STYLES[report.outcome];
+  const { ttfv_ms: ttfv } = report;
+  // A stream without visible text, such as reasoning only, shows its outcome.
+  const hasIcon = report.outcome !== "complete" || ttfv == null;
   return (
     <button
       type="button"
-      class={look?.tone ?? "quiet"}
+      class={style?.tone ?? "quiet"}
       data-newest={report.id}
       onClick={() => openStream(report.id)}
-      title={`${modelOf(report)}: ${look?.word ?? report.outcome}`}
+      title={`${modelOf(report)}: ${style?.label ?? report.outcome}`}
     >
-      {hasGlyph && look && <Glyph name={look.glyph} />}
-      {waited == null ? <span class="unseen">{look?.word ?? ABSENT}</span> : duration(waited)}
+      {hasIcon && style && <Icon name={style.icon} />}
+      {ttfv == null ? <span class="unseen">{style?.label ?? ABSENT}</span> : duration(ttfv)}
     </button>
   );
 }

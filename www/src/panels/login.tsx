@@ -1,32 +1,32 @@
-/** The collector wants a token: a form for it. The token stays in this tab's session storage. */
+/** Form for the access token. `sessionStorage` keeps it for the tab. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { unlock } from "../polling/feed";
+import { tokenError } from "../api/token";
+import { login } from "../polling/feed";
 import { token } from "../state";
-import { flawOf } from "../api/token";
 
-export function Unlock() {
+export function Login() {
   const [typed, setTyped] = useState("");
-  const [flaw, setFlaw] = useState<string | null>(null);
+  const [error, setError] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
-  // Not by `autofocus`: it works once in a page, and this form stands anew after each refusal.
+  // `autofocus` works once per page, and this form appears again after a rejected token.
   useEffect(() => input.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
-    const found = flawOf(typed.trim());
-    setFlaw(found);
-    if (found === null) unlock(typed.trim());
+    const tokenFault = tokenError(typed.trim());
+    setError(tokenFault);
+    if (tokenFault === null) login(typed.trim());
     else input.current?.focus();
   };
   return (
     <section class="empty">
-      <h2>This collector wants a token</h2>
+      <h2>Sign in</h2>
       <p>
-        It is one of the <code>read_tokens</code> of the collector’s configuration, or its{" "}
-        <code>admin_token</code>. This tab keeps it until it is closed.
+        Paste a read token. Ask your administrator, or see <code>read_tokens</code> and <code>admin_token</code> in the
+        collector’s configuration. The token is stored in this tab only.
       </p>
-      <form class="unlock" onSubmit={submit}>
-        {/* Password managers file a token under a name. */}
+      <form class="login" onSubmit={submit}>
+        {/* Password managers store a token under a user name. */}
         <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>
           <span class="unseen">Token</span>
@@ -40,12 +40,12 @@ export function Unlock() {
           />
         </label>
         <button type="submit" class="more">
-          Unlock
+          Sign in
         </button>
       </form>
-      {(flaw !== null || token.value !== null) && (
+      {(error !== null || token.value !== null) && (
         <p class="outcome bad" role="alert">
-          {flaw ?? "The last token was not accepted."}
+          {error ?? "Token rejected."}
         </p>
       )}
     </section>

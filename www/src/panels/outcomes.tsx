@@ -1,14 +1,14 @@
-/** The summary in, what became of the streams out: each outcome and each defect, with what it means. */
+/** Counts of each outcome and each defect, with its meaning. */
 import type { Outcome, Summary } from "../api/api-types";
-import { DEFECT_MEANINGS } from "./defects";
-import { count, percent, plural, words } from "../format";
-import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
+import { count, humanize, percent, plural } from "../format";
 import { setOutcome, view } from "../state";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { OUTCOMES } from "../url";
+import { DEFECT_MEANINGS } from "./defects";
 
-export function Endings({ summary }: { summary: Summary }) {
+export function OutcomesAndDefects({ summary }: { summary: Summary }) {
   return (
-    <div class="pair endings">
+    <div class="pair">
       <Outcomes summary={summary} />
       <Defects summary={summary} />
     </div>
@@ -18,16 +18,16 @@ export function Endings({ summary }: { summary: Summary }) {
 function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   const seen = OUTCOMES.filter((outcome) => outcomes[outcome]);
   return (
-    <section class="figure" data-endings="outcomes" aria-labelledby="outcomes-title">
+    <section class="figure" data-counts="outcomes" aria-labelledby="outcomes-title">
       <div class="figure-head">
-        <h2 id="outcomes-title">How streams ended</h2>
+        <h2 id="outcomes-title">Outcomes</h2>
       </div>
       {seen.length === 0 ? (
-        <p class="nothing">No stream has ended in the range.</p>
+        <p class="nothing">No streams ended in this time range.</p>
       ) : (
         <ul class="ledger">
           {seen.map((outcome) => (
-            <OutcomeLine key={outcome} outcome={outcome} held={outcomes[outcome] ?? 0} of={streams} />
+            <OutcomeLine key={outcome} outcome={outcome} n={outcomes[outcome] ?? 0} total={streams} />
           ))}
         </ul>
       )}
@@ -35,23 +35,23 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   );
 }
 
-function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of: number }) {
+function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total: number }) {
   const isChosen = view.value.outcome === outcome;
-  const { tone, meaning } = OUTCOME_LOOKS[outcome];
+  const { tone, meaning } = OUTCOME_STYLES[outcome];
   return (
     <li>
       <button
         type="button"
         aria-pressed={isChosen}
-        title="Only these in the list of streams"
+        title="Filter the list of streams"
         onClick={() => setOutcome(isChosen ? null : outcome)}
       >
         <OutcomeMark outcome={outcome} />
         <small>{meaning}</small>
         <span class="ledger-count">
-          {count(held)} <small>{percent(held / of)}</small>
+          {count(n)} <small>{percent(n / total)}</small>
         </span>
-        <progress class={tone} value={held} max={of} aria-hidden="true" />
+        <progress class={tone} value={n} max={total} aria-hidden="true" />
       </button>
     </li>
   );
@@ -59,29 +59,29 @@ function OutcomeLine({ outcome, held, of }: { outcome: Outcome; held: number; of
 
 function Defects({ summary: { defects, streams } }: { summary: Summary }) {
   const seen = Object.entries(defects)
-    .filter(([, held]) => held > 0)
+    .filter(([, n]) => n > 0)
     .sort(([, a], [, b]) => b - a);
   return (
-    <section class="figure" data-endings="defects" aria-labelledby="defects-title">
+    <section class="figure" data-counts="defects" aria-labelledby="defects-title">
       <div class="figure-head">
-        <h2 id="defects-title">Defects on the way</h2>
+        <h2 id="defects-title">Stream defects</h2>
       </div>
       {seen.length === 0 ? (
         <p class="nothing">
-          {streams === 0 ? "No stream has ended in the range." : `None in ${plural(streams, "stream")}.`}
+          {streams === 0 ? "No streams ended in this time range." : `None in ${plural(streams, "stream")}.`}
         </p>
       ) : (
         <ul class="ledger">
-          {seen.map(([name, held]) => (
+          {seen.map(([name, n]) => (
             <li key={name} class="ledger-line">
-              <span class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : ""}>{words(name)}</span>
+              <span class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : ""}>{humanize(name)}</span>
               <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
               <span class="ledger-count">
-                {count(held)} <small>{percent(held / streams)}</small>
+                {count(n)} <small>{percent(n / streams)}</small>
               </span>
               <progress
-                class={DEFECT_MEANINGS[name]?.isLoss ? "bad" : "quiet"}
-                value={held}
+                class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : "quiet"}
+                value={n}
                 max={streams}
                 aria-hidden="true"
               />

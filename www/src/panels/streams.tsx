@@ -1,44 +1,44 @@
-/** The latest streams in, a table out whose rows open one stream. */
-import type { Outcome, Sample, StreamReport, Summary } from "../api/api-types";
-import { Choice } from "../ui/segmented-control";
-import { ABSENT, count, isKnown, moment, steadyDuration, words } from "../format";
+/** Table of streams. A row opens the detail of its stream. */
+import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
+import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
 import { loadOlder } from "../polling/feed";
-import { OUTCOME_LOOKS, OutcomeMark } from "../ui/icon";
-import { modelOf } from "../stream/stream-summary";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { modelOf } from "../stream/stream-summary";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
+import { SegmentedControl } from "../ui/segmented-control";
 import { OUTCOMES, SAMPLES } from "../url";
 
-/** Which streams are listed: what the switch says, and what the list then is. */
-const LISTS: Record<Sample | "latest", { word: string; title: string; about: string }> = {
-  latest: { word: "latest", title: "Latest streams", about: "" },
+/** Label, title and description of each list. */
+const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string; description: string }> = {
+  latest: { label: "latest", title: "Latest streams", description: "" },
   slowest: {
-    word: "slowest",
+    label: "slowest",
     title: "Slowest streams",
-    about: "Those of each site and day whose user waited longest for text, the slowest first.",
+    description: "Streams with the highest TTFT per site and day, the slowest first.",
   },
   failed: {
-    word: "failed",
+    label: "failed",
     title: "Failed streams",
-    about: "Some of each site and day that were not whole, by lot, the newest first.",
+    description: "A random sample of streams that failed or lost content, per site and day, the newest first.",
   },
   uniform: {
-    word: "by lot",
-    title: "Streams by lot",
-    about: "Some of each site and day, each stream as likely as any other, the newest first.",
+    label: "random sample",
+    title: "Random sample of streams",
+    description: "A random sample of all streams per site and day, the newest first.",
   },
 };
-const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LISTS[value].word }));
+const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LIST_LABELS[value].label }));
 
 export function Streams({ summary }: { summary: Summary }) {
   const list = view.value.sample ?? "latest";
-  const { title, about } = LISTS[list];
+  const { title, description } = LIST_LABELS[list];
   return (
     <section class="streams" aria-labelledby="streams-title" data-list={list}>
       <div class="figure-head">
         <h2 id="streams-title">{title}</h2>
         <div class="switches">
-          <Choice<Sample | "latest">
-            legend="Which streams"
+          <SegmentedControl<SampleKind | "latest">
+            legend="List"
             name="list"
             options={LIST_OPTIONS}
             chosen={list}
@@ -47,9 +47,9 @@ export function Streams({ summary }: { summary: Summary }) {
           <OutcomeFilter summary={summary} />
         </div>
       </div>
-      {about && <p class="reading about">{about} They are kept when single streams no longer are.</p>}
+      {description && <p class="caption about">{description} Kept for long-term reference.</p>}
       {rows.value.length === 0 ? (
-        <p class="nothing">{list === "latest" ? "No such stream in the range." : "None such was kept in the range."}</p>
+        <p class="nothing">No matching streams in this time range.</p>
       ) : (
         <table class="stream-table">
           <thead>
@@ -61,21 +61,21 @@ export function Streams({ summary }: { summary: Summary }) {
               </th>
               <th scope="col">Outcome</th>
               <th scope="col" class="number" title="Time to first visible token">
-                First visible
+                TTFT
               </th>
-              <th scope="col" class="number wide" title="Time to first token by the server's own clock">
-                Server
+              <th scope="col" class="number wide" title="Server-reported TTFT">
+                Server TTFT
               </th>
               <th scope="col" class="number mid" title="From the request to the last generated text">
                 End to end
               </th>
-              <th scope="col" class="number wide">
-                Longest gap
+              <th scope="col" class="number wide" title="Longest inter-chunk latency">
+                Max inter-chunk
               </th>
               <th scope="col" class="number wide">
                 Chunks
               </th>
-              <th scope="col" class="number mid" title="Output tokens, as the provider counted">
+              <th scope="col" class="number mid" title="Output tokens by the provider's count">
                 Tokens
               </th>
               <th scope="col" class="wide">
@@ -92,7 +92,7 @@ export function Streams({ summary }: { summary: Summary }) {
       )}
       {nextCursor.value !== null && (
         <button type="button" class="more" onClick={() => void loadOlder()}>
-          {list === "slowest" ? "Load further streams" : "Load older streams"}
+          {list === "slowest" ? "Load more streams" : "Load older streams"}
         </button>
       )}
     </section>
@@ -101,8 +101,8 @@ export function Streams({ summary }: { summary: Summary }) {
 
 function OutcomeFilter({ summary }: { summary: Summary }) {
   const label = (outcome: Outcome) => {
-    const held = summary.outcomes[outcome];
-    return OUTCOME_LOOKS[outcome].word + (held ? ` (${count(held)})` : "");
+    const n = summary.outcomes[outcome];
+    return OUTCOME_STYLES[outcome].label + (n ? ` (${count(n)})` : "");
   };
   return (
     <label class="select">
@@ -145,21 +145,21 @@ function Row({ row, today }: { row: StreamReport; today: number }) {
       tabIndex={0}
       onClick={open}
       onKeyDown={onKeyDown}
-      aria-label={`Stream of ${modelOf(row)}, Enter opens it`}
+      aria-label={`Stream of ${modelOf(row)}. Press Enter to open`}
     >
-      <td class="when">{moment(row.received_ms, today)}</td>
+      <td class="when">{dateTime(row.received_ms, today)}</td>
       <td class="model-cell">
         <FilterButton dimension="model" value={modelOf(row)} />
         {row.provider && <FilterButton dimension="provider" value={row.provider} />}
       </td>
-      <td class="wide dim">{row.dialect ? words(row.dialect) : ABSENT}</td>
+      <td class="wide dim">{row.dialect ? humanize(row.dialect) : ABSENT}</td>
       <td>
         <OutcomeMark outcome={row.outcome} open={row.open ?? false} />
       </td>
-      <td class="number strong">{steadyDuration(row.ttfv_ms)}</td>
-      <td class="number wide">{steadyDuration(row.server?.ttft_ms)}</td>
-      <td class="number mid">{steadyDuration(row.e2e_ms)}</td>
-      <td class="number wide">{steadyDuration(row.longest_gap_ms)}</td>
+      <td class="number strong">{columnDuration(row.ttfv_ms)}</td>
+      <td class="number wide">{columnDuration(row.server?.ttft_ms)}</td>
+      <td class="number mid">{columnDuration(row.e2e_ms)}</td>
+      <td class="number wide">{columnDuration(row.longest_gap_ms)}</td>
       <td class="number wide">{count(row.chunks)}</td>
       <td class="number mid">{count(row.output_tokens)}</td>
       <td class="wide defects" title={defects || undefined}>
@@ -175,7 +175,7 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
     setFilter(dimension, value);
   };
   return (
-    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Only ${dimension} ${value}`}>
+    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Filter by ${dimension} ${value}`}>
       {value}
     </button>
   );
@@ -183,7 +183,7 @@ function FilterButton({ dimension, value }: { dimension: "model" | "provider"; v
 
 function defectsOf({ defects }: StreamReport): string {
   return Object.entries(defects ?? {})
-    .filter(([, held]) => isKnown(held) && held > 0)
-    .map(([name, held]) => words(name) + (held > 1 ? ` ×${held}` : ""))
+    .filter(([, n]) => isKnown(n) && n > 0)
+    .map(([name, n]) => humanize(name) + (n > 1 ? ` ×${n}` : ""))
     .join(", ");
 }

@@ -1,27 +1,27 @@
-/** The summary in, five tiles out: each a value with its target, its change and what it rests on. */
+/** Five tiles of the summary: value, target, change and sample count. */
 import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
-import type { Tried } from "../api/async-result";
+import type { Result } from "../api/async-result";
+import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
 import {
   ABSENT,
+  columnDuration,
+  configuredPercent,
   count,
+  countChange,
   duration,
-  growth,
+  durationChange,
   isKnown,
   percent,
-  plainPercent,
+  percentagePoints,
   plural,
-  points,
   rate,
-  slower,
-  steadyDuration,
-  type Maybe,
+  type MaybeNumber,
 } from "../format";
-import { Glyph } from "../ui/icon";
-import { FEW, QUANTILES, targetsInView } from "../metric";
-import { readAdjusted, readEarlier, readSides } from "../charts/chart-captions";
+import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
 import { elapsedShare } from "../polling/resolution";
+import { Icon } from "../ui/icon";
 
 interface TilesProps {
   summary: Summary;
@@ -29,26 +29,26 @@ interface TilesProps {
 }
 
 interface AllTilesProps extends TilesProps {
-  compare: Tried<Compare>;
-  /** When the summary came. */
-  at: number;
+  compare: Result<Compare>;
+  /** Time of arrival of the summary. */
+  loadedAt: number;
 }
 
-export function Tiles({ summary, range, compare, at }: AllTilesProps) {
+export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   return (
     <section class="tiles" aria-label="Key figures">
-      <FirstVisible summary={summary} range={range} sides={compare.kind === "known" ? readSides(compare.answer) : null} />
+      <Ttfv summary={summary} range={range} comparison={compare.kind === "known" ? ttftComparison(compare.value) : null} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
-      <Streams summary={summary} at={at} />
+      <Streams summary={summary} loadedAt={loadedAt} />
       <Errors summary={summary} range={range} />
     </section>
   );
 }
 
-function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | null }) {
+function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
   const { ttfv, previous } = summary;
-  const adjusted = readAdjusted(ttfv);
+  const adjusted = kmAdjustedCaption(ttfv);
   const targets = targetsInView(summary);
   const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
   return (
@@ -57,31 +57,35 @@ function FirstVisible({ summary, range, sides }: TilesProps & { sides: string | 
         {QUANTILES.map(({ name, key, colour }) => (
           <div key={name}>
             <span class={`key ${colour}`}>{name}</span>
-            <Value raw={ttfv[key]} quantile={name} text={steadyDuration(ttfv[key])} />
-            <Between interval={ttfv.intervals?.[name]} />
-            <Goal value={ttfv[key]} goal={goals[name]} text={duration(goals[name])} />
-            <Change text={slower(ttfv[key], previous.ttfv[key])} earlier={previous.ttfv.n} />
+            <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
+            <ConfidenceInterval interval={ttfv.intervals?.[name]} />
+            <Target value={ttfv[key]} target={goals[name]} text={duration(goals[name])} />
+            <Change text={durationChange(ttfv[key], previous.ttfv[key])} previousSamples={previous.ttfv.n} />
           </div>
         ))}
       </div>
       {adjusted !== null && (
-        <p class="rests" data-adjusted title="What half, 95 % and 99 % of all who waited would have waited, by Kaplan and Meier">
+        <p
+          class="rests"
+          data-km-adjusted
+          title="Percentiles that include abandoned and failed waits (Kaplan–Meier estimate)"
+        >
           {adjusted}
         </p>
       )}
       <p class="rests">
-        {ttfv.n === 0 ? "no samples" : restsOn(ttfv.n, ttfv.relative_error)};{" "}
-        {readEarlier(previous.ttfv.n, range)}
-        {summary.use_cases > 1 && "; each use case has its own targets"}
+        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
+        {comparisonCaption(previous.ttfv.n, range)}
+        {summary.use_cases > 1 && " · targets differ per use case: select one"}
       </p>
-      {sides !== null && <p class="rests">{sides}</p>}
+      {comparison !== null && <p class="rests">{comparison}</p>}
     </Tile>
   );
 }
 
-function restsOn(n: number, error: Maybe): string {
+function sampleText(n: number, error: MaybeNumber): string {
   const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
-  const few = n < FEW ? ", too few for a steady p95" : "";
+  const few = n < MIN_SAMPLES ? ", too few for a stable p95" : "";
   return `${plural(n, "sample")}${exactness}${few}`;
 }
 
@@ -91,10 +95,10 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
       <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
       <p class="rests">
         {integrity.total === 0
-          ? "no streams to judge"
-          : `${count(integrity.good)} of ${count(integrity.total)} arrived whole`}
+          ? "no eligible streams"
+          : `${count(integrity.good)} of ${count(integrity.total)} streams intact`}
       </p>
-      <Change text={points(integrity.ratio, previous.integrity.ratio)} earlier={previous.integrity.total} />
+      <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} previousSamples={previous.integrity.total} />
     </Tile>
   );
 }
@@ -104,9 +108,9 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
     <Tile name="goodput" title="Goodput">
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
       <p class="rests">
-        {goodput.total === 0 ? "no streams to judge" : `within every target, ${rate(goodput.per_second)}`}
+        {goodput.total === 0 ? "no eligible streams" : `all targets met · ${rate(goodput.per_second)}`}
       </p>
-      <Change text={points(goodput.ratio, previous.goodput.ratio)} earlier={previous.goodput.total} />
+      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
     </Tile>
   );
 }
@@ -118,29 +122,29 @@ function Errors({ summary }: TilesProps) {
   return (
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Goal value={errors.ratio} goal={goal} text={plainPercent(goal)} proven={errors.at_least} />
+      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.at_least} />
       <p class="rests">
         {errors.total === 0
-          ? "no streams to judge"
+          ? "no eligible streams"
           : `${count(errors.count)} of ${count(errors.total)} failed`}
       </p>
-      <Change text={points(errors.ratio, previous.errors.ratio)} earlier={previous.errors.total} />
+      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} previousSamples={previous.errors.total} />
     </Tile>
   );
 }
 
-function Streams({ summary, at }: Pick<AllTilesProps, "summary" | "at">) {
+function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedAt">) {
   const { streams, open, previous, output_tokens: tokens } = summary;
-  // The range is not over, that before it is: like is compared with like.
-  const whole = streams / elapsedShare(summary.from, summary.to, at);
+  // The range is not over, the previous period is: extrapolate before comparing.
+  const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
   return (
     <Tile name="streams" title="Streams">
       <Value raw={streams} text={count(streams)} />
       <p class="rests">
-        {open} open now
+        {open} in flight
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={growth(whole, previous.streams)} earlier={previous.streams} />
+      <Change text={countChange(fullRange, previous.streams)} previousSamples={previous.streams} />
     </Tile>
   );
 }
@@ -160,8 +164,8 @@ function Tile({ name, title, children }: TileProps) {
   );
 }
 
-/** `data-value` carries the bare number, or nothing where there is none. */
-function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: string }) {
+/** `data-value` carries the bare number, or nothing if it is absent. */
+function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quantile?: string }) {
   const known = isKnown(raw);
   return (
     <p
@@ -174,42 +178,42 @@ function Value({ raw, text, quantile }: { raw: Maybe; text: string; quantile?: s
   );
 }
 
-/** Where few samples leave the percentile uncertain. */
-function Between({ interval }: { interval: Interval | undefined }) {
+/** Confidence interval of a percentile of few samples. */
+function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
-  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `${duration(lower)} or more`;
+  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
   return (
-    <p class="between" title="Where it lies with 95 % confidence, as the samples are few">
+    <p class="between" title="95 % confidence interval (few samples)">
       {text}
     </p>
   );
 }
 
-interface GoalProps {
-  value: Maybe;
-  goal: Maybe;
+interface TargetProps {
+  value: MaybeNumber;
+  target: MaybeNumber;
   text: string;
-  /** What the samples prove of the value, where that may be less. */
-  proven?: Maybe;
+  /** Lower confidence bound of the value. */
+  lowerBound?: MaybeNumber;
 }
 
-function Goal({ value, goal, text, proven }: GoalProps) {
-  if (!isKnown(goal)) return null;
+function Target({ value, target, text, lowerBound }: TargetProps) {
+  if (!isKnown(target)) return null;
   if (!isKnown(value)) return <p class="goal">target {text}</p>;
-  if (value > goal && isKnown(proven) && proven <= goal) {
-    return <p class="goal">over {text}, too few to tell</p>;
+  if (value > target && isKnown(lowerBound) && lowerBound <= target) {
+    return <p class="goal">above {text}, not statistically significant</p>;
   }
-  const isMet = value <= goal;
+  const isMet = value <= target;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>
-      <Glyph name={isMet ? "good" : "warn"} />
-      {isMet ? "under" : "over"} {text}
+      <Icon name={isMet ? "good" : "warn"} />
+      {isMet ? "within" : "above"} {text}
     </p>
   );
 }
 
-/** `earlier` is how many the time before rests on: against a few, a change is chance. */
-function Change({ text, earlier }: { text: string | null; earlier: number }) {
-  return text === null || earlier < FEW ? null : <p class="change">{text}</p>;
+/** No change is shown against a period with few samples. */
+function Change({ text, previousSamples }: { text: string | null; previousSamples: number }) {
+  return text === null || previousSamples < MIN_SAMPLES ? null : <p class="change">{text}</p>;
 }

@@ -1,59 +1,65 @@
-/** The time series in, a metric over time out: as lines of its percentiles with targets and volume, or as a heatmap. */
+/** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
-import type { Tried } from "../api/async-result";
-import { Choice } from "../ui/segmented-control";
-import { count, duration, moment, steadyDuration, stretch, tickDuration } from "../format";
-import { Figure, Missing } from "../charts/figure";
-import { Heatmap, HeatLegend } from "../charts/heatmap";
+import type { Result } from "../api/async-result";
+import {
+  exceedsError,
+  lowSampleCaption,
+  rangeLabel,
+  timeseriesCaption,
+  useCaseTargetsCaption,
+} from "../charts/chart-captions";
+import { Figure, LoadError } from "../charts/figure";
+import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import { FEW, isWait, METRIC_LOOKS, QUANTILES, targetsOf } from "../metric";
 import type { Line, PlotSpec } from "../charts/plot";
-import { isMoved, lastRange, readManyTargets, readThinSteps, readTimeseries } from "../charts/chart-captions";
-import { setDrawing, setMetric, setRange } from "../state";
-import { tighterRange } from "../polling/resolution";
-import { DRAWINGS, METRICS, type Drawing } from "../url";
+import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
+import { isWaitMetric, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { shorterRange } from "../polling/resolution";
+import { setChartType, setMetric, setRange } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
+import { CHART_TYPES, METRICS, type ChartType } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;
-  heatmap: Tried<HeatmapAnswer> | null;
+  heatmap: Result<HeatmapAnswer> | null;
   range: Range;
   metric: Metric;
-  drawing: Drawing;
-  /** Of how many the streams are. */
+  chartType: ChartType;
+  /** Number of use cases in view. */
   useCases: number;
 }
 
-export function TtftChart({ series, heatmap, range, metric, drawing, useCases }: TtftChartProps) {
-  const look = METRIC_LOOKS[series.metric];
+export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
+  const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const said = [readTimeseries(series, range), readManyTargets(series.metric, useCases)].filter(Boolean).join(" ");
-  const label = `${look.title} in ${lastRange(range)}`;
+  const caption = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)].filter(Boolean).join(" ");
+  const label = `${labels.title} in ${rangeLabel(range)}`;
   return (
     <Figure
       chart="ttft"
-      title={`${look.title} over time`}
-      sentence={drawing === "lines" ? `${said} ${readThinSteps(series)}` : said}
-      aside={<Switches metric={metric} drawing={drawing} />}
+      title={`${labels.title} over time`}
+      caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
+      aside={<Switches metric={metric} chartType={chartType} />}
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
-          ...(isWait(series.metric) ? [ADJUSTED, "Left before"] : []),
+          ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Abandoned"] : []),
         ],
-        rows: () => tableOf(series),
+        rows: () => tableRows(series),
       }}
     >
-      {drawing === "heatmap" && heatmap && !isEmpty ? (
+      {chartType === "heatmap" && heatmap && !isEmpty ? (
         heatmap.kind === "failed" ? (
-          <Missing what={heatmap.what} />
+          <LoadError what={heatmap.message} />
         ) : (
           <>
             <div class="legend-row">
-              <HeatLegend answer={heatmap.answer} />
-              <Tighter series={series} range={range} />
+              <HeatLegend answer={heatmap.value} />
+              <ZoomButton series={series} range={range} />
             </div>
-            <Heatmap answer={heatmap.answer} label={`${label}: how many samples lie where, step by step`} />
+            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} />
           </>
         )
       ) : (
@@ -78,15 +84,15 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         <Legend
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
-            ...(isAdjusted(series) ? [{ label: ADJUSTED, colour: "adjusted" }] : []),
-            ...(spec.isThin.includes(true) ? [{ label: `under ${FEW} samples`, colour: "thin" }] : []),
+            ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
+            ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
-            { label: "so far", colour: "running" },
+            { label: "current interval (incomplete)", colour: "running" },
             { label: "errors", colour: "errors" },
           ]}
         />
-        <Tighter series={series} range={range} />
+        <ZoomButton series={series} range={range} />
       </div>
       <div class="plot-frame tall">
         <LineChart
@@ -97,7 +103,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
         />
         {isEmpty && (
           <p class="plot-note">
-            No samples of this metric in {lastRange(range)}. {METRIC_LOOKS[series.metric].wants}
+            No samples of this metric in {rangeLabel(range)}. {METRIC_LABELS[series.metric].requirement}
           </p>
         )}
       </div>
@@ -105,48 +111,48 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
   );
 }
 
-/** Offers a shorter range where a shorter one holds everything. */
-function Tighter({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
-  const tighter = tighterRange(range, from, to, points);
-  if (!tighter) return null;
+/** Offers the shorter range that contains all samples. */
+function ZoomButton({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
+  const zoomRange = shorterRange(range, from, to, points);
+  if (!zoomRange) return null;
   return (
-    <button type="button" class="narrow hint" onClick={() => setRange(tighter)}>
-      All of this is from {lastRange(tighter)}: show only these
+    <button type="button" class="narrow hint" onClick={() => setRange(zoomRange)}>
+      Zoom to {rangeLabel(zoomRange)}
     </button>
   );
 }
 
 const METRIC_OPTIONS = METRICS.map((value) => ({
   value,
-  label: METRIC_LOOKS[value].short,
-  title: METRIC_LOOKS[value].meaning,
+  label: METRIC_LABELS[value].short,
+  title: METRIC_LABELS[value].meaning,
 }));
-const DRAWING_OPTIONS = DRAWINGS.map((value) => ({ value, label: value }));
+const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
-function Switches({ metric, drawing }: Pick<TtftChartProps, "metric" | "drawing">) {
+function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartType">) {
   return (
     <div class="switches">
-      <Choice legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
-      <Choice
-        legend="Drawn as"
+      <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
+      <SegmentedControl
+        legend="Chart"
         name="drawing"
-        options={DRAWING_OPTIONS}
-        chosen={drawing}
-        onChoose={setDrawing}
+        options={CHART_OPTIONS}
+        chosen={chartType}
+        onChoose={setChartType}
       />
     </div>
   );
 }
 
-/** Whether those who saw nothing move the p95 of a step by what can be seen. */
-function isAdjusted({ points }: Timeseries): boolean {
-  return points.some(({ p95_ms: plain, adjusted }) => adjusted && isMoved(plain, adjusted.p95_ms));
+/** Whether a censored wait changes the p95 of any step visibly. */
+function hasKmAdjusted({ points }: Timeseries): boolean {
+  return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
 }
 
-function adjustedLine(series: Timeseries): Line[] {
-  if (!isAdjusted(series)) return [];
+function kmAdjustedLine(series: Timeseries): Line[] {
+  if (!hasKmAdjusted(series)) return [];
   const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
-  return [{ label: ADJUSTED, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
+  return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
 function plotOf(series: Timeseries): PlotSpec {
@@ -163,7 +169,7 @@ function plotOf(series: Timeseries): PlotSpec {
         values: points.map((point) => point[key] ?? null),
         width: name === "p95" ? 2 : 1.5,
       })),
-      ...adjustedLine(series),
+      ...kmAdjustedLine(series),
     ],
     targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
       label: `${quantile ?? "each"} ≤ ${duration(value)}`,
@@ -171,7 +177,7 @@ function plotOf(series: Timeseries): PlotSpec {
       colour: quantile ? `--${quantile}` : "--muted",
       value,
     })),
-    isThin: points.map((point) => point.n > 0 && point.n < FEW),
+    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
     format: tickDuration,
   };
@@ -181,40 +187,40 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   const point = series.points[index];
   if (!point) return null;
   return {
-    heading: stretch(point.t, series.step_ms, series.to),
+    heading: timeInterval(point.t, series.step_ms, series.to),
     values: [
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
-        text: steadyDuration(point[key]),
+        text: columnDuration(point[key]),
         colour,
       })),
-      ...adjustedReadout(point),
+      ...kmAdjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-      { label: index === series.points.length - 1 ? "streams so far" : "streams", text: count(point.streams) },
+      { label: index === series.points.length - 1 ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
     ],
   };
 }
 
-function adjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
+function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
   if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
   return [
-    { label: ADJUSTED, text: steadyDuration(adjusted.p95_ms) },
-    { label: "left before", text: count(adjusted.left) },
+    { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
+    { label: "abandoned before first token", text: count(adjusted.left) },
   ];
 }
 
-/** As lines and in words: one more than the plain p95. */
-const ADJUSTED = "p95 with those who left";
+/** Label in the legend, the tooltip and the table. */
+const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
 
-function tableOf({ points, to, metric }: Timeseries): string[][] {
+function tableRows({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
-    moment(point.t, to),
+    dateTime(point.t, to),
     count(point.n),
-    ...QUANTILES.map(({ key }) => steadyDuration(point[key])),
+    ...QUANTILES.map(({ key }) => columnDuration(point[key])),
     count(point.streams),
     count(point.errors),
-    ...(isWait(metric) ? [steadyDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
+    ...(isWaitMetric(metric) ? [columnDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
   ];
   return [...points].reverse().map(cells);
 }

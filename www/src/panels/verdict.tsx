@@ -1,43 +1,42 @@
-/** The collector's judgement in, one sentence with a sign and a word for its level out. */
-import type { Level, Summary } from "../api/api-types";
-import { BooksNote } from "./ingest-accounting";
-import { Glyph, type GlyphName } from "../ui/icon";
+/** The collector's verdict: its level with an icon, and its text. */
+import type { Summary, VerdictLevel } from "../api/api-types";
+import { Icon, type IconName } from "../ui/icon";
+import { AccountingWarnings } from "./ingest-accounting";
 
-const LEVELS: Record<Level, { glyph: GlyphName; word: string }> = {
-  good: { glyph: "good", word: "Within targets" },
-  warn: { glyph: "warn", word: "Worth a look" },
-  bad: { glyph: "bad", word: "Target missed" },
-  none: { glyph: "none", word: "No verdict" },
+const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
+  good: { icon: "good", label: "Healthy" },
+  warn: { icon: "warn", label: "Degraded" },
+  bad: { icon: "bad", label: "Out of SLO" },
+  none: { icon: "none", label: "Not enough data" },
 };
 
-/** A line must not break between the two. */
+/** A number and its unit must stay on one line. */
 const FIGURE_AND_UNIT = /(\d) (ms|s|%|min|h)(?=\W|$)/g;
 
 export function Verdict({ summary }: { summary: Summary }) {
   const { level, text } = summary.verdict;
-  const { glyph, word } = LEVELS[level] ?? LEVELS.none;
+  const { icon, label } = LEVELS[level] ?? LEVELS.none;
   return (
     <section class={`verdict ${level}`} aria-label="Verdict" data-verdict={level}>
       <p class="verdict-level">
-        <Glyph name={glyph} />
-        {word}
+        <Icon name={icon} />
+        {label}
       </p>
       <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
       <Overflow summary={summary} />
-      <BooksNote />
+      <AccountingWarnings />
     </section>
   );
 }
 
-/** A bounded label set has thrown values together: the figures stay right, their names do not. */
+/** Warns that a label limit merged values. The figures stay right, the names do not. */
 function Overflow({ summary }: { summary: Summary }) {
-  const parts = Object.entries(summary.overflow ?? {}).filter(([, held]) => held > 0);
+  const parts = Object.entries(summary.overflow ?? {}).filter(([, n]) => n > 0);
   if (parts.length === 0) return null;
-  const list = parts.map(([dimension, held]) => `${held} by ${dimension.replace("_", " ")}`).join(", ");
+  const list = parts.map(([dimension, n]) => `${n} by ${dimension.replace("_", " ")}`).join(", ");
   return (
     <p class="note">
-      <Glyph name="warn" /> Some streams are counted under “other”, because more names arrived than are kept:{" "}
-      {list}.
+      <Icon name="warn" /> Label limit reached: some streams count under “other” ({list}).
     </p>
   );
 }

@@ -1,8 +1,11 @@
-/** Asks the collector again and again while the page is looked at, and puts its answers into `state.ts`. */
+/** Loads the dashboard's data every five seconds while the page is visible, and writes it into `state.ts`. */
 import { batch, computed, effect } from "@preact/signals";
 
 import type { Filters, StreamReport } from "../api/api-types";
+import { toResult, type Result } from "../api/async-result";
 import {
+  ApiError,
+  errorMessage,
   getAbandonment,
   getBreakdown,
   getCompare,
@@ -14,57 +17,54 @@ import {
   getStreams,
   getSummary,
   getTimeseries,
-  Refused,
-  whyNot,
-  type Access,
-  type Wanted,
-  type Window,
+  type QueryWindow,
+  type RequestOptions,
+  type StreamQuery,
 } from "../api/client";
-import { tried, type Tried } from "../api/async-result";
-import { addOlder, mergeLatest, mergeSamples } from "./stream-list";
-import { isWait, targetsInView } from "../metric";
+import { isWaitMetric, targetsInView } from "../metric";
 import {
-  answers,
   busy,
-  elsewhere,
-  keepToken,
-  link,
-  listed,
+  connection,
+  dashboardData,
   nextCursor,
   opened,
+  outsideRange,
   paused,
   rows,
+  storeToken,
+  streamList,
   token,
   view,
-  type Elsewhere,
+  type OutsideRange,
 } from "../state";
-import { stepFor } from "./resolution";
 import type { View } from "../url";
+import { stepFor } from "./resolution";
+import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
 
 export const REFRESH_MS = 5_000;
-/** A link to a stream may be followed before its report has come, and that been stored. */
-const PATIENCE_MS = 15_000;
-/** Values of the breakdown; the collector gives no more than the second. */
+/** A link to a stream can be opened before its report is stored. */
+const ARRIVAL_TIMEOUT_MS = 15_000;
+/** Groups of the breakdown: the first request, and the collector's maximum. */
 const FIRST_GROUPS = 20;
 const ALL_GROUPS = 500;
 
 let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** The question whose rows are on screen: rows of another one are replaced, not merged. */
-let shownQuestion = "";
+/** Key of the rows on screen. Rows of another query are replaced, not merged. */
+let shownKey = "";
 let openedAt = 0;
 
 export function startFeed(): void {
-  const asked = computed(() => {
-    const { metric, drawing, by, isLong } = view.value;
-    return JSON.stringify([question(view.value), metric, drawing, by, isLong, token.value]);
+  const key = computed(() => {
+    const { metric, chartType, by, showsAllGroups } = view.value;
+    return JSON.stringify([queryKey(view.value), metric, chartType, by, showsAllGroups, token.value]);
   });
-  const chosen = computed(() => view.value.stream);
+  const streamId = computed(() => view.value.stream);
   effect(() => {
-    if (asked.value) void refresh();
+    if (key.value) void refresh();
   });
   effect(() => {
-    void openChosen(chosen.value);
+    void openDetail(streamId.value);
   });
   effect(() => {
     if (!paused.value) schedule();
@@ -75,21 +75,21 @@ export function startFeed(): void {
   });
 }
 
-/** Asks now, for what the view says now; an answer still on its way to an older question is dropped. */
+/** Loads the current view now. A request for an older view is aborted. */
 export async function refresh(): Promise<void> {
   clearTimeout(timer);
   current?.abort();
-  const mine = new AbortController();
-  current = mine;
+  const controller = new AbortController();
+  current = controller;
   busy.value = true;
   try {
-    await load(view.peek(), { token: token.peek(), signal: mine.signal });
+    await load(view.peek(), { token: token.peek(), signal: controller.signal });
   } catch (error) {
-    if (!mine.signal.aborted) fail(error);
-    // The others of the same load: what they would say is not waited for.
-    mine.abort();
+    if (!controller.signal.aborted) reportFailure(error);
+    // Cancels the other requests of the same load.
+    controller.abort();
   } finally {
-    if (current === mine) {
+    if (current === controller) {
       current = null;
       busy.value = false;
       schedule();
@@ -97,96 +97,96 @@ export async function refresh(): Promise<void> {
   }
 }
 
-/** The next page of older streams, below those on screen. */
+/** Loads the page of older streams below the list. */
 export async function loadOlder(): Promise<void> {
   const cursor = nextCursor.peek();
   if (cursor === null) return;
-  const asked = question(view.peek());
+  const key = queryKey(view.peek());
   try {
     const page = await getStreams(
-      windowOf(view.peek()),
-      { ...wantedOf(view.peek()), cursor },
-      access(),
+      queryWindow(view.peek()),
+      { ...streamQuery(view.peek()), cursor },
+      requestOptions(),
     );
-    const shown = listed.peek();
-    if (shown === null || asked !== question(view.peek())) return;
-    // The list has moved on meanwhile: below it this page would leave a hole.
+    const shown = streamList.peek();
+    if (shown === null || key !== queryKey(view.peek())) return;
+    // The list changed during the request: this page would leave a gap.
     if (cursor !== nextCursor.peek()) return loadOlder();
-    listed.value = addOlder(shown, page);
+    streamList.value = appendOlder(shown, page);
   } catch (error) {
-    fail(error);
+    reportFailure(error);
   }
 }
 
-export function unlock(value: string): void {
-  link.value = { kind: "loading" };
-  keepToken(value);
-  // The same token again changes no signal, and must be tried all the same.
+export function login(value: string): void {
+  connection.value = { kind: "loading" };
+  storeToken(value);
+  // Submitting the same token changes no signal, so the effect does not run.
   if (current === null) void refresh();
 }
 
-async function load(chosen: View, access: Access): Promise<void> {
-  const window = windowOf(chosen);
-  const { metric, by } = chosen;
-  const limit = chosen.isLong ? ALL_GROUPS : FIRST_GROUPS;
-  const [summary, fine, histogram, abandonment, breakdown, page] = await Promise.all([
-    getSummary(window, access),
-    getTimeseries(window, metric, null, access),
-    getHistogram(window, metric, access),
-    tried(getAbandonment(window, isWait(metric) ? metric : "ttfv", access)),
-    tried(getBreakdown(window, { by, metric, limit }, access)),
-    getStreams(window, wantedOf(chosen), access),
+async function load(requested: View, options: RequestOptions): Promise<void> {
+  const window = queryWindow(requested);
+  const { metric, by } = requested;
+  const limit = requested.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
+  const [summary, finest, histogram, abandonment, breakdown, page] = await Promise.all([
+    getSummary(window, options),
+    getTimeseries(window, metric, null, options),
+    getHistogram(window, metric, options),
+    toResult(getAbandonment(window, isWaitMetric(metric) ? metric : "ttfv", options)),
+    toResult(getBreakdown(window, { by, metric, limit }, options)),
+    getStreams(window, streamQuery(requested), options),
   ]);
-  const step = stepFor(chosen.range, fine);
+  const step = stepFor(requested.range, finest);
   const [timeseries, compare, heatmap] = await Promise.all([
-    step * 1000 === fine.step_ms ? fine : getTimeseries(window, metric, step, access),
-    tried(getCompare(window, step, access)),
-    chosen.drawing === "heatmap" ? tried(getHeatmap(window, metric, step, access)) : null,
+    step * 1000 === finest.step_ms ? finest : getTimeseries(window, metric, step, options),
+    toResult(getCompare(window, step, options)),
+    requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);
-  // What failed because another question was asked meanwhile has not failed.
-  if (access.signal?.aborted) return;
-  // Answers are of moments apart: one of them says for all whose streams are in view.
+  // An aborted request is not a failure.
+  if (options.signal?.aborted) return;
+  // The responses are from different moments. The summary decides which use cases are in view.
   const targets = targetsInView(summary);
-  const aimed = <Answer extends object>(one: Tried<Answer>): Tried<Answer> =>
-    one.kind === "known" ? { ...one, answer: { ...one.answer, targets } } : one;
+  const withTargets = <Answer extends object>(one: Result<Answer>): Result<Answer> =>
+    one.kind === "known" ? { ...one, value: { ...one.value, targets } } : one;
   const isEmpty = summary.streams === 0 && summary.open === 0 && page.streams.length === 0;
-  const found = isEmpty ? await lookElsewhere(chosen.filters, access) : null;
+  const outside = isEmpty ? await findOutsideRange(requested.filters, options) : null;
   batch(() => {
-    const asked = question(chosen);
-    const merge = chosen.sample === null ? mergeLatest : mergeSamples;
-    const shown = asked === shownQuestion ? listed.peek() : null;
-    shownQuestion = asked;
-    listed.value = merge(shown, page, summary.from);
-    answers.value = {
+    const key = queryKey(requested);
+    const merge = requested.sample === null ? mergeLatest : mergeSamples;
+    const shown = key === shownKey ? streamList.peek() : null;
+    shownKey = key;
+    streamList.value = merge(shown, page, summary.from);
+    dashboardData.value = {
       summary,
       timeseries: { ...timeseries, targets },
       histogram: { ...histogram, targets },
       abandonment,
       compare,
-      breakdown: aimed(breakdown),
-      heatmap: heatmap && aimed(heatmap),
-      asked: chosen,
-      at: Date.now(),
+      breakdown: withTargets(breakdown),
+      heatmap: heatmap && withTargets(heatmap),
+      view: requested,
+      loadedAt: Date.now(),
     };
-    elsewhere.value = found;
-    link.value = { kind: "open" };
+    outsideRange.value = outside;
+    connection.value = { kind: "open" };
   });
-  await followOpened();
+  await refreshDetail();
 }
 
-async function lookElsewhere(filters: Filters, access: Access): Promise<Elsewhere> {
+async function findOutsideRange(filters: Filters, options: RequestOptions): Promise<OutsideRange> {
   const hasFilters = Object.keys(filters).length > 0;
   const [newest, ofAll] = await Promise.all([
-    getNewest(filters, access),
-    hasFilters ? getNewest({}, access) : null,
+    getNewest(filters, options),
+    hasFilters ? getNewest({}, options) : null,
   ]);
   const any = hasFilters ? ofAll : newest;
-  // Refused where keys are not for everyone, and where this collector has no probe to hand out.
-  const siteKey = any === null ? await getSiteKey(access).catch(() => null) : null;
-  return { newest, ofAll: any, siteKey };
+  // The collector returns no key to clients that may not read, and none without probe files.
+  const siteKey = any === null ? await getSiteKey(options).catch(() => null) : null;
+  return { newest, newestOfAll: any, siteKey };
 }
 
-async function openChosen(id: string | null): Promise<void> {
+async function openDetail(id: string | null): Promise<void> {
   if (id === null) {
     opened.value = null;
     return;
@@ -194,64 +194,64 @@ async function openChosen(id: string | null): Promise<void> {
   openedAt = Date.now();
   const row = rowOf(id);
   opened.value = row ? { report: row } : null;
-  if (!row) await fetchOpened(id);
+  if (!row) await fetchDetail(id);
 }
 
-/** A stream that has not ended changes while it is looked at; one that did not come yet is asked for again. */
-async function followOpened(): Promise<void> {
+/** Reloads the open stream until it has ended, and a missing stream until it arrives or times out. */
+async function refreshDetail(): Promise<void> {
   const id = view.peek().stream;
   if (id === null) return;
   const shown = opened.peek();
   const isDone =
-    shown !== null && ("report" in shown ? !shown.report.open : !shown.mayCome && rowOf(id) === undefined);
-  if (!isDone) await fetchOpened(id);
+    shown !== null && ("report" in shown ? !shown.report.open : !shown.mayArrive && rowOf(id) === undefined);
+  if (!isDone) await fetchDetail(id);
 }
 
 function rowOf(id: string): StreamReport | undefined {
   return rows.peek().find((row) => row.id === id);
 }
 
-async function fetchOpened(id: string): Promise<void> {
+async function fetchDetail(id: string): Promise<void> {
   try {
-    const report = await getStream(id, access());
+    const report = await getStream(id, requestOptions());
     if (view.peek().stream === id) opened.value = { report };
   } catch (error) {
     if (view.peek().stream !== id) return;
-    if (error instanceof Refused && error.status === 404)
-      opened.value = { missing: error.message, mayCome: Date.now() - openedAt < PATIENCE_MS };
-    else fail(error);
+    if (error instanceof ApiError && error.status === 404)
+      opened.value = { missing: error.message, mayArrive: Date.now() - openedAt < ARRIVAL_TIMEOUT_MS };
+    else reportFailure(error);
   }
 }
 
-function fail(error: unknown): void {
-  if (error instanceof Refused && error.status === 401) {
-    link.value = { kind: "locked" };
+function reportFailure(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) {
+    connection.value = { kind: "locked" };
     return;
   }
-  link.value = { kind: "failed", what: whyNot(error) };
+  connection.value = { kind: "failed", message: errorMessage(error) };
 }
 
 function schedule(): void {
   clearTimeout(timer);
-  if (paused.peek() || link.peek().kind === "locked") return;
+  if (paused.peek() || connection.peek().kind === "locked") return;
   timer = setTimeout(() => {
     if (document.hidden) schedule();
     else void refresh();
   }, REFRESH_MS);
 }
 
-function access(): Access {
+function requestOptions(): RequestOptions {
   return { token: token.peek() };
 }
 
-function windowOf({ range, filters }: View): Window {
+function queryWindow({ range, filters }: View): QueryWindow {
   return { range, filters };
 }
 
-function wantedOf({ outcome, sample }: View): Wanted {
+function streamQuery({ outcome, sample }: View): StreamQuery {
   return { outcome: outcome ?? undefined, sample: sample ?? undefined };
 }
 
-function question({ range, filters, outcome, sample }: View): string {
+function queryKey({ range, filters, outcome, sample }: View): string {
   return JSON.stringify([range, filters, outcome, sample]);
 }

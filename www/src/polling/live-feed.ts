@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 
 import type { Filters } from "../api/api-types";
 import { listen } from "../api/live-client";
-import { link, live, paused, token, view } from "../state";
+import { connection, live, paused, token, view } from "../state";
 
 export function startLiveFeed(): void {
   const hidden = signal(document.hidden);
@@ -13,7 +13,7 @@ export function startLiveFeed(): void {
   const filters = computed(() => JSON.stringify(view.value.filters));
   // Browsers limit the connections per host: a hidden page uses none.
   const isWanted = computed(
-    () => !hidden.value && !paused.value && link.value.kind !== "loading" && link.value.kind !== "locked",
+    () => !hidden.value && !paused.value && connection.value.kind !== "loading" && connection.value.kind !== "locked",
   );
   effect(() => {
     if (!isWanted.value) {
@@ -22,8 +22,8 @@ export function startLiveFeed(): void {
     }
     const controller = new AbortController();
     live.value = { kind: "joining" };
-    const access = { token: token.value, signal: controller.signal };
-    void listen(JSON.parse(filters.value) as Filters, access, (now) => {
+    const options = { token: token.value, signal: controller.signal };
+    void listen(JSON.parse(filters.value) as Filters, options, (now) => {
       live.value = now === null ? { kind: "away" } : { kind: "live", now };
     });
     return () => controller.abort();

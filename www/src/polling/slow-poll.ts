@@ -1,56 +1,56 @@
-/** Asks once a minute what changes slowly: budgets and books. Their failing leaves the rest of the screen alone. */
+/** Loads error budgets and the ingest accounting once a minute. A failure leaves the rest of the screen as it is. */
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
-import { getAccounting, getSlo, getUseCases, type Access } from "../api/client";
-import { LOADING, tried } from "../api/async-result";
-import { accounting, budgets, link, paused, token, view } from "../state";
+import { LOADING, toResult } from "../api/async-result";
+import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
+import { accounting, budgets, connection, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
-/** So many use cases at most are asked for. */
-const USE_CASES = 6;
+/** Maximum number of use cases to load budgets for. */
+const MAX_USE_CASES = 6;
 
 let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-export function startMinutely(): void {
+export function startSlowPoll(): void {
   const filters = computed(() => JSON.stringify([view.value.filters, token.value]));
-  // Those of other streams must not stand for these.
+  // Budgets of other filters must not stay on screen.
   effect(() => {
     if (filters.value) budgets.value = LOADING;
   });
-  const isOpen = computed(() => link.value.kind === "open");
+  const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
-    // Not before the collector has let this page in, and again as soon as it answers again.
-    if (filters.value && isOpen.value) void ask();
+    // Waits until the collector has accepted the token, and polls again after an outage.
+    if (filters.value && isOpen.value) void poll();
   });
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && isOpen.peek() && !paused.peek()) void ask();
+    if (!document.hidden && isOpen.peek() && !paused.peek()) void poll();
   });
 }
 
-async function ask(): Promise<void> {
+async function poll(): Promise<void> {
   clearTimeout(timer);
   current?.abort();
-  const mine = new AbortController();
-  current = mine;
-  const access = { token: token.peek(), signal: mine.signal };
-  const [found, books] = await Promise.all([tried(askBudgets(access)), tried(getAccounting(access))]);
-  if (mine.signal.aborted) return;
-  budgets.value = found;
-  accounting.value = books;
-  timer = setTimeout(again, MINUTE_MS);
+  const controller = new AbortController();
+  current = controller;
+  const options = { token: token.peek(), signal: controller.signal };
+  const [newBudgets, newAccounting] = await Promise.all([toResult(getBudgets(options)), toResult(getAccounting(options))]);
+  if (controller.signal.aborted) return;
+  budgets.value = newBudgets;
+  accounting.value = newAccounting;
+  timer = setTimeout(pollAgain, MINUTE_MS);
 }
 
-function again(): void {
-  if (!document.hidden && !paused.peek() && link.peek().kind === "open") void ask();
-  else timer = setTimeout(again, MINUTE_MS);
+function pollAgain(): void {
+  if (!document.hidden && !paused.peek() && connection.peek().kind === "open") void poll();
+  else timer = setTimeout(pollAgain, MINUTE_MS);
 }
 
-async function askBudgets(access: Access): Promise<Budgets> {
+async function getBudgets(options: RequestOptions): Promise<Budgets> {
   const { filters } = view.peek();
-  if (filters.use_case) return { slos: [await getSlo(filters, access)], more: 0 };
-  const { groups, more } = await getUseCases(filters, USE_CASES, access);
-  const slos = groups.map(({ value }) => getSlo({ ...filters, use_case: value }, access));
+  if (filters.use_case) return { slos: [await getSlo(filters, options)], more: 0 };
+  const { groups, more } = await getUseCases(filters, MAX_USE_CASES, options);
+  const slos = groups.map(({ value }) => getSlo({ ...filters, use_case: value }, options));
   return { slos: await Promise.all(slos), more };
 }

@@ -1,74 +1,69 @@
-/** The newest page of streams and the list already on screen in, the list to show out. */
+/** Merges pages of streams into the list on screen. */
 import type { StreamPage, StreamReport } from "../api/api-types";
 
-export interface Listed {
-  /** From the newest on. Below each the list can be cut, and goes on at its `next`. */
+export interface StreamList {
+  /** From the newest page to the oldest. The list can continue below each page, at its `next`. */
   pages: StreamPage[];
-  /** How many rows were asked for by going on to older ones; 0 while none were. */
+  /** Rows on screen after the last request for older streams; 0 without such a request. */
   depth: number;
 }
 
-export const rowsOf = ({ pages }: Listed): StreamReport[] => pages.flatMap(({ streams }) => streams);
+export const rowsOf = ({ pages }: StreamList): StreamReport[] => pages.flatMap(({ streams }) => streams);
 
-export const nextOf = ({ pages }: Listed): string | null => pages.at(-1)?.next ?? null;
+export const nextCursorOf = ({ pages }: StreamList): string | null => pages.at(-1)?.next ?? null;
 
-const only = (page: StreamPage): Listed => ({ pages: [page], depth: 0 });
+const firstPage = (page: StreamPage): StreamList => ({ pages: [page], depth: 0 });
 
-/** The page that `nextOf` led to, below the others. */
-export function addOlder(shown: Listed, { streams, next }: StreamPage): Listed {
+/** Appends the page that `nextCursorOf` led to. */
+export function appendOlder(shown: StreamList, { streams, next }: StreamPage): StreamList {
   const known = idsOf(rowsOf(shown));
   const added = streams.filter(({ id }) => !known.has(id));
   const pages = [...shown.pages, { streams: added, next }];
   return { pages, depth: rowsOf({ pages, depth: 0 }).length };
 }
 
-/**
- * Kept samples have an order of their own and change little: once older pages of them are on screen, they
- * stay as they are.
- */
-export function mergeSamples(shown: Listed | null, page: StreamPage): Listed {
-  return shown !== null && shown.depth > 0 ? shown : only(page);
+/** Samples are not sorted by time and change rarely. Once older pages are loaded, the list stays as it is. */
+export function mergeSamples(shown: StreamList | null, page: StreamPage): StreamList {
+  return shown !== null && shown.depth > 0 ? shown : firstPage(page);
 }
 
 /**
- * Puts the newest page on top of older pages that were loaded before. When so many streams arrived
- * in between that the page no longer touches them, the older ones are dropped: a list with a hole
- * would look complete. What came before `from` has left the range, and what is beyond the depth was pushed
- * out by newer ones.
+ * Puts the newest page above the older pages. If the page no longer touches them, the older pages are dropped: a list
+ * with a gap would look complete. Rows before `from` and rows beyond the depth are removed.
  */
-export function mergeLatest(shown: Listed | null, page: StreamPage, from: number): Listed {
-  if (shown === null || shown.depth === 0 || page.next === null) return only(page);
+export function mergeLatest(shown: StreamList | null, page: StreamPage, from: number): StreamList {
+  if (shown === null || shown.depth === 0 || page.next === null) return firstPage(page);
   const inPage = idsOf(page.streams);
-  if (!rowsOf(shown).some(({ id }) => inPage.has(id))) return only(page);
+  if (!rowsOf(shown).some(({ id }) => inPage.has(id))) return firstPage(page);
   const older = shown.pages
-    .map((one) => keep(one, ({ id }) => !inPage.has(id)))
-    // An empty one may still say that the list ends there.
+    .map((older) => filterPage(older, ({ id }) => !inPage.has(id)))
+    // An empty page can carry the end of the list.
     .filter(({ streams, next }) => streams.length > 0 || next === null);
   const pages = [page, ...inRange(older, from)];
-  return { pages: cut(pages, shown.depth), depth: shown.depth };
+  return { pages: limitDepth(pages, shown.depth), depth: shown.depth };
 }
 
-/** Nothing comes after the first that has left the range. */
+/** Cuts the list at the first row outside the range. */
 function inRange(pages: StreamPage[], from: number): StreamPage[] {
-  const whole = pages.findIndex(({ streams }) => streams.some(({ received_ms }) => received_ms < from));
-  const [last] = pages.slice(whole);
-  if (whole === -1 || last === undefined) return pages;
-  const { streams } = keep(last, ({ received_ms }) => received_ms >= from);
-  return [...pages.slice(0, whole), { streams, next: null }];
+  const cutAt = pages.findIndex(({ streams }) => streams.some(({ received_ms }) => received_ms < from));
+  const [last] = pages.slice(cutAt);
+  if (cutAt === -1 || last === undefined) return pages;
+  const { streams } = filterPage(last, ({ received_ms }) => received_ms >= from);
+  return [...pages.slice(0, cutAt), { streams, next: null }];
 }
 
-/** Without the last pages, as long as so many rows are left. */
-function cut(pages: StreamPage[], depth: number): StreamPage[] {
-  let held = 0;
-  const over = pages.findIndex(({ streams }) => {
-    const isOver = held >= depth && streams.length > 0;
-    held += streams.length;
-    return isOver;
+/** Drops pages from the end while enough rows remain. */
+function limitDepth(pages: StreamPage[], depth: number): StreamPage[] {
+  let rowCount = 0;
+  const end = pages.findIndex(({ streams }) => {
+    const isBeyond = rowCount >= depth && streams.length > 0;
+    rowCount += streams.length;
+    return isBeyond;
   });
-  return over === -1 ? pages : pages.slice(0, over);
+  return end === -1 ? pages : pages.slice(0, end);
 }
 
-function keep({ streams, next }: StreamPage, isKept: (row: StreamReport) => boolean): StreamPage {
+function filterPage({ streams, next }: StreamPage, isKept: (row: StreamReport) => boolean): StreamPage {
   return { streams: streams.filter(isKept), next };
 }
 

@@ -1,15 +1,16 @@
-/** The opened stream in, a sheet with its timeline, its gaps and every field out. */
+/** Sheet of one stream: its summary, timeline, inter-chunk latency and fields. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Dimension, StreamReport } from "../api/api-types";
 import { Bars } from "../charts/bars";
-import { duration, isKnown, moment, nameOf } from "../format";
+import { dateTime, duration, isKnown, valueLabel } from "../format";
+import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
+import { Icon } from "../ui/icon";
+import { OutcomeMark } from "../ui/outcome";
 import { fieldsOf } from "./fields";
-import { bucketsOf } from "./gap-buckets";
-import { Glyph, OutcomeMark } from "../ui/icon";
-import { closeStream, link, opened, openStream, rows, setFilter, view } from "../state";
-import { modelOf, tell, whyNoGaps } from "./stream-summary";
+import { gapBuckets } from "./gap-buckets";
+import { missingGapsReason, modelOf, streamSummary } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {
@@ -26,13 +27,13 @@ function Sheet({ id }: { id: string }) {
     const sheet = dialog.current;
     if (!sheet) return undefined;
     const opener = document.activeElement;
-    const place = opener?.closest("section") ?? null;
+    const section = opener?.closest("section") ?? null;
     sheet.showModal();
-    // The heading, not the first button: what was opened is read before what can be done with it.
+    // Focus the heading, not the first button, so that screen readers read the content first.
     sheet.querySelector("h2")?.focus();
     return () => {
       sheet.close();
-      giveBack(opener, place, last.current);
+      restoreFocus(opener, section, last.current);
     };
   }, []);
   const shown = opened.value;
@@ -48,13 +49,13 @@ function Sheet({ id }: { id: string }) {
       <div class="sheet-inside">
         <SheetHead id={id} />
         {shown === null && (
-          <p class="nothing">{link.value.kind === "failed" ? link.value.what : "Loading…"}</p>
+          <p class="nothing">{connection.value.kind === "failed" ? connection.value.message : "Loading…"}</p>
         )}
         {shown && "missing" in shown && (
           <p class="nothing">
-            {shown.mayCome
-              ? "Not here yet: a stream shows a few seconds after its page has told of it. Asking again…"
-              : `This stream is not kept, or no longer: ${shown.missing}.`}
+            {shown.mayArrive
+              ? "Not found yet. A stream appears a few seconds after its first report. Retrying…"
+              : `Not found: ${shown.missing}. The stream was never stored, or its retention has ended.`}
           </p>
         )}
         {shown && "report" in shown && <Report report={shown.report} />}
@@ -63,13 +64,13 @@ function Sheet({ id }: { id: string }) {
   );
 }
 
-/** Gives the focus back to what opened the sheet. The page stays where it is, unless the sheet went on to another row. */
-function giveBack(opener: Element | null, place: Element | null, id: string): void {
+/** Returns the focus to the opener of the sheet. Scrolls only if the sheet moved on to another row. */
+function restoreFocus(opener: Element | null, place: Element | null, id: string): void {
   const row = rowOf(id);
   const isIn = opener instanceof HTMLElement && opener.isConnected && opener !== document.body;
   if (opener instanceof HTMLTableRowElement && row) row.focus({ preventScroll: row === opener });
   else if (isIn && !opener.closest("[inert]")) opener.focus({ preventScroll: true });
-  // The live strip may have moved on: then to what stands there now.
+  // The live strip can have moved on: focus the stream that took the place.
   else (place?.querySelector<HTMLElement>("li:not([inert]) > button") ?? row)?.focus({ preventScroll: true });
 }
 
@@ -87,10 +88,10 @@ function SheetHead({ id }: { id: string }) {
         {shown && "report" in shown ? modelOf(shown.report) : "Stream"}
       </h2>
       <nav aria-label="Streams">
-        <Step glyph="newer" word="Newer" row={neighbour(-1)} />
-        <Step glyph="older" word="Older" row={neighbour(1)} />
+        <NeighbourButton icon="newer" label="Newer" row={neighbour(-1)} />
+        <NeighbourButton icon="older" label="Older" row={neighbour(1)} />
         <button type="button" class="quiet" onClick={closeStream} title="Close">
-          <Glyph name="close" />
+          <Icon name="close" />
           <span class="unseen">Close</span>
         </button>
       </nav>
@@ -98,13 +99,13 @@ function SheetHead({ id }: { id: string }) {
   );
 }
 
-function Step({
-  glyph,
-  word,
+function NeighbourButton({
+  icon,
+  label,
   row,
 }: {
-  glyph: "newer" | "older";
-  word: string;
+  icon: "newer" | "older";
+  label: string;
   row: StreamReport | undefined;
 }) {
   return (
@@ -113,10 +114,10 @@ function Step({
       class="quiet"
       disabled={!row}
       onClick={() => row && openStream(row.id)}
-      title={`${word} stream`}
+      title={`${label} stream`}
     >
-      <Glyph name={glyph} />
-      <span class="unseen">{word}</span>
+      <Icon name={icon} />
+      <span class="unseen">{label}</span>
     </button>
   );
 }
@@ -126,25 +127,25 @@ function Report({ report }: { report: StreamReport }) {
     <>
       <p class="detail-line">
         <OutcomeMark outcome={report.outcome} open={report.open ?? false} />
-        <span>{moment(report.received_ms, Date.now())}</span>
+        <span>{dateTime(report.received_ms, Date.now())}</span>
         <code>{report.id}</code>
       </p>
-      <p class="lead">{tell(report)}</p>
+      <p class="lead">{streamSummary(report)}</p>
       <Timeline report={report} />
-      <Gaps report={report} />
+      <GapHistogram report={report} />
       <Fields report={report} />
     </>
   );
 }
 
-function Gaps({ report }: { report: StreamReport }) {
+function GapHistogram({ report }: { report: StreamReport }) {
   const { gaps } = report;
   return (
     <section aria-labelledby="gaps-title">
-      <h3 id="gaps-title">Gaps between chunks</h3>
+      <h3 id="gaps-title">Inter-chunk latency</h3>
       {gaps ? (
         <Bars
-          buckets={bucketsOf(gaps)}
+          buckets={gapBuckets(gaps)}
           marks={
             isKnown(report.longest_gap_ms)
               ? [
@@ -158,10 +159,10 @@ function Gaps({ report }: { report: StreamReport }) {
               : []
           }
           height={152}
-          label="Histogram of the gaps between chunks with text"
+          label="Histogram of the inter-chunk latency"
         />
       ) : (
-        <p class="nothing">{whyNoGaps(report)}</p>
+        <p class="nothing">{missingGapsReason(report)}</p>
       )}
     </section>
   );
@@ -183,9 +184,9 @@ function Fields({ report }: { report: StreamReport }) {
                 <dt>{name}</dt>
                 <dd>
                   {dimension && text ? (
-                    <Narrow dimension={dimension} value={text} />
+                    <FilterButton dimension={dimension} value={text} />
                   ) : (
-                    (text ?? <span class="dim">not known</span>)
+                    (text ?? <span class="dim">unknown</span>)
                   )}
                 </dd>
               </div>
@@ -197,15 +198,15 @@ function Fields({ report }: { report: StreamReport }) {
   );
 }
 
-function Narrow({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
+function FilterButton({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
   return (
     <button
       type="button"
       class="narrow"
       onClick={() => setFilter(dimension, value)}
-      title="Only these streams"
+      title="Filter by this value"
     >
-      {nameOf(dimension, value)}
+      {valueLabel(dimension, value)}
     </button>
   );
 }
@@ -217,7 +218,7 @@ function CopyButton({ text }: { text: () => string }) {
       await navigator.clipboard.writeText(text());
       setWord("Copied");
     } catch {
-      setWord("The browser forbids copying here");
+      setWord("The browser blocks copying");
     }
   };
   return (

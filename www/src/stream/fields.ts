@@ -1,13 +1,13 @@
-/** One report in, its fields as named texts in groups out. Absent fields of the schema stay in the list, as not known. */
+/** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
-import { perChunk } from "./probe-overhead";
-import { bytes, count, exactDuration, isKnown, words, type Maybe } from "../format";
-import { isOpaque } from "./stream-summary";
+import { bytes, count, exactDuration, humanize, isKnown, sourceLabel, type MaybeNumber } from "../format";
+import { timePerChunk } from "./probe-overhead";
+import { isContentHidden } from "./stream-summary";
 
 export interface Field {
   name: string;
   text: string | null;
-  /** Where the value can be filtered by. */
+  /** Dimension that the value can filter by. */
   dimension?: Dimension;
 }
 
@@ -17,138 +17,158 @@ export interface FieldGroup {
 }
 
 export function fieldsOf(report: StreamReport): FieldGroup[] {
-  const groups = [what(report), amounts(report), rhythm(report), way(report), server(report), page(report), around(report), cost(report)];
-  return groups.filter(({ entries }) => entries.length > 0);
+  return GROUPS.map((group) => group(report)).filter(({ entries }) => entries.length > 0);
 }
 
-function what(report: StreamReport): FieldGroup {
-  const asked = report.model ?? null;
+function identityFields(report: StreamReport): FieldGroup {
+  const requestedModel = report.model ?? null;
+  const sampleRate = report.sample_rate;
   return {
     title: "Stream",
     entries: [
       { name: "site", text: report.site ?? null, dimension: "site" },
       { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
       { name: "provider", text: report.provider ?? null, dimension: "provider" },
-      { name: "model asked for", text: asked, dimension: "model" },
+      { name: "requested model", text: requestedModel, dimension: "model" },
       {
-        name: "model that answered",
+        name: "response model",
         text: report.response_model ?? null,
-        dimension: asked === null ? "model" : undefined,
+        dimension: requestedModel === null ? "model" : undefined,
       },
       { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
-      { name: "dialect", text: report.dialect ? words(report.dialect) : null },
+      { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       { name: "finish reason", text: report.finish_reason ?? null },
-      { name: "answer id", text: report.response_id ?? null },
-      { name: "seen", text: SEEN[report.observed ?? "events"] },
+      { name: "response id", text: report.response_id ?? null },
+      { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
-      ...(report.sample_rate ? [{ name: "sample", text: `${+(report.sample_rate * 100).toPrecision(3)} % of tabs` }] : []),
+      ...(sampleRate ? [{ name: "sample rate", text: `${+(sampleRate * 100).toPrecision(3)} % of tabs` }] : []),
     ],
   };
 }
 
-function amounts(report: StreamReport): FieldGroup {
-  const read = (value: number) => (isOpaque(report) ? null : value);
+function volumeFields(report: StreamReport): FieldGroup {
+  const ifVisible = (value: number) => (isContentHidden(report) ? null : value);
   return {
-    title: "Amounts",
+    title: "Volume",
     entries: [
-      counted("chunks", report.chunks),
-      counted("events", read(report.events)),
-      counted("deltas", read(report.deltas)),
-      { name: "bytes", text: bytes(report.bytes) },
-      counted("input tokens", report.input_tokens),
-      counted("output tokens", report.output_tokens),
-      counted("of them reasoning", report.reasoning_tokens),
-      counted("input from cache", report.cached_tokens),
+      countField("chunks", report.chunks),
+      countField("events", ifVisible(report.events)),
+      countField("deltas", ifVisible(report.deltas)),
+      bytesField("bytes", report.bytes),
+      countField("input tokens", report.input_tokens),
+      countField("output tokens", report.output_tokens),
+      countField("reasoning tokens", report.reasoning_tokens),
+      countField("cached input tokens", report.cached_tokens),
     ],
   };
 }
 
-function rhythm(report: StreamReport): FieldGroup {
-  const defects = Object.entries(report.defects ?? {}).filter(([, held]) => held > 0);
+function timingFields(report: StreamReport): FieldGroup {
+  const defects = Object.entries(report.defects ?? {}).filter(([, n]) => n > 0);
   return {
-    title: "Rhythm and defects",
+    title: "Timing and defects",
     entries: [
-      timed("first event", report.first_event_ms),
-      timed("per output token", report.tpot_ms),
-      timed("longest gap", report.longest_gap_ms),
-      counted("stalls", isOpaque(report) ? null : (report.stalls ?? 0)),
-      ...defects.map(([name, held]) => counted(`defect: ${words(name)}`, held)),
-      timed("clock resolution", report.clock_resolution_ms),
+      durationField("first event", report.first_event_ms),
+      durationField("TPOT", report.tpot_ms),
+      durationField("longest inter-chunk latency", report.longest_gap_ms),
+      countField("stalls", isContentHidden(report) ? null : (report.stalls ?? 0)),
+      ...defects.map(([name, n]) => countField(`defect: ${humanize(name)}`, n)),
+      durationField("clock resolution", report.clock_resolution_ms),
     ],
   };
 }
 
-function way({ phases }: StreamReport): FieldGroup {
-  const names = ["dns_ms", "connect_ms", "tls_ms", "wait_ms"] as const;
-  const entries = names.map((name) => timed(name.replace("_ms", ""), phases?.[name]));
+function networkFields({ phases }: StreamReport): FieldGroup {
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+  const entries = [
+    durationField("DNS", dns_ms),
+    durationField("connect", connect_ms),
+    durationField("TLS", tls_ms),
+    durationField("wait", wait_ms),
+  ];
   return {
-    title: "Before the first byte",
+    title: "Network phases",
     entries: phases ? entries : [{ name: "network phases", text: null }],
   };
 }
 
-function server({ server: said }: StreamReport): FieldGroup {
-  if (!said) return { title: "Server", entries: [{ name: "server timing", text: null }] };
+function serverFields({ server: timing }: StreamReport): FieldGroup {
+  if (!timing) return { title: "Server", entries: [{ name: "server timing", text: null }] };
   return {
     title: "Server",
     entries: [
-      { name: "source", text: words(said.source) },
-      { name: "counts from", text: said.starts_from ?? null },
-      timed("queue", said.queue_ms),
-      timed("first token", said.ttft_ms),
-      timed("generation", said.generation_ms),
-      counted("output tokens", said.output_tokens),
+      { name: "source", text: sourceLabel(timing.source) },
+      { name: "starts from", text: timing.starts_from ?? null },
+      durationField("queue", timing.queue_ms),
+      durationField("TTFT", timing.ttft_ms),
+      durationField("generation", timing.generation_ms),
+      countField("output tokens", timing.output_tokens),
     ],
   };
 }
 
-function page({ page: seen, dropped }: StreamReport): FieldGroup {
+function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
   const names = ["browser", "os", "device", "connection", "visibility", "release", "route"] as const;
-  const entries: Field[] = names.map((name) => ({ name, text: seen?.[name] ?? null }));
-  const lost = Object.entries(dropped ?? {}).filter(([, lost]) => lost);
+  const entries: Field[] = names.map((name) => ({ name, text: context?.[name] ?? null }));
+  const droppedReports = Object.entries(dropped ?? {}).filter(([, n]) => n);
   return {
     title: "Page",
-    entries: [...entries, ...lost.map(([name, held]) => counted(`dropped, ${words(name)}`, held))],
+    entries: [...entries, ...droppedReports.map(([name, n]) => countField(`dropped, ${humanize(name)}`, n))],
   };
 }
 
-function around({ around: told }: StreamReport): FieldGroup {
-  if (!told) return { title: "Around it", entries: [] };
+function lifecycleFields({ around: lifecycle }: StreamReport): FieldGroup {
+  if (!lifecycle) return { title: "Page lifecycle", entries: [] };
   const entries: Field[] = [
-    { name: "protocol", text: told.protocol ?? null },
-    timed("end noticed after", told.end_delay_ms),
-    timed("page hidden for", told.hidden_ms),
-    counted("long frames", told.long_frames),
-    timed("together", told.long_frames_ms),
-    counted("freezes", told.freezes),
-    { name: "arrived while hidden", text: isKnown(told.hidden_bytes) ? bytes(told.hidden_bytes) : null },
-    { name: "arrived after stop", text: isKnown(told.after_stop_bytes) ? bytes(told.after_stop_bytes) : null },
+    { name: "protocol", text: lifecycle.protocol ?? null },
+    durationField("end-of-stream delay", lifecycle.end_delay_ms),
+    durationField("hidden time", lifecycle.hidden_ms),
+    countField("long frames", lifecycle.long_frames),
+    durationField("long-frame time", lifecycle.long_frames_ms),
+    countField("freezes", lifecycle.freezes),
+    bytesField("received while hidden", lifecycle.hidden_bytes),
+    bytesField("received after stop", lifecycle.after_stop_bytes),
   ];
-  const marks = [told.restored && "back from the cache", told.prerendered && "prerendered"].filter(Boolean);
-  return { title: "Around it", entries: [...entries, ...marks.map((mark) => ({ name: "page", text: String(mark) }))] };
+  if (lifecycle.restored) entries.push({ name: "page load", text: "restored from the back/forward cache" });
+  if (lifecycle.prerendered) entries.push({ name: "page load", text: "prerendered" });
+  return { title: "Page lifecycle", entries };
 }
 
-function cost({ cost: told, clock_resolution_ms }: StreamReport): FieldGroup {
-  if (!told) return { title: "The probe itself", entries: [] };
-  const sized = (name: string, value: Maybe): Field => ({ name, text: isKnown(value) ? bytes(value) : null });
+function overheadFields({ cost: overhead, clock_resolution_ms }: StreamReport): FieldGroup {
+  if (!overhead) return { title: "Probe overhead", entries: [] };
   return {
-    title: "The probe itself",
+    title: "Probe overhead",
     entries: [
-      { name: "its time per chunk", text: perChunk(told, clock_resolution_ms) },
-      sized("its memory", told.memory_bytes),
-      sized("sent before this", told.sent_bytes),
+      { name: "time per chunk", text: timePerChunk(overhead, clock_resolution_ms) },
+      bytesField("memory", overhead.memory_bytes),
+      bytesField("earlier beacons", overhead.sent_bytes),
     ],
   };
 }
 
-function counted(name: string, value: Maybe): Field {
+function countField(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? count(value) : null };
 }
 
-function timed(name: string, value: Maybe): Field {
+function durationField(name: string, value: MaybeNumber): Field {
   return { name, text: isKnown(value) ? exactDuration(value) : null };
 }
 
-/** How much of a stream the probe could see. */
-const SEEN = { events: "events", chunks: "chunks only", arrival: "events, as they arrived" };
+function bytesField(name: string, value: MaybeNumber): Field {
+  return { name, text: isKnown(value) ? bytes(value) : null };
+}
+
+const GROUPS = [
+  identityFields,
+  volumeFields,
+  timingFields,
+  networkFields,
+  serverFields,
+  pageFields,
+  lifecycleFields,
+  overheadFields,
+];
+
+/** What the probe could read of the stream. */
+const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events (on arrival)" };

@@ -1,14 +1,14 @@
-/** The gap histogram of one report in, drawable buckets out. */
+/** Buckets of the inter-chunk latency histogram of one report. */
 import type { Bucket, WireHistogram } from "../api/api-types";
 
-/** Folds neighbours until a doubling has four buckets: exact, only coarser. */
-export function bucketsOf({ scale, offset, counts, zero }: WireHistogram): Bucket[] {
-  const steps = Math.max(0, scale - COARSE);
-  const perDoubling = 2 ** (scale - steps);
+/** Merges neighbours to four buckets per doubling. The merge is exact. */
+export function gapBuckets({ scale, offset, counts, zero }: WireHistogram): Bucket[] {
+  const shift = Math.max(0, scale - TARGET_SCALE);
+  const perDoubling = 2 ** (scale - shift);
   const folded = new Map<number, number>();
-  counts.forEach((held, at) => {
-    const index = (offset + at) >> steps;
-    if (held > 0) folded.set(index, (folded.get(index) ?? 0) + held);
+  counts.forEach((n, at) => {
+    const index = (offset + at) >> shift;
+    if (n > 0) folded.set(index, (folded.get(index) ?? 0) + n);
   });
   const edge = (index: number) => 2 ** (index / perDoubling);
   const buckets = [...folded].map(([index, count]) => ({
@@ -20,4 +20,4 @@ export function bucketsOf({ scale, offset, counts, zero }: WireHistogram): Bucke
 }
 
 /** 2^2 buckets per doubling. */
-const COARSE = 2;
+const TARGET_SCALE = 2;

@@ -1,49 +1,48 @@
-/** What a page tells of a stream beside its moments in, what of it is worth a sentence out. */
-import type { Around, StreamReport } from "../api/api-types";
-import { bytes, count, duration, isKnown, plural, type Maybe } from "../format";
+/** Notes on page events during a stream that explain its timing. */
+import type { PageLifecycle, StreamReport } from "../api/api-types";
+import { bytes, count, duration, isKnown, plural, type MaybeNumber } from "../format";
 
-/** From what cost the user time to what only explains. Nothing where nothing stood out, or nothing was told. */
-export function noteworthy({ around }: Pick<StreamReport, "around">): string[] {
+/** Notes with a cost for the user first. Empty if nothing unusual happened. */
+export function pageLifecycleNotes({ around }: Pick<StreamReport, "around">): string[] {
   if (!around) return [];
-  const told = [delay, frames, hidden, wasted, frozen, origin].map((tell) => tell(around));
-  return told.filter((sentence) => sentence !== null);
+  const notes = [endDelayNote, longFramesNote, hiddenNote, afterStopNote, freezeNote, originNote].map((note) => note(around));
+  return notes.filter((sentence) => sentence !== null);
 }
 
-function delay({ end_delay_ms: late }: Around): string | null {
-  if (!isKnown(late) || late < FELT_MS) return null;
-  const why = "the main thread was busy, or the app read late";
-  return `The app learnt of the end ${duration(late)} after it had arrived: ${why}.`;
+function endDelayNote({ end_delay_ms: delayMs }: PageLifecycle): string | null {
+  if (!isKnown(delayMs) || delayMs < NOTICEABLE_MS) return null;
+  return `The app saw the end of the stream ${duration(delayMs)} late (busy main thread or late read).`;
 }
 
-function frames({ long_frames: held, long_frames_ms: together }: Around): string | null {
-  if (!isMore(held)) return null;
-  const sum = isKnown(together) ? `, ${duration(together)} together` : "";
-  return `${plural(held, "frame")} took 50 ms or longer${sum}.`;
+function longFramesNote({ long_frames: frameCount, long_frames_ms: totalMs }: PageLifecycle): string | null {
+  if (!isPositive(frameCount)) return null;
+  const sum = isKnown(totalMs) ? `, ${duration(totalMs)} in total` : "";
+  return `${plural(frameCount, "long frame")} (50 ms or more)${sum}.`;
 }
 
-function hidden({ hidden_ms: ms, hidden_bytes: arrived }: Around): string | null {
-  if (!isMore(ms)) return null;
-  const meanwhile = isMore(arrived) ? `, while ${bytes(arrived)} arrived` : "";
+function hiddenNote({ hidden_ms: ms, hidden_bytes: arrived }: PageLifecycle): string | null {
+  if (!isPositive(ms)) return null;
+  const meanwhile = isPositive(arrived) ? ` and received ${bytes(arrived)} meanwhile` : "";
   return `The page was hidden for ${duration(ms)}${meanwhile}.`;
 }
 
-function wasted({ after_stop_bytes: arrived }: Around): string | null {
-  return isMore(arrived) ? `${bytes(arrived)} arrived after the user had asked for no more.` : null;
+function afterStopNote({ after_stop_bytes: arrived }: PageLifecycle): string | null {
+  return isPositive(arrived) ? `${bytes(arrived)} arrived after the user stopped the stream.` : null;
 }
 
-function frozen({ freezes }: Around): string | null {
-  if (!isMore(freezes)) return null;
+function freezeNote({ freezes }: PageLifecycle): string | null {
+  if (!isPositive(freezes)) return null;
   return `The browser froze the page ${freezes === 1 ? "once" : `${count(freezes)} times`}.`;
 }
 
-function origin({ restored, prerendered }: Around): string | null {
-  if (restored) return "The page had come back from the back/forward cache.";
-  return prerendered ? "The request was made before the page was shown." : null;
+function originNote({ restored, prerendered }: PageLifecycle): string | null {
+  if (restored) return "The page was restored from the back/forward cache.";
+  return prerendered ? "The request started before the page was visible (prerendered)." : null;
 }
 
-function isMore(value: Maybe): value is number {
+function isPositive(value: MaybeNumber): value is number {
   return isKnown(value) && value > 0;
 }
 
-/** Shorter than a few frames, nobody notices. */
-const FELT_MS = 50;
+/** Users do not notice delays of a few frames. */
+const NOTICEABLE_MS = 50;

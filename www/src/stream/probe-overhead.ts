@@ -1,12 +1,12 @@
-/** What the probe says of its own cost in, words that say no more than the clocks of pages can know out. */
-import type { Accounting, Cost } from "../api/api-types";
-import { bytes, isKnown, microseconds, plural, type Maybe } from "../format";
+/** Text of the probe's overhead, no more exact than the clocks of pages allow. */
+import type { Accounting, ProbeOverhead } from "../api/api-types";
+import { bytes, isKnown, microseconds, plural, type MaybeNumber } from "../format";
 
 /**
- * The probe's time per chunk of one stream. A time is read in whole steps of the clock, most of them none: their sum
- * is within two roots of as many steps, with 95 % confidence. Fewer than five steps only bound it.
+ * The probe's time per chunk of one stream. The clock counts whole steps, and most times are 0 steps: the error of the
+ * sum is twice its root in steps, with 95 % confidence. Below five steps only an upper bound is known.
  */
-export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: Cost, stepMs: Maybe): string | null {
+export function timePerChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: MaybeNumber): string | null {
   if (!chunks || !isKnown(ms) || !isKnown(stepMs)) return null;
   const per = (sumMs: number) => microseconds((sumMs * 1000) / chunks);
   const error = 2 * Math.sqrt(ms * stepMs);
@@ -15,13 +15,13 @@ export function perChunk({ timed_chunks: chunks, chunks_ms: ms }: Cost, stepMs: 
   return `below ${per((more + 2 * Math.sqrt(more)) * stepMs)}`;
 }
 
-/** The same over all streams, for the foot; nothing where no page has told of it. */
-export function readCost({ probe_cost }: Accounting): string | null {
+/** Mean overhead over all streams; `null` if no page reports it. */
+export function probeOverheadSummary({ probe_cost }: Accounting): string | null {
   const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_cost;
   const parts = [
     isKnown(us_per_chunk) &&
-      `takes ${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk, by ${plural(timed_chunks, "chunk")}`,
-    isKnown(memory_bytes) && `holds ${bytes(memory_bytes)}`,
+      `${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk (${plural(timed_chunks, "chunk")})`,
+    isKnown(memory_bytes) && `${bytes(memory_bytes)} of memory`,
   ].filter(Boolean);
-  return parts.length > 0 ? `In the pages that measure it, the probe ${parts.join(", and ")}.` : null;
+  return parts.length > 0 ? `Probe overhead: ${parts.join(", ")}.` : null;
 }

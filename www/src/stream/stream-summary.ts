@@ -1,46 +1,46 @@
-/** One stream in, what became of it in a few sentences out. */
+/** Summary of one stream in a few sentences. */
 import type { StreamReport } from "../api/api-types";
 import { count, duration, isKnown } from "../format";
-import { OUTCOME_LOOKS } from "../ui/icon";
+import { OUTCOME_STYLES } from "../ui/outcome";
 
-export function tell(report: StreamReport): string {
+export function streamSummary(report: StreamReport): string {
   const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
   const parts: string[] = [];
   if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
-  else if (isKnown(token)) parts.push(`The first token came after ${duration(token)}, but no answer text.`);
-  else if (isOpaque(report)) parts.push("Only chunks could be seen: tokens and gaps are not visible.");
+  else if (isKnown(token)) parts.push(`First token after ${duration(token)}, but no visible text.`);
+  else if (isContentHidden(report)) parts.push("The probe could read chunks only, no tokens.");
   else parts.push(report.open ? "No token has arrived yet." : "No token arrived.");
   if (isKnown(token) && isKnown(server?.ttft_ms)) {
-    const between = token - server.ttft_ms;
-    parts.push(
-      `The server had its first token after ${duration(server.ttft_ms)}: ${duration(Math.abs(between))} ${between >= 0 ? "less" : "more"}.`,
-    );
+    const overhead = token - server.ttft_ms;
+    parts.push(`Server TTFT: ${duration(server.ttft_ms)}, network overhead: ${duration(overhead)}.`);
   }
   if (isKnown(end) && isKnown(token)) {
-    const what = isKnown(report.output_tokens)
+    const amount = isKnown(report.output_tokens)
       ? `${count(report.output_tokens)} tokens`
       : `${count(report.deltas)} deltas`;
-    const silence = isKnown(gap) ? `, the longest silence ${duration(gap)}` : "";
-    parts.push(`${what} in ${duration(end - token)}${silence}.`);
+    const longest = isKnown(gap) ? `, longest inter-chunk latency ${duration(gap)}` : "";
+    parts.push(`${amount} in ${duration(end - token)}${longest}.`);
   }
-  if (!report.open && report.outcome !== "complete")
-    parts.push(`Its end: ${OUTCOME_LOOKS[report.outcome].meaning}.`);
+  if (!report.open && report.outcome !== "complete") {
+    const { label, meaning } = OUTCOME_STYLES[report.outcome];
+    parts.push(`Outcome: ${label} (${meaning}).`);
+  }
   return parts.join(" ");
 }
 
-/** Why a stream has no gaps to draw. */
-export function whyNoGaps(report: StreamReport): string {
-  return isOpaque(report)
-    ? "Which chunks carried text could not be seen."
+/** Why no inter-chunk latency is drawn. */
+export function missingGapsReason(report: StreamReport): string {
+  return isContentHidden(report)
+    ? "The probe could not see which chunks carried text."
     : "Fewer than two chunks carried text.";
 }
 
-/** Whether its chunks were timed and nobody read what was in them, as where a page forbids WebAssembly. */
-export function isOpaque({ observed }: Pick<StreamReport, "observed">): boolean {
+/** Whether the probe saw the chunks but not their content, as on a page that forbids WebAssembly. */
+export function isContentHidden({ observed }: Pick<StreamReport, "observed">): boolean {
   return observed === "chunks";
 }
 
-/** The name under which the collector counts the stream. */
+/** The model name that the collector counts the stream under. */
 export function modelOf({ model, response_model }: StreamReport): string {
   return model ?? response_model ?? "unknown";
 }

@@ -1,57 +1,57 @@
-/** One report in, the rows of its timeline out: where each moment lies on a common axis, in shares of its width. */
+/** Layout of a stream's timeline: the position of each moment and duration as shares of the axis. */
 import type { ServerTiming, StreamReport } from "../api/api-types";
-import { isKnown, type Maybe } from "../format";
+import { isKnown, type MaybeNumber } from "../format";
 
 export interface MomentRow {
   name: string;
-  /** Milliseconds since the request; `null` when it was not visible or did not happen. */
+  /** Milliseconds since the request; `null` if it was not visible or did not happen. */
   at: number | null;
-  /** Since the latest earlier moment that is known. */
-  since: number | null;
-  /** Share of the axis where the bar to this moment begins and ends. */
+  /** Milliseconds since the previous known moment. */
+  sincePrevious: number | null;
+  /** Start and end of the bar as shares of the axis. */
   bar: { from: number; to: number } | null;
   kind: "wait" | "stream";
 }
 
-/** A duration of its own, as a stretch of the axis. */
-export interface StretchRow {
+/** A duration with its position on the axis. */
+export interface DurationRow {
   name: string;
   ms: number;
   bar: { from: number; to: number };
 }
 
-export interface Timeline {
-  /** Milliseconds at both ends of the axis. Below zero when the user's gesture came before the request. */
+export interface TimelineLayout {
+  /** Milliseconds at both ends of the axis. `from` is negative if the user acted before the request. */
   from: number;
   to: number;
   moments: MomentRow[];
-  /** Where the time before the headers went; those that took none are left out. */
-  network: StretchRow[];
-  /** No name was looked up and nothing connected for it. `null` when the browser does not tell. */
+  /** Network phases before the headers, without those that took no time. */
+  network: DurationRow[];
+  /** Whether the connection was reused; `null` if the browser does not report it. */
   isReused: boolean | null;
-  /** From the end of the body in the browser to the app's learning of it. */
-  endDelay: StretchRow | null;
-  server: StretchRow[];
-  /** Client minus server time to first token, as a stretch of the axis. */
+  /** From the end of the body in the browser until the app saw it. */
+  endDelay: DurationRow | null;
+  server: DurationRow[];
+  /** Client TTFT minus server TTFT. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
 }
 
-export type Span = "whole" | "first";
+export type TimelineSpan = "whole" | "first";
 
-/** Lays out a stream over its whole length, or only up to just after its first text. */
-export function layOut(report: StreamReport, span: Span): Timeline {
+/** Lays out the whole stream, or the part up to the first text. */
+export function layoutTimeline(report: StreamReport, span: TimelineSpan): TimelineLayout {
   const raw = momentsOf(report);
   const known = raw.map(({ at }) => at).filter(isKnown);
   const from = Math.min(0, ...known);
-  const to = span === "first" ? untilFirst(report, known) : Math.max(1, ...known, serverEnd(report.server));
+  const to = span === "first" ? firstTextEnd(report, known) : Math.max(1, ...known, serverEnd(report.server));
   const share = (ms: number) => clamp((ms - from) / (to - from));
   let before: number | null = null;
   const moments = raw.map(({ name, at, kind }): MomentRow => {
-    if (!isKnown(at)) return { name, at: null, since: null, bar: null, kind };
-    const since = before === null ? null : at - before;
+    if (!isKnown(at)) return { name, at: null, sincePrevious: null, bar: null, kind };
+    const sincePrevious = before === null ? null : at - before;
     const start = before ?? at;
     before = at;
-    return { name, at, since, bar: { from: share(Math.min(start, at)), to: share(at) }, kind };
+    return { name, at, sincePrevious, bar: { from: share(Math.min(start, at)), to: share(at) }, kind };
   });
   return {
     from,
@@ -65,17 +65,17 @@ export function layOut(report: StreamReport, span: Span): Timeline {
   };
 }
 
-/** Whether zooming to the first text would show more than the whole does. */
+/** Whether the zoom to the first text shows more than the whole stream. */
 export function hasLongTail({ e2e_ms, close_ms, ttfv_ms, ttft_ms }: StreamReport): boolean {
   const first = ttfv_ms ?? ttft_ms;
   const end = close_ms ?? e2e_ms;
   return isKnown(first) && isKnown(end) && first * ZOOM < end;
 }
 
-/** The zoomed axis ends a little after the first text. */
+/** The zoomed axis ends shortly after the first text. */
 const ZOOM = 1.3;
 
-function momentsOf(report: StreamReport): { name: string; at: Maybe; kind: MomentRow["kind"] }[] {
+function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind: MomentRow["kind"] }[] {
   const { submit_delay_ms: delay } = report;
   return [
     { name: "submit", at: isKnown(delay) ? -delay : null, kind: "wait" },
@@ -90,11 +90,11 @@ function momentsOf(report: StreamReport): { name: string; at: Maybe; kind: Momen
   ];
 }
 
-/** The phases follow each other and end with the headers; without those they begin with the request. */
-function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): StretchRow[] {
+/** The phases are consecutive and end with the headers. Without headers they start with the request. */
+function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
   const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
   const all = [
-    { name: "name look-up", ms: dns_ms },
+    { name: "DNS", ms: dns_ms },
     { name: "connect", ms: connect_ms },
     { name: "TLS", ms: tls_ms },
     { name: "wait", ms: wait_ms },
@@ -113,13 +113,13 @@ function isReused({ phases }: StreamReport): boolean | null {
   return setUp.length === 0 ? null : setUp.every((ms) => ms === 0);
 }
 
-function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): StretchRow | null {
+function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
   const ms = around?.end_delay_ms;
   if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
-  return { name: "end noticed", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
+  return { name: "end delay", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
 }
 
-function untilFirst({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
+function firstTextEnd({ ttfv_ms, ttft_ms, ttfp_ms, server }: StreamReport, known: number[]): number {
   const first = Math.max(ttfp_ms ?? 0, ttfv_ms ?? 0, ttft_ms ?? 0, server?.ttft_ms ?? 0);
   return first > 0 ? first * ZOOM : Math.max(1, ...known);
 }
@@ -128,26 +128,26 @@ function serverEnd(server: ServerTiming | null | undefined): number {
   return (server?.ttft_ms ?? 0) + (server?.generation_ms ?? 0);
 }
 
-/** The server's durations, set off from the request: its clock and the browser's are never compared. */
-function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): StretchRow[] {
+/** Server durations start at the request, because server and browser clocks are never compared. */
+function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): DurationRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;
-  const stretch = (name: string, from: number, ms: Maybe): StretchRow[] =>
+  const row = (name: string, from: number, ms: MaybeNumber): DurationRow[] =>
     isKnown(ms) ? [{ name, ms, bar: { from: share(from), to: share(from + ms) } }] : [];
   return [
-    ...stretch("queue", 0, queue),
-    ...stretch("to first token", 0, ttft),
-    ...stretch("generation", ttft ?? 0, generation),
+    ...row("queue", 0, queue),
+    ...row("TTFT", 0, ttft),
+    ...row("generation", ttft ?? 0, generation),
   ];
 }
 
 function overheadOf(
-  { ttft_ms: client, server }: StreamReport,
+  { ttft_ms: clientMs, server }: StreamReport,
   share: (ms: number) => number,
-): Timeline["overhead"] {
-  const own = server?.ttft_ms;
-  if (!isKnown(client) || !isKnown(own)) return null;
-  return { ms: client - own, bar: { from: share(Math.min(client, own)), to: share(Math.max(client, own)) } };
+): TimelineLayout["overhead"] {
+  const serverMs = server?.ttft_ms;
+  if (!isKnown(clientMs) || !isKnown(serverMs)) return null;
+  return { ms: clientMs - serverMs, bar: { from: share(Math.min(clientMs, serverMs)), to: share(Math.max(clientMs, serverMs)) } };
 }
 
 function clamp(share: number): number {

@@ -1,20 +1,20 @@
-/** One report in, its moments as a drawing out: a row each on one axis, the durations of network, page and server below. */
+/** Timeline of one stream: one row per moment on a common axis, and the durations of network, page and server below. */
 import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
-import { noteworthy } from "./page-lifecycle";
-import { Choice } from "../ui/segmented-control";
-import { duration, exactDuration, tickDuration, words } from "../format";
+import { linearTicks } from "../charts/ticks";
+import { duration, exactDuration, sourceLabel, tickDuration } from "../format";
+import { SegmentedControl } from "../ui/segmented-control";
+import { useWidth } from "../ui/width";
+import { pageLifecycleNotes } from "./page-lifecycle";
 import {
   hasLongTail,
-  layOut,
+  layoutTimeline,
+  type DurationRow,
   type MomentRow,
-  type Span,
-  type StretchRow,
-  type Timeline as Layout,
+  type TimelineLayout,
+  type TimelineSpan,
 } from "./timeline-layout";
-import { linearTicks } from "../charts/ticks";
-import { useWidth } from "../ui/width";
 
 const ROW = 28;
 const NAME = 104;
@@ -22,8 +22,8 @@ const VALUE = 164;
 
 export function Timeline({ report }: { report: StreamReport }) {
   const [host, width] = useWidth<HTMLDivElement>(640);
-  const [span, setSpan] = useState<Span>("whole");
-  const layout = layOut(report, span);
+  const [span, setSpan] = useState<TimelineSpan>("whole");
+  const layout = layoutTimeline(report, span);
   const narrow = width < 480;
   const plot = { left: NAME, width: Math.max(80, width - NAME - (narrow ? 88 : VALUE)), right: width, narrow };
   const groups = groupsOf(layout, report);
@@ -36,7 +36,7 @@ export function Timeline({ report }: { report: StreamReport }) {
       <div class="figure-head">
         <h3 id="timeline-title">Timeline</h3>
         {hasLongTail(report) && (
-          <Choice<Span>
+          <SegmentedControl<TimelineSpan>
             legend="Span"
             name="span"
             options={[
@@ -49,7 +49,7 @@ export function Timeline({ report }: { report: StreamReport }) {
         )}
       </div>
       <div ref={host}>
-        <svg width={width} height={height} role="img" aria-label={describe(layout)}>
+        <svg width={width} height={height} role="img" aria-label={timelineText(layout)}>
           <Axis layout={layout} plot={plot} height={height} />
           {layout.moments.map((row, index) => (
             <Moment
@@ -57,15 +57,15 @@ export function Timeline({ report }: { report: StreamReport }) {
               row={row}
               y={ROW * (index + 1)}
               plot={plot}
-              missing={report.open && row.kind === "stream" ? "not yet" : "not visible"}
+              placeholder={report.open && row.kind === "stream" ? "not yet" : "not visible"}
             />
           ))}
           {groups.map((group, index) => (
-            <Stretches key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
+            <Durations key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
           ))}
         </svg>
       </div>
-      <Noteworthy report={report} />
+      <PageLifecycleNotes report={report} />
       {layout.moments.some((row) => row.at === null) && (
         <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
       )}
@@ -73,27 +73,27 @@ export function Timeline({ report }: { report: StreamReport }) {
   );
 }
 
-function Noteworthy({ report }: { report: StreamReport }) {
-  const sentences = noteworthy(report);
-  if (sentences.length === 0) return null;
+function PageLifecycleNotes({ report }: { report: StreamReport }) {
+  const notes = pageLifecycleNotes(report);
+  if (notes.length === 0) return null;
   return (
-    <ul class="noteworthy" aria-label="What happened around it">
-      {sentences.map((sentence) => (
-        <li key={sentence}>{sentence}</li>
+    <ul class="noteworthy" aria-label="Page events during the stream">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
       ))}
     </ul>
   );
 }
 
-/** Durations below the moments, under a heading of their own. */
+/** Durations below the moments, with a heading. */
 interface Group {
   tone: "network" | "page" | "server";
   title: string;
-  rows: StretchRow[];
-  overhead?: Layout["overhead"];
+  rows: DurationRow[];
+  overhead?: TimelineLayout["overhead"];
 }
 
-function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, report: StreamReport): Group[] {
+function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLayout, report: StreamReport): Group[] {
   const groups: Group[] = [];
   const protocol = report.around?.protocol ? ` over ${report.around.protocol}` : "";
   if (network.length > 0)
@@ -102,21 +102,21 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: Layout, rep
       title: `network${protocol}${isReused ? ", connection reused" : ""}`,
       rows: network,
     });
-  if (endDelay) groups.push({ tone: "page", title: "page, after the body had ended", rows: [endDelay] });
+  if (endDelay) groups.push({ tone: "page", title: "page, after the end of the body", rows: [endDelay] });
   if (server.length > 0)
-    groups.push({ tone: "server", title: `server, from ${words(report.server?.source ?? "")}`, rows: server, overhead });
+    groups.push({ tone: "server", title: `server (${sourceLabel(report.server?.source ?? "")})`, rows: server, overhead });
   return groups;
 }
 
 interface Plot {
   left: number;
   width: number;
-  /** Where the whole drawing ends. */
+  /** Right edge of the drawing. */
   right: number;
   narrow: boolean;
 }
 
-function Axis({ layout, plot, height }: { layout: Layout; plot: Plot; height: number }) {
+function Axis({ layout, plot, height }: { layout: TimelineLayout; plot: Plot; height: number }) {
   const x = (ms: number) => plot.left + ((ms - layout.from) / (layout.to - layout.from)) * plot.width;
   return (
     <g class="grid">
@@ -136,11 +136,11 @@ interface MomentProps {
   row: MomentRow;
   y: number;
   plot: Plot;
-  /** What stands where the moment is not known. */
-  missing: string;
+  /** Text in place of an unknown time. */
+  placeholder: string;
 }
 
-function Moment({ row, y, plot, missing }: MomentProps) {
+function Moment({ row, y, plot, placeholder }: MomentProps) {
   const { right, narrow } = plot;
   const middle = y + ROW / 2;
   if (row.at === null || row.bar === null) {
@@ -150,7 +150,7 @@ function Moment({ row, y, plot, missing }: MomentProps) {
           {row.name}
         </text>
         <text class="name" x={plot.left} y={middle}>
-          {missing}
+          {placeholder}
         </text>
       </g>
     );
@@ -167,17 +167,17 @@ function Moment({ row, y, plot, missing }: MomentProps) {
       <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
         {exactDuration(row.at)}
       </text>
-      {!narrow && row.since !== null && (
+      {!narrow && row.sincePrevious !== null && (
         <text class="since end" x={right} y={middle}>
-          {row.since < 0 ? "" : "+"}
-          {duration(row.since)}
+          {row.sincePrevious < 0 ? "" : "+"}
+          {duration(row.sincePrevious)}
         </text>
       )}
     </g>
   );
 }
 
-function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
+function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
   const { right, narrow } = plot;
   const span = ({ from, to }: { from: number; to: number }) => ({
     x: plot.left + from * plot.width,
@@ -194,7 +194,7 @@ function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number
       </text>
       {group.overhead && (
         <text class="since end" x={right} y={top + ROW / 2 + 4}>
-          overhead {duration(group.overhead.ms)}
+          network overhead {duration(group.overhead.ms)}
         </text>
       )}
       {group.rows.map((row, index) => {
@@ -215,11 +215,11 @@ function Stretches({ group, plot, top }: { group: Group; plot: Plot; top: number
   );
 }
 
-function describe({ moments, network, endDelay, server }: Layout): string {
+function timelineText({ moments, network, endDelay, server }: TimelineLayout): string {
   const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
-  const lengths = (of: string, rows: StretchRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
-  const after = endDelay ? lengths("page", [endDelay]) : [];
-  return [...parts, ...lengths("network", network), ...after, ...lengths("server", server)].join(", ");
+  const durations = (of: string, rows: DurationRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
+  const after = endDelay ? durations("page", [endDelay]) : [];
+  return [...parts, ...durations("network", network), ...after, ...durations("server", server)].join(", ");
 }
 
 function round(x: number): number {

@@ -1,7 +1,5 @@
-/** A name in, a small drawing out. Shapes differ as much as colours do, so that colour is never the only sign. */
-import type { Outcome } from "../api/api-types";
-
-export type GlyphName =
+/** Icons. Their shapes differ, so that colour is never the only sign. */
+export type IconName =
   | "good"
   | "warn"
   | "bad"
@@ -20,7 +18,7 @@ export type GlyphName =
   | "dark"
   | "mark";
 
-const PATHS: Record<GlyphName, string> = {
+const PATHS: Record<IconName, string> = {
   good: "M3.5 8.5l3 3 6-7",
   warn: "M8 2.2l6.2 11.3H1.8zM8 6.4v3.4M8 11.7v.1",
   bad: "M4.2 4.2l7.6 7.6M11.8 4.2l-7.6 7.6",
@@ -41,69 +39,10 @@ const PATHS: Record<GlyphName, string> = {
   mark: "M2.5 3v10M7 8h.1M10.7 8h.1M14.4 8h.1",
 };
 
-export function Glyph({ name }: { name: GlyphName }) {
+export function Icon({ name }: { name: IconName }) {
   return (
-    <svg class="glyph" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
       <path d={PATHS[name]} />
     </svg>
-  );
-}
-
-interface OutcomeLook {
-  word: string;
-  glyph: GlyphName;
-  /** CSS class of the colour. */
-  tone: "good" | "warn" | "bad" | "quiet";
-  meaning: string;
-}
-
-/** Definitions: `docs/metrics.md`. */
-export const OUTCOME_LOOKS: Record<Outcome, OutcomeLook> = {
-  complete: {
-    word: "complete",
-    glyph: "good",
-    tone: "good",
-    meaning: "the end marker of its format was seen",
-  },
-  truncated: {
-    word: "truncated",
-    glyph: "cut",
-    tone: "bad",
-    meaning: "closed cleanly without its end marker",
-  },
-  provider_error: {
-    word: "provider error",
-    glyph: "bad",
-    tone: "bad",
-    meaning: "the provider sent an error inside the stream",
-  },
-  http_error: { word: "HTTP error", glyph: "bad", tone: "bad", meaning: "status 400 or above" },
-  network_error: {
-    word: "network error",
-    glyph: "cut",
-    tone: "bad",
-    meaning: "the read failed and nobody had aborted it",
-  },
-  timeout: { word: "timeout", glyph: "bad", tone: "bad", meaning: "aborted by a timeout signal" },
-  empty: { word: "empty", glyph: "none", tone: "bad", meaning: "a good status and not one event" },
-  aborted: { word: "aborted", glyph: "stop", tone: "quiet", meaning: "the app or the user cancelled it" },
-  abandoned: { word: "abandoned", glyph: "away", tone: "quiet", meaning: "the page went away first" },
-  unobserved: {
-    word: "unobserved",
-    glyph: "none",
-    tone: "quiet",
-    meaning: "read where the probe could not see it",
-  },
-};
-
-export function OutcomeMark({ outcome, open }: { outcome: Outcome; open?: boolean }) {
-  const look: OutcomeLook = open
-    ? { word: "open", glyph: "open", tone: "quiet", meaning: "still arriving when last heard of" }
-    : (OUTCOME_LOOKS[outcome] ?? { word: outcome, glyph: "none", tone: "quiet", meaning: outcome });
-  return (
-    <span class={`outcome ${look.tone}`} title={look.meaning}>
-      <Glyph name={look.glyph} />
-      <span>{look.word}</span>
-    </span>
   );
 }

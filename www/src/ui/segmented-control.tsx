@@ -1,7 +1,7 @@
-/** A few named values in, a row of radio buttons out. */
+/** A row of radio buttons for a few named values. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-interface ChoiceProps<Value extends string> {
+interface SegmentedControlProps<Value extends string> {
   legend: string;
   name: string;
   options: readonly { value: Value; label: string; title?: string }[];
@@ -9,19 +9,19 @@ interface ChoiceProps<Value extends string> {
   onChoose: (value: Value) => void;
 }
 
-export function Choice<Value extends string>({
+export function SegmentedControl<Value extends string>({
   legend,
   name,
   options,
   chosen,
   onChoose,
-}: ChoiceProps<Value>) {
+}: SegmentedControlProps<Value>) {
   const row = useRef<HTMLFieldSetElement>(null);
   useLayoutEffect(() => {
-    if (row.current) bringIntoSight(row.current);
+    if (row.current) scrollIntoRow(row.current);
   }, [chosen]);
   return (
-    <fieldset class="choice" ref={row}>
+    <fieldset class="segmented" ref={row}>
       <legend class="unseen">{legend}</legend>
       {options.map(({ value, label, title }) => (
         <label key={value} title={title}>
@@ -39,8 +39,8 @@ export function Choice<Value extends string>({
   );
 }
 
-/** Scrolls the row alone, sideways: `scrollIntoView` would scroll the page to it as well. */
-function bringIntoSight(row: HTMLElement): void {
+/** Scrolls only the row, sideways: `scrollIntoView` would also scroll the page. */
+function scrollIntoRow(row: HTMLElement): void {
   const chosen = row.querySelector("input:checked")?.closest("label")?.getBoundingClientRect();
   if (!chosen) return;
   const { left, right } = row.getBoundingClientRect();

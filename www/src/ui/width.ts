@@ -1,4 +1,4 @@
-/** An element in, its current width out, so that an SVG can be drawn in whole pixels. */
+/** Current width of an element, so that an SVG can be drawn in whole pixels. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export function useWidth<Element extends HTMLElement>(fallback: number) {

@@ -1,11 +1,11 @@
-/** Stream reports and a query in, the collector's answers out: computed from the raw values, in its shapes. */
-import { adjusted, leaving } from "./waits.mjs";
+/** Responses of the `/v1` routes, computed from the raw values of invented stream reports. */
+import { abandonmentCurve, kmAdjusted } from "./kaplan-meier.mjs";
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
 const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1440, "7d": 10080, "30d": 43200 };
-const NOT_JUDGED = ["aborted", "abandoned", "unobserved"];
-const LOSSES = ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
+const NOT_ELIGIBLE = ["aborted", "abandoned", "unobserved"];
+const CONTENT_DEFECTS = ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
 const TARGETS = {
   use_case: "chat",
   ttft_p50_ms: 1000,
@@ -33,11 +33,11 @@ export function windowOf(query, now) {
 }
 
 export function select(streams, query, { from, to }) {
-  const wanted = ["site", "use_case", "provider", "country"].filter((name) => query.get(name));
+  const dimensions = ["site", "use_case", "provider", "country"].filter((name) => query.get(name));
   return streams.filter((s) => {
     if (s.received_ms < from || s.received_ms >= to) return false;
     if (query.get("model") && (s.model ?? s.response_model ?? "unknown") !== query.get("model")) return false;
-    return wanted.every((name) => (s[name] ?? "unknown") === query.get(name));
+    return dimensions.every((name) => (s[name] ?? "unknown") === query.get(name));
   });
 }
 
@@ -52,7 +52,7 @@ export function live(streams, query, now) {
     t: now,
     of: "collector",
     open: all.length - ended.length,
-    ended: { seconds: 60, streams: minute.length, outcomes: tally(minute.map((s) => s.outcome)) },
+    ended: { seconds: 60, streams: minute.length, outcomes: countBy(minute.map((s) => s.outcome)) },
     reports_per_second: minute.filter((s) => s.received_ms > now - 10_000).length / 5,
     ...window,
     ttfv: percentiles(recent, "ttfv"),
@@ -63,16 +63,16 @@ export function live(streams, query, now) {
 
 export function summary(streams, query, window) {
   const length = window.to - window.from;
-  const seen = select(streams, query, window);
-  const ended = seen.filter((s) => !s.open);
-  const before = facts(select(streams, query, { from: window.from - length, to: window.from }));
-  const now = facts(ended);
+  const selected = select(streams, query, window);
+  const ended = selected.filter((s) => !s.open);
+  const before = streamStats(select(streams, query, { from: window.from - length, to: window.from }));
+  const now = streamStats(ended);
   return {
     ...window,
     streams: ended.length,
-    open: seen.length - ended.length,
-    outcomes: tally(ended.map((s) => s.outcome)),
-    defects: tally(ended.flatMap((s) => Object.keys(s.defects ?? {}))),
+    open: selected.length - ended.length,
+    outcomes: countBy(ended.map((s) => s.outcome)),
+    defects: countBy(ended.flatMap((s) => Object.keys(s.defects ?? {}))),
     ...Object.fromEntries(Object.keys(METRICS).map((metric) => [metric, percentiles(ended, metric)])),
     integrity: now.integrity,
     availability: now.availability,
@@ -92,21 +92,21 @@ export function summary(streams, query, window) {
   };
 }
 
-function facts(streams) {
-  const judged = streams.filter((s) => !NOT_JUDGED.includes(s.outcome));
-  const failed = judged.filter((s) => s.outcome !== "complete");
-  const whole = judged.filter((s) => s.outcome === "complete" && !LOSSES.some((name) => s.defects?.[name]));
-  const good = whole.filter((s) => s.ttfv_ms <= TARGETS.ttft_p95_ms && (s.tpot_ms ?? 0) <= TARGETS.tpot_ms);
+function streamStats(streams) {
+  const eligible = streams.filter((s) => !NOT_ELIGIBLE.includes(s.outcome));
+  const failed = eligible.filter((s) => s.outcome !== "complete");
+  const intact = eligible.filter((s) => s.outcome === "complete" && !CONTENT_DEFECTS.some((name) => s.defects?.[name]));
+  const withinSlo = intact.filter((s) => s.ttfv_ms <= TARGETS.ttft_p95_ms && (s.tpot_ms ?? 0) <= TARGETS.tpot_ms);
   return {
     streams: streams.length,
     ttfv: percentiles(streams, "ttfv"),
-    integrity: ratio(whole.length, judged.length),
-    availability: ratio(judged.length - failed.length, judged.length),
-    goodput: ratio(good.length, judged.length),
+    integrity: ratio(intact.length, eligible.length),
+    availability: ratio(eligible.length - failed.length, eligible.length),
+    goodput: ratio(withinSlo.length, eligible.length),
     errors: {
       count: failed.length,
-      total: judged.length,
-      ...(judged.length && { ratio: failed.length / judged.length }),
+      total: eligible.length,
+      ...(eligible.length && { ratio: failed.length / eligible.length }),
     },
   };
 }
@@ -126,12 +126,12 @@ function verdict({ ttfv, errors, streams }) {
 
 export function timeseries(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
-  const { step, steps } = cut(select(streams, query, { from, to }), from, to, stepOf(query));
-  const points = steps.map(([t, held]) => ({
+  const { step, steps } = splitBySteps(select(streams, query, { from, to }), from, to, stepOf(query));
+  const points = steps.map(([t, group]) => ({
     t,
-    ...percentiles(held, metric),
-    streams: held.length,
-    errors: held.filter((s) => s.outcome !== "complete" && !NOT_JUDGED.includes(s.outcome)).length,
+    ...percentiles(group, metric),
+    streams: group.length,
+    errors: group.filter((s) => s.outcome !== "complete" && !NOT_ELIGIBLE.includes(s.outcome)).length,
   }));
   return { from, to, step_ms: step, metric, targets: TARGETS, points };
 }
@@ -139,7 +139,7 @@ export function timeseries(streams, query, { from, to }) {
 export function histogram(streams, query, window) {
   const metric = query.get("metric") ?? "ttfv";
   const all = values(select(streams, query, window), metric);
-  const counts = tally(all.map(bucketIndex));
+  const counts = countBy(all.map(bucketIndex));
   const buckets = Object.keys(counts)
     .map(Number)
     .sort((a, b) => a - b)
@@ -154,11 +154,11 @@ function bucketIndex(value) {
 export function heatmap(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
   const all = histogram(streams, query, { from, to }).buckets;
-  const { step, steps } = cut(select(streams, query, { from, to }), from, to, stepOf(query));
-  const points = steps.map(([t, held]) => {
-    const found = tally(values(held, metric).map(bucketIndex));
+  const { step, steps } = splitBySteps(select(streams, query, { from, to }), from, to, stepOf(query));
+  const points = steps.map(([t, group]) => {
+    const found = countBy(values(group, metric).map(bucketIndex));
     const counts = all.map(({ upper_ms }) => found[bucketIndex(upper_ms * 0.999)] ?? 0);
-    return { t, n: values(held, metric).length, counts };
+    return { t, n: values(group, metric).length, counts };
   });
   return { from, to, step_ms: step, metric, targets: TARGETS, buckets: all, points };
 }
@@ -167,17 +167,17 @@ export function breakdown(streams, query, window) {
   const by = query.get("by") ?? "model";
   const metric = query.get("metric") ?? "ttfv";
   const ended = select(streams, query, window).filter((s) => !s.open);
-  const all = facts(ended).goodput;
+  const all = streamStats(ended).goodput;
   const nameOf = (s) => (by === "model" ? (s.model ?? s.response_model) : s[by]) ?? "unknown";
-  const groups = Object.keys(tally(ended.map(nameOf))).map((value) => {
-    const held = ended.filter((s) => nameOf(s) === value);
-    const { integrity, goodput, errors } = facts(held);
+  const groups = Object.keys(countBy(ended.map(nameOf))).map((value) => {
+    const group = ended.filter((s) => nameOf(s) === value);
+    const { integrity, goodput, errors } = streamStats(group);
     const missed = all.total - all.good;
     return {
       value,
-      streams: held.length,
-      share: held.length / ended.length,
-      ...percentiles(held, metric),
+      streams: group.length,
+      share: group.length / ended.length,
+      ...percentiles(group, metric),
       ...{ integrity, goodput, errors: errors.count },
       ...(by === "use_case" && { targets: { ...TARGETS, use_case: value } }),
       ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
@@ -189,33 +189,33 @@ export function breakdown(streams, query, window) {
   return { by, metric, targets: TARGETS, groups: groups.slice(0, limit), more };
 }
 
-/** A budget of the use case over 30 days; the burn rates from the same streams. */
+/** Error budgets of one use case over 30 days, with their burn rates. */
 export function slo(streams, query, now) {
   const days = 30;
   const from = now - days * DAY;
   const useCase = query.get("use_case") ?? TARGETS.use_case;
-  const asked = new URLSearchParams([...query, ["use_case", useCase]]);
-  const held = select(streams, asked, { from, to: now }).filter((s) => !s.open);
-  const kept = {
-    availability: (some) => {
-      const judged = some.filter((s) => !NOT_JUDGED.includes(s.outcome));
-      return [ratio(judged.filter((s) => s.outcome === "complete").length, judged.length), TARGETS.availability];
+  const scoped = new URLSearchParams([...query, ["use_case", useCase]]);
+  const group = select(streams, scoped, { from, to: now }).filter((s) => !s.open);
+  const objectives = {
+    availability: (subset) => {
+      const eligible = subset.filter((s) => !NOT_ELIGIBLE.includes(s.outcome));
+      return [ratio(eligible.filter((s) => s.outcome === "complete").length, eligible.length), TARGETS.availability];
     },
-    speed: (some) => {
-      const waits = values(some, "ttfv");
+    speed: (subset) => {
+      const waits = values(subset, "ttfv");
       return [ratio(waits.filter((ms) => ms <= TARGETS.ttft_p95_ms).length, waits.length), 0.99];
     },
   };
-  const budgets = Object.entries(kept).map(([promise, judge]) => {
-    const over = (since, until = now) => held.filter((s) => s.received_ms >= since && s.received_ms < until);
-    const [{ good, total, ratio: share }, objective] = judge(over(from));
+  const budgets = Object.entries(objectives).map(([promise, measure]) => {
+    const over = (since, until = now) => group.filter((s) => s.received_ms >= since && s.received_ms < until);
+    const [{ good, total, ratio: share }, objective] = measure(over(from));
     const burn = [5, 30, 60, 120, 360, 1440, 4320].map((minutes) => {
-      const [lately] = judge(over(now - minutes * MINUTE));
-      return { minutes, total: lately.total, ...(lately.total && { rate: (1 - lately.ratio) / (1 - objective) }) };
+      const [window] = measure(over(now - minutes * MINUTE));
+      return { minutes, total: window.total, ...(window.total && { rate: (1 - window.ratio) / (1 - objective) }) };
     });
     const first = Math.floor(from / DAY) * DAY;
     const by_day = Array.from({ length: days + 1 }, (_, i) => first + i * DAY).flatMap((t) => {
-      const [day] = judge(over(Math.max(t, from), Math.min(t + DAY, now)));
+      const [day] = measure(over(Math.max(t, from), Math.min(t + DAY, now)));
       return day.total ? [{ t, good: day.good, total: day.total }] : [];
     });
     const allowed = (1 - objective) * total;
@@ -226,7 +226,7 @@ export function slo(streams, query, now) {
   return { from, to: now, days, targets: { ...TARGETS, use_case: useCase }, budgets };
 }
 
-/** Books that balance. */
+/** An accounting that balances. */
 export function accounting(streams) {
   const open = streams.filter((s) => s.open).length;
   const reports = streams.length + Math.round(streams.length / 9);
@@ -254,33 +254,33 @@ export function accounting(streams) {
 }
 
 export function compare(streams, query, { from, to }) {
-  const seen = select(streams, query, { from, to });
-  const isJoined = (s) => s.ttft_ms !== undefined && s.server?.ttft_ms !== undefined;
-  const three = (held) => ({
-    client: quantiles(held.map((s) => s.ttft_ms)),
-    server: quantiles(held.map((s) => s.server.ttft_ms)),
-    overhead: quantiles(held.map((s) => s.ttft_ms - s.server.ttft_ms)),
+  const selected = select(streams, query, { from, to });
+  const isMatched = (s) => s.ttft_ms !== undefined && s.server?.ttft_ms !== undefined;
+  const ttftParts = (group) => ({
+    client: quantiles(group.map((s) => s.ttft_ms)),
+    server: quantiles(group.map((s) => s.server.ttft_ms)),
+    overhead: quantiles(group.map((s) => s.ttft_ms - s.server.ttft_ms)),
   });
-  const joined = seen.filter(isJoined);
-  const { step, steps } = cut(joined, from, to, stepOf(query));
-  const points = steps.map(([t, held]) => {
-    const parts = Object.entries(three(held));
+  const matched = selected.filter(isMatched);
+  const { step, steps } = splitBySteps(matched, from, to, stepOf(query));
+  const points = steps.map(([t, group]) => {
+    const parts = Object.entries(ttftParts(group));
     return {
       t,
-      n: held.length,
+      n: group.length,
       ...Object.fromEntries(
-        parts.flatMap(([who, q]) => [
-          [`${who}_p50_ms`, q.p50_ms],
-          [`${who}_p95_ms`, q.p95_ms],
+        parts.flatMap(([side, q]) => [
+          [`${side}_p50_ms`, q.p50_ms],
+          [`${side}_p95_ms`, q.p95_ms],
         ]),
       ),
     };
   });
   return {
-    streams: seen.length,
-    joined: joined.length,
-    sources: tally(joined.map((s) => s.server.source)),
-    ...three(joined),
+    streams: selected.length,
+    joined: matched.length,
+    sources: countBy(matched.map((s) => s.server.source)),
+    ...ttftParts(matched),
     step_ms: step,
     points,
   };
@@ -293,7 +293,7 @@ export function page(streams, query, inRange) {
   const at = Number(query.get("cursor") ?? 0);
   const wantsFailed = query.get("sample") === "failed";
   const found = select(streams, query, window)
-    .filter((s) => !wantsFailed || !["complete", ...NOT_JUDGED].includes(s.outcome))
+    .filter((s) => !wantsFailed || !["complete", ...NOT_ELIGIBLE].includes(s.outcome))
     .filter((s) => !outcome || s.outcome === outcome)
     .reverse();
   if (query.get("sample") === "slowest") found.sort((a, b) => (b.ttfv_ms ?? 0) - (a.ttfv_ms ?? 0));
@@ -307,8 +307,8 @@ function stepOf(query) {
   return Number(query.get("step") ?? 0) * 1000;
 }
 
-function cut(streams, from, to, asked = 0) {
-  const step = asked || Math.max(1, Math.ceil((to - from) / MINUTE / 120)) * MINUTE;
+function splitBySteps(streams, from, to, requested = 0) {
+  const step = requested || Math.max(1, Math.ceil((to - from) / MINUTE / 120)) * MINUTE;
   const first = Math.floor(from / step) * step;
   const steps = [];
   for (let t = first; t < to; t += step) steps.push([t, []]);
@@ -326,11 +326,11 @@ function gapValues(gaps) {
 }
 
 function percentiles(streams, metric) {
-  return { ...quantiles(values(streams, metric)), ...adjusted(streams, metric) };
+  return { ...quantiles(values(streams, metric)), ...kmAdjusted(streams, metric) };
 }
 
 export function abandonment(streams, query, window) {
-  return { ...window, ...leaving(select(streams, query, window), query.get("metric") ?? "ttfv") };
+  return { ...window, ...abandonmentCurve(select(streams, query, window), query.get("metric") ?? "ttfv") };
 }
 
 function quantiles(all) {
@@ -350,7 +350,7 @@ function ratio(good, total) {
   return { good, total, ...(total > 0 && { ratio: good / total }) };
 }
 
-function tally(words) {
+function countBy(words) {
   const counts = {};
   for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
   return counts;

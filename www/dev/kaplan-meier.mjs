@@ -1,45 +1,45 @@
-/** Stream reports in, percentiles with those who saw nothing and the curve of leaving out: Kaplan and Meier's estimate. */
+/** Kaplan–Meier estimates over stream reports: percentiles with censored waits, and the abandonment curve. */
 
-const LEFT = ["aborted", "abandoned"];
-const NEITHER = ["complete", "unobserved"];
+const ABANDONED = ["aborted", "abandoned"];
+const UNCOUNTED = ["complete", "unobserved"];
 
-/** Every wait for a token: how long, and how it ended. */
+/** The duration and the end of every wait for a token. */
 function waitsOf(streams, metric) {
   return streams
     .flatMap((s) => {
       if (s[`${metric}_ms`] !== undefined) return [{ ms: s[`${metric}_ms`], end: "shown" }];
-      if (s.open || s.close_ms === undefined || NEITHER.includes(s.outcome)) return [];
-      return [{ ms: s.close_ms, end: LEFT.includes(s.outcome) ? "left" : "failed" }];
+      if (s.open || s.close_ms === undefined || UNCOUNTED.includes(s.outcome)) return [];
+      return [{ ms: s.close_ms, end: ABANDONED.includes(s.outcome) ? "left" : "failed" }];
     })
     .sort((a, b) => a.ms - b.ms);
 }
 
-/** The share to whom `event` has happened, after each wait. */
+/** After each wait: the estimated share of streams that had `event` by then. */
 function estimate(waits, event) {
   let without = 1;
   let variance = 0;
   return waits.map(({ ms, end }, at) => {
-    const waiting = waits.length - at;
+    const atRisk = waits.length - at;
     if (end === event) {
-      without *= (waiting - 1) / waiting;
-      variance += 1 / (waiting * (waiting - 1));
+      without *= (atRisk - 1) / atRisk;
+      variance += 1 / (atRisk * (atRisk - 1));
     }
-    return { ms, end, waiting: waiting - 1, share: 1 - without, variance };
+    return { ms, end, waiting: atRisk - 1, share: 1 - without, variance };
   });
 }
 
-const held = (waits, end) => waits.filter((wait) => wait.end === end).length;
+const countEnds = (waits, end) => waits.filter((wait) => wait.end === end).length;
 
-export function adjusted(streams, metric) {
+export function kmAdjusted(streams, metric) {
   if (metric !== "ttfv" && metric !== "ttft") return {};
   const waits = waitsOf(streams, metric);
   const curve = estimate(waits, "shown").filter(({ end }) => end === "shown");
   const at = (q) => curve.find(({ share }) => share >= q - 1e-9)?.ms;
   const [p50_ms, p95_ms, p99_ms] = [0.5, 0.95, 0.99].map(at);
-  return { adjusted: { left: held(waits, "left"), failed: held(waits, "failed"), p50_ms, p95_ms, p99_ms } };
+  return { adjusted: { left: countEnds(waits, "left"), failed: countEnds(waits, "failed"), p50_ms, p95_ms, p99_ms } };
 }
 
-export function leaving(streams, metric) {
+export function abandonmentCurve(streams, metric) {
   const waits = waitsOf(streams, metric);
   const byBucket = new Map();
   for (const step of estimate(waits, "left")) byBucket.set(Math.ceil(Math.log2(step.ms) * 8), step);
@@ -51,6 +51,6 @@ export function leaving(streams, metric) {
       ...(isKnown && { lower: 1 - (1 - share) ** (1 / factor), upper: 1 - (1 - share) ** factor }),
     };
   });
-  const [shown, left, failed] = ["shown", "left", "failed"].map((end) => held(waits, end));
+  const [shown, left, failed] = ["shown", "left", "failed"].map((end) => countEnds(waits, end));
   return { metric, relative_error: 0.0109, waited: waits.length, shown, left, failed, points };
 }
