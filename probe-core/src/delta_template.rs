@@ -3,76 +3,76 @@
 //!
 //! Then most of it is only compared, which takes less than half the time that reading it anew does.
 
-use crate::IN_PAGE;
-use crate::dialect::{Text, written_bytes};
-use crate::json::{Json, same};
-use crate::report_builder::ABSENT;
+use crate::absent::ABSENT;
+use crate::build_variant::IN_PAGE;
+use crate::json::{Json, same, written_bytes};
+use crate::text_kinds::TextKinds;
 use crate::utf8::is_utf8;
 
 /// The last event, if another like it would mean the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct DeltaTemplate {
     /// Its data, and behind that its name. Empty while there is none.
-    held: Vec<u8>,
+    bytes: Vec<u8>,
     data_bytes: usize,
     /// Where its like may differ, in order.
-    places: [Place; MAX_PLACES],
+    spans: [Span; MAX_SPANS],
     /// How many of them there are. More than there is room for: the event is like no other.
-    free_places: usize,
-    text: Text,
+    span_count: usize,
+    text: TextKinds,
 }
 
 /// A value that may be another in the next event.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Span {
     start: usize,
     end: usize,
-    free: Free,
+    wildcard: Wildcard,
 }
 
 /// Which other values mean the same.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Free {
+pub(crate) enum Wildcard {
     /// Every string: nobody reads it.
-    Unread,
+    AnyString,
     /// Generated text, if it says something where this one did.
-    Text,
-    /// The place of the event in its stream.
-    Sequence,
+    GeneratedText,
+    /// The sequence number of the event.
+    SequenceNumber,
 }
 
 /// What an event says that is like the last one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedDelta {
     /// The text that it brought.
-    pub(crate) text: Text,
-    /// Its place in the stream, where it has one.
+    pub(crate) text: TextKinds,
+    /// Its sequence number, where it has one.
     pub(crate) sequence: f64,
 }
 
-impl Layout {
+impl DeltaTemplate {
     /// Of no event.
     pub(crate) const NONE: Self = Self {
-        held: Vec::new(),
+        bytes: Vec::new(),
         data_bytes: 0,
-        places: [Place { start: 0, end: 0, free: Free::Unread }; _],
-        free_places: 0,
-        text: Text::NONE,
+        spans: [Span { start: 0, end: 0, wildcard: Wildcard::AnyString }; _],
+        span_count: 0,
+        text: TextKinds::NONE,
     };
 
     /// What the event means, if it is like the last one and UTF-8 as that was. `None` says nothing about it.
-    pub(crate) fn repeated(&self, name: &[u8], data: &[u8]) -> Option<Repeated> {
-        let (last, last_name) = self.held.split_at_checked(self.data_bytes)?;
+    pub(crate) fn match_event(&self, name: &[u8], data: &[u8]) -> Option<RepeatedDelta> {
+        let (last, last_name) = self.bytes.split_at_checked(self.data_bytes)?;
         if last.is_empty() || !same(last_name, name) {
             return None;
         }
-        let places = self.places.get(..self.free_places)?;
-        let mut repeated = Repeated { text: self.text, sequence: ABSENT };
+        let spans = self.spans.get(..self.span_count)?;
+        let mut repeated = RepeatedDelta { text: self.text, sequence: ABSENT };
         let (mut json, mut compared, mut index) = (Json::new(data), 0, 0);
-        while let Some(&Place { start, end, free }) = places.get(index) {
+        while let Some(&Span { start, end, wildcard }) = spans.get(index) {
             // Strings that nobody reads are mostly the same again: one comparison steps over several.
-            let next = if IN_PAGE { index } else { next_read(places, index) };
-            let until = places.get(next).map_or(last.len(), |place| place.start);
+            let next = if IN_PAGE { index } else { next_compared(spans, index) };
+            let until = spans.get(next).map_or(last.len(), |span| span.start);
             if next > index && json.pass(&last[compared..until]).is_some() {
                 (compared, index) = (until, next);
                 continue;
@@ -80,7 +80,7 @@ impl Layout {
             index += 1;
             json.pass(&last[compared..start])?;
             compared = end;
-            if matches!(free, Free::Sequence) {
+            if matches!(wildcard, Wildcard::SequenceNumber) {
                 repeated.sequence = json.count();
                 if repeated.sequence.is_nan() {
                     return None;
@@ -89,7 +89,7 @@ impl Layout {
             }
             let text = json.string().filter(|text| is_utf8(text))?;
             let said = |text| written_bytes(text) > 0;
-            if matches!(free, Free::Text) && said(text) != said(&last[start + 1..end - 1]) {
+            if matches!(wildcard, Wildcard::GeneratedText) && said(text) != said(&last[start + 1..end - 1]) {
                 return None;
             }
         }
@@ -98,42 +98,42 @@ impl Layout {
     }
 
     /// An event is read anew.
-    pub(crate) fn begin(&mut self) {
-        self.held.clear();
-        (self.data_bytes, self.free_places) = (0, 0);
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        (self.data_bytes, self.span_count) = (0, 0);
     }
 
     /// The value between `start` and `end` may be another. Places come in the order of the text.
-    pub(crate) fn may_differ(&mut self, start: usize, end: usize, free: Free) {
-        if let Some(place) = self.places.get_mut(self.free_places) {
-            *place = Place { start, end, free };
+    pub(crate) fn add_wildcard(&mut self, start: usize, end: usize, wildcard: Wildcard) {
+        if let Some(span) = self.spans.get_mut(self.span_count) {
+            *span = Span { start, end, wildcard };
         }
-        self.free_places += 1;
+        self.span_count += 1;
     }
 
     /// The event that is being read would mean something else the second time.
-    pub(crate) fn veto(&mut self) {
-        self.free_places = MAX_PLACES + 1;
+    pub(crate) fn reject(&mut self) {
+        self.span_count = MAX_SPANS + 1;
     }
 
     /// The event was read, was JSON and UTF-8, and brought this text.
-    pub(crate) fn learn(&mut self, name: &[u8], data: &[u8], text: Text) {
+    pub(crate) fn store(&mut self, name: &[u8], data: &[u8], text: TextKinds) {
         if data.len() > MAX_BYTES {
             return;
         }
-        self.held.extend_from_slice(data);
-        self.held.extend_from_slice(name);
+        self.bytes.extend_from_slice(data);
+        self.bytes.extend_from_slice(name);
         (self.data_bytes, self.text) = (data.len(), text);
     }
 }
 
-/// The first place from here on that somebody reads.
-fn next_read(places: &[Place], from: usize) -> usize {
-    from + places[from..].iter().take_while(|place| matches!(place.free, Free::Unread)).count()
+/// The first span from here on that somebody reads.
+fn next_compared(spans: &[Span], from: usize) -> usize {
+    from + spans[from..].iter().take_while(|span| matches!(span.wildcard, Wildcard::AnyString)).count()
 }
 
 /// A delta has two or three that change, and some that do not.
-const MAX_PLACES: usize = 8;
+const MAX_SPANS: usize = 8;
 
 /// Longer events are too few to matter, and their like would have to be held.
 const MAX_BYTES: usize = 4096;
@@ -147,19 +147,23 @@ mod tests {
 
     const DATA: &str = r#"{"id":"a","pad":"","n":4,"delta":"Hi"}"#;
 
-    fn learnt() -> Layout {
-        let place = |value: &str, free| {
+    fn learnt() -> DeltaTemplate {
+        let span = |value: &str, wildcard| {
             let start = DATA.find(value).unwrap();
-            (start, start + value.len(), free)
+            (start, start + value.len(), wildcard)
         };
-        let mut layout = Layout::NONE;
-        layout.begin();
-        let places = [place("\"\"", Free::Unread), place("4", Free::Sequence), place("\"Hi\"", Free::Text)];
-        for (start, end, free) in places {
-            layout.may_differ(start, end, free);
+        let mut template = DeltaTemplate::NONE;
+        template.clear();
+        let spans = [
+            span("\"\"", Wildcard::AnyString),
+            span("4", Wildcard::SequenceNumber),
+            span("\"Hi\"", Wildcard::GeneratedText),
+        ];
+        for (start, end, wildcard) in spans {
+            template.add_wildcard(start, end, wildcard);
         }
-        layout.learn(b"delta", DATA.as_bytes(), Text::ANSWER);
-        layout
+        template.store(b"delta", DATA.as_bytes(), TextKinds::ANSWER);
+        template
     }
 
     #[test]
@@ -178,7 +182,7 @@ mod tests {
             ("delta", r#"{"id":"a","pad":"","n":4,"delta":"Hi"#, None),
             ("delta", r#"{"id":"a","pad":"","n":4,"delta":"\x"}"#, None),
         ] {
-            let repeated = learnt().repeated(name.as_bytes(), data.as_bytes());
+            let repeated = learnt().match_event(name.as_bytes(), data.as_bytes());
             assert_eq!(repeated.map(|it| it.sequence), sequence, "{data}");
         }
     }
@@ -196,18 +200,18 @@ mod tests {
 
     #[test]
     fn what_is_vetoed_long_or_full_of_places_is_not_learnt() {
-        let mut layout = learnt();
-        layout.begin();
-        layout.veto();
-        layout.learn(b"delta", DATA.as_bytes(), Text::ANSWER);
-        assert_eq!(layout.repeated(b"delta", DATA.as_bytes()), None);
-        layout.begin();
+        let mut template = learnt();
+        template.clear();
+        template.reject();
+        template.store(b"delta", DATA.as_bytes(), TextKinds::ANSWER);
+        assert_eq!(template.match_event(b"delta", DATA.as_bytes()), None);
+        template.clear();
         let long = [b' '; MAX_BYTES + 1];
-        layout.learn(b"", &long, Text::ANSWER);
-        assert_eq!(layout.repeated(b"", &long), None);
-        layout.begin();
-        (0..=MAX_PLACES).for_each(|at| layout.may_differ(at, at, Free::Unread));
-        layout.learn(b"", b"[]", Text::ANSWER);
-        assert_eq!(layout.repeated(b"", b"[]"), None);
+        template.store(b"", &long, TextKinds::ANSWER);
+        assert_eq!(template.match_event(b"", &long), None);
+        template.clear();
+        (0..=MAX_SPANS).for_each(|at| template.add_wildcard(at, at, Wildcard::AnyString));
+        template.store(b"", b"[]", TextKinds::ANSWER);
+        assert_eq!(template.match_event(b"", b"[]"), None);
     }
 }

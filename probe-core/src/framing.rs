@@ -4,81 +4,25 @@
 mod brackets;
 mod content_type;
 mod find;
+mod frame;
 mod json_stream;
 mod plain_text;
 mod sse;
 
-use crate::ALL;
+use crate::build_variant::ALL_DIALECTS;
 use crate::json::Json;
-use crate::utf8::is_utf8;
 
 use brackets::RECORD_SEPARATOR;
 pub use content_type::Kind;
 use find::find;
+pub(crate) use frame::BOM;
+pub use frame::{Event, Frame, MAX_EVENT_BYTES, Pending};
 pub use json_stream::Texts;
 pub use plain_text::Text;
 pub use sse::Sse;
 
-/// Longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and
-/// skipped, so that a stream without line ends cannot grow the page's memory. Ends are among the longest: that of
-/// OpenAI's responses says the whole answer again, with all instructions and tools.
-pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
-
 /// Longest first line that is waited for to see whether a body is JSON in lines.
 const MAX_FIRST_LINE_BYTES: usize = 64 * 1024;
-
-/// One thing that a stream said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame<'a> {
-    /// An event that the standard dispatches.
-    Event(Event<'a>),
-    /// A comment line, without its leading colon: a sign of life, or our server timing.
-    Comment(&'a [u8]),
-    /// An event over [`MAX_EVENT_BYTES`] began; parsing goes on at the next.
-    Oversize,
-    /// A line that is neither field nor comment but markup: someone put a web page here.
-    Html,
-    /// A stretch of a body that is plain text, as long as the chunk.
-    Text {
-        /// The text. It may begin and end inside a character.
-        bytes: &'a [u8],
-        /// No character that ended in it was broken.
-        is_utf8: bool,
-    },
-}
-
-/// One event: an SSE event, one line of NDJSON, or one JSON value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Event<'a> {
-    /// Value of `event`; empty where none was given, which the standard reads as `message`. Of a line
-    /// with a code before its JSON, as in `0:"Hi"`, the code.
-    pub name: &'a [u8],
-    /// The `data` lines, joined by line feeds.
-    pub data: &'a [u8],
-    /// Last event id in force: it stays until another is sent.
-    pub id: &'a [u8],
-    /// Reconnection time in force, in milliseconds. `None` too in a page, where nobody asks for it.
-    pub retry: Option<u64>,
-}
-
-impl Event<'_> {
-    /// Whether the data is UTF-8; a browser shows U+FFFD where it is not.
-    #[must_use]
-    pub fn is_utf8(&self) -> bool {
-        is_utf8(self.data)
-    }
-}
-
-/// What was left when the stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pending<'a> {
-    /// Bytes of the event that was never dispatched; of plain text, of its last character.
-    pub bytes: usize,
-    /// What it would have been, had the blank line come. `None` when it held no data.
-    pub event: Option<Event<'a>>,
-    /// The array that holds all events was not closed.
-    pub unclosed: bool,
-}
 
 /// How a body is cut into events.
 #[derive(Debug, Clone)]
@@ -121,7 +65,7 @@ impl Framing {
             _ if start.len() - text.len() > MAX_START => Some(named),
             [] => None,
             _ if BOM.starts_with(text) => None,
-            [b'{', ..] if !ALL => by_lines(text),
+            [b'{', ..] if !ALL_DIALECTS => by_lines(text),
             [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
             [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Texts(Texts::by_lines()))),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
@@ -136,7 +80,7 @@ impl Framing {
     /// The framing of a body that has ended before [`Framing::of`] could tell.
     pub(crate) fn of_all(content_type: Kind, body: &[u8]) -> Self {
         match body.trim_ascii_start() {
-            [b'{', ..] if !ALL => Self::Texts(Texts::by_lines()),
+            [b'{', ..] if !ALL_DIALECTS => Self::Texts(Texts::by_lines()),
             _ => Self::named(content_type),
         }
     }
@@ -146,7 +90,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.next(input),
             Self::Texts(texts) => texts.next(input),
-            Self::Text(text) if ALL => text.next(input),
+            Self::Text(text) if ALL_DIALECTS => text.next(input),
             Self::Text(_) | Self::Beyond => None,
         }
     }
@@ -156,14 +100,14 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(),
             Self::Texts(texts) => texts.finish(),
-            Self::Text(text) if ALL => text.finish(),
+            Self::Text(text) if ALL_DIALECTS => text.finish(),
             Self::Text(_) | Self::Beyond => Pending::default(),
         }
     }
 
     /// A framing of few streams, where it is there.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
-        if ALL { framing() } else { Self::Beyond }
+        if ALL_DIALECTS { framing() } else { Self::Beyond }
     }
 
     /// Whether an event that the body ends in is as good as any other: only server-sent events need
@@ -199,6 +143,3 @@ const LINE_STARTS: &[u8] = b": data: event: id: retry: <! <h";
 
 /// Blanks that may come first. More of them than that are no sign of anything.
 const MAX_START: usize = 64;
-
-/// A byte order mark.
-pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";

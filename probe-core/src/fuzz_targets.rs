@@ -5,10 +5,11 @@ use std::fmt;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::dialect::{Facts, GENERIC, KNOWN, Known, Text};
+use crate::absent::ABSENT;
+use crate::dialect::{ENCODED_DIALECTS, EncodedDialect, GENERIC, StreamState};
 use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
-use crate::report_builder::ABSENT;
+use crate::text_kinds::TextKinds;
 use crate::work_counter;
 use crate::{End, Meter, Timestamp};
 
@@ -60,7 +61,7 @@ pub fn dialects(input: &[u8]) -> Reached {
     let (name, body) = parted(input);
     within(body.len(), 1 + body.len() / 8, || {
         let remembered = facts(name, body, |_| ());
-        let anew = facts(name, body, Facts::forget_layout);
+        let anew = facts(name, body, StreamState::forget_template);
         assert_eq!(remembered, anew, "as {}", name.escape_ascii());
         remembered.reached()
     })
@@ -81,7 +82,7 @@ pub const FACTS: usize = 16 + Defect::ALL.len();
 
 /// The names of all dialects; first what is none of them.
 pub fn dialect_names() -> impl Iterator<Item = &'static str> {
-    std::iter::once(GENERIC).chain(KNOWN.iter().map(|dialect| dialect.name))
+    std::iter::once(GENERIC).chain(ENCODED_DIALECTS.iter().map(|dialect| dialect.name))
 }
 
 /// Plays calls on a meter. Bytes below 7 are calls, each with the byte behind it; what lies between
@@ -113,7 +114,7 @@ fn play(script: &[u8], most: usize) -> StreamReport {
             3 => meter.on_end(at, ENDS[usize::from(argument) % ENDS.len()]),
             4 => meter.on_submit(at),
             5 => believe(&meter.report()),
-            6 => believe(&meter.settle().report(Outcome::Complete)),
+            6 => believe(&meter.update_report().build(Outcome::Complete)),
             _ => {
                 let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
                 let pieces = rest[..len].chunks(most);
@@ -227,21 +228,21 @@ fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Fram
 
 /// What the events of a body say.
 struct Told {
-    facts: Facts,
-    texts: Vec<Text>,
+    state: StreamState,
+    texts: Vec<TextKinds>,
 }
 
 /// Reads all events of a body.
-fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
-    let mut told = Told { facts: Facts::NONE, texts: Vec::new() };
-    told.facts.dialect = KNOWN.iter().find(|dialect| dialect.name.as_bytes() == name);
+fn facts(name: &[u8], body: &[u8], before_each: fn(&mut StreamState)) -> Told {
+    let mut told = Told { state: StreamState::NONE, texts: Vec::new() };
+    told.state.dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.name.as_bytes() == name);
     let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
     each_frame(&mut framing, body, |frame| match frame {
         Frame::Event(event) => {
-            before_each(&mut told.facts);
-            told.texts.push(told.facts.read(&event));
+            before_each(&mut told.state);
+            told.texts.push(told.state.read(&event));
         }
-        Frame::Comment(comment) => told.facts.read_comment(comment),
+        Frame::Comment(comment) => told.state.read_comment(comment),
         _ => {}
     });
     told
@@ -249,18 +250,19 @@ fn facts(name: &[u8], body: &[u8], before_each: fn(&mut Facts)) -> Told {
 
 impl Told {
     fn report(&self) -> StreamReport {
-        self.facts.tally.report(Outcome::Complete)
+        self.state.report.build(Outcome::Complete)
     }
 
     fn reached(&self) -> Reached {
-        let (report, usage) = (self.report(), &self.facts.usage);
-        let is_known = |known: &Known| self.facts.dialect.is_some_and(|dialect| dialect.name == known.name);
+        let (report, usage) = (self.report(), &self.state.usage);
+        let is_known =
+            |known: &EncodedDialect| self.state.dialect.is_some_and(|dialect| dialect.name == known.name);
         let shown = |kind| self.texts.iter().any(|text| text.has(kind));
         let facts = [
-            shown(Text::ANSWER),
-            shown(Text::REASONING),
-            shown(Text::REFUSAL),
-            shown(Text::TOOL),
+            shown(TextKinds::ANSWER),
+            shown(TextKinds::REASONING),
+            shown(TextKinds::REFUSAL),
+            shown(TextKinds::TOOL),
             report.response_model.is_some(),
             report.response_id.is_some(),
             report.finish_reason.is_some(),
@@ -268,17 +270,17 @@ impl Told {
             !usage.output().is_nan(),
             !usage.reasoning().is_nan(),
             !usage.cached().is_nan(),
-            self.facts.finished,
-            self.facts.ended,
-            self.facts.failed,
+            self.state.finished,
+            self.state.ended,
+            self.state.failed,
             report.provider.is_some(),
-            self.facts.server.merged(ABSENT).is_some(),
+            self.state.server.merged(ABSENT).is_some(),
         ];
         let defects = Defect::ALL.iter().map(|&defect| report.defects.get(defect) > 0);
         let facts: [bool; FACTS - Defect::ALL.len()] = facts;
         let bits = facts.into_iter().chain(defects).enumerate();
         Reached {
-            dialect: KNOWN.iter().position(is_known).map_or(0, |place| place + 1),
+            dialect: ENCODED_DIALECTS.iter().position(is_known).map_or(0, |place| place + 1),
             facts: bits.fold(0, |all, (bit, is_told)| all | u64::from(is_told) << bit),
         }
     }
@@ -288,13 +290,13 @@ impl PartialEq for Told {
     fn eq(&self, other: &Self) -> bool {
         self.texts == other.texts
             && self.report() == other.report()
-            && format!("{:?}", self.facts.judged()) == format!("{:?}", other.facts.judged())
+            && format!("{:?}", self.state.judged()) == format!("{:?}", other.state.judged())
     }
 }
 
 impl fmt::Debug for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?} {:?}", self.report(), self.facts.judged(), self.texts)
+        write!(f, "{:?} {:?} {:?}", self.report(), self.state.judged(), self.texts)
     }
 }
 

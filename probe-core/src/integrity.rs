@@ -2,7 +2,7 @@
 
 use beacon::{Defect, Defects};
 
-use crate::report_builder::ABSENT;
+use crate::absent::ABSENT;
 
 /// Follows the numbers of numbered events.
 ///

@@ -12,13 +12,13 @@ mod word;
 
 use beacon::NameShape;
 
-use crate::report_builder::ABSENT;
+use crate::absent::ABSENT;
 use crate::work_counter;
 
 use number::Decimal;
 pub(crate) use number::whole;
 use text::special_bytes;
-pub(crate) use text::{name, plain_len, same};
+pub(crate) use text::{name, plain_len, same, written_bytes};
 pub(crate) use word::Word;
 
 /// Deepest nesting, that of `serde_json`. Deeper text counts as malformed.

@@ -11,8 +11,12 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod absent;
+mod build_variant;
 mod delta_template;
 mod dialect;
+mod event_numbers;
+mod field_values;
 pub mod framing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz_targets;
@@ -21,19 +25,13 @@ mod json;
 mod meter;
 mod report_builder;
 mod server_timing;
+mod text_kinds;
 mod time;
 mod utf8;
 mod work_counter;
 
+pub use field_values::FieldValues;
 pub use meter::{End, Meter, Seen};
-pub use report_builder::{Row, Tally};
+pub use report_builder::ReportBuilder;
 pub use server_timing::Claim;
 pub use time::Timestamp;
-
-/// Whether this is compiled for a page, which has to load whatever makes code fast: what is worth its bytes
-/// elsewhere is left out there, and does the same.
-pub(crate) const IN_PAGE: bool = cfg!(target_arch = "wasm32");
-
-/// Whether every dialect and framing is here. What few streams are of is otherwise only recognised: a page
-/// loads a probe that reads it when it meets one.
-pub(crate) const ALL: bool = cfg!(feature = "all");

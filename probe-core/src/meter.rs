@@ -5,12 +5,14 @@ use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
 
-use crate::dialect::{Facts, GENERIC, PLAIN_TEXT, Text};
+use crate::absent::{ABSENT, or};
+use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
+use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
 use crate::framing::{BOM, Frame, Framing, Kind};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
-use crate::report_builder::{ABSENT, Figure, Name, Tally, or};
+use crate::report_builder::{NumberField, ReportBuilder, TextField};
+use crate::text_kinds::TextKinds;
 use crate::time::{Timestamp, whole_micros};
-use crate::{ALL, IN_PAGE};
 
 /// Watches one stream.
 ///
@@ -36,8 +38,8 @@ pub struct Meter {
     unclosed: bool,
     /// The latest event was too long to be read: it may have been the end.
     unread: bool,
-    /// Holds the tally, where all other moments and counts are kept.
-    facts: Facts,
+    /// Holds the report, where all other moments and counts are kept.
+    state: StreamState,
     long_gaps: LongGaps,
     flow: Flow,
 }
@@ -93,19 +95,19 @@ impl Meter {
         start: Vec::new(),
         unclosed: false,
         unread: false,
-        facts: Facts::NONE,
+        state: StreamState::NONE,
         long_gaps: LongGaps::NONE,
         flow: Flow::NEW,
     };
 
     /// The user's gesture that led to the request, and came before it.
     pub fn on_submit(&mut self, at: Timestamp) {
-        self.facts.tally.set(Figure::SubmitDelay, self.request.since(at));
+        self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
     /// The smallest step of the clock that all times are read from.
     pub fn on_clock(&mut self, resolution_ms: f64) {
-        self.facts.tally.set(Figure::ClockResolution, resolution_ms);
+        self.state.report.set(NumberField::ClockResolution, resolution_ms);
     }
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
@@ -115,8 +117,8 @@ impl Meter {
             return;
         }
         let now_ms = self.advance(now);
-        self.facts.tally.set_first(Figure::Headers, now_ms);
-        self.facts.tally.set(Figure::Status, status.into());
+        self.state.report.set_first(NumberField::Headers, now_ms);
+        self.state.report.set(NumberField::Status, status.into());
         self.content_type = content_type.into();
     }
 
@@ -128,11 +130,11 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.end_silence();
-        let tally = &mut self.facts.tally;
+        let report = &mut self.state.report;
         self.goes_on = now.since(self.request) < self.last_byte_ms;
-        tally.add(Figure::Chunks, f64::from(u8::from(!self.goes_on)));
-        tally.add(Figure::Bytes, bytes.len() as f64);
-        tally.set_first(Figure::FirstByte, now_ms);
+        report.add(NumberField::Chunks, f64::from(u8::from(!self.goes_on)));
+        report.add(NumberField::Bytes, bytes.len() as f64);
+        report.set_first(NumberField::FirstByte, now_ms);
         self.last_byte_ms = now_ms;
         if self.is_http_error() {
             return Seen::default();
@@ -161,9 +163,9 @@ impl Meter {
                 self.end_silence();
             }
         } else if now_ms - self.end_marker_ms > LATE_CLOSE_MS {
-            self.facts.tally.defects.add(Defect::LateClose);
+            self.state.report.defects.add(Defect::LateClose);
         }
-        self.facts.tally.set(Figure::Close, now_ms);
+        self.state.report.set(NumberField::Close, now_ms);
         self.end = Some(end);
     }
 
@@ -172,23 +174,23 @@ impl Meter {
     pub fn report(&self) -> StreamReport {
         let mut meter = self.clone();
         let outcome = meter.outcome();
-        let report = meter.settle().report(outcome);
+        let report = meter.update_report().build(outcome);
         StreamReport { id: meter.id, open: meter.end.is_none(), ..report }
     }
 
     /// The same as rows of what is there, but for the id and whether it is open.
-    pub fn settle(&mut self) -> &Tally {
+    pub fn update_report(&mut self) -> &ReportBuilder {
         let (outcome, dialect) = (self.outcome(), self.dialect());
         self.settle_defects();
-        let Facts { tally, usage, server, .. } = &mut self.facts;
-        tally.set_name(Name::Outcome, outcome.as_str());
-        tally.set_name(Name::Dialect, dialect.unwrap_or_default());
-        tally.set(Figure::InputTokens, usage.input());
-        tally.set(Figure::OutputTokens, usage.output());
-        tally.set(Figure::ReasoningTokens, usage.reasoning());
-        tally.set(Figure::CachedTokens, usage.cached());
-        tally.server = server.merged(usage.output());
-        tally
+        let StreamState { report, usage, server, .. } = &mut self.state;
+        report.set_text(TextField::Outcome, outcome.as_str());
+        report.set_text(TextField::Dialect, dialect.unwrap_or_default());
+        report.set(NumberField::InputTokens, usage.input());
+        report.set(NumberField::OutputTokens, usage.output());
+        report.set(NumberField::ReasoningTokens, usage.reasoning());
+        report.set(NumberField::CachedTokens, usage.cached());
+        report.server = server.merged(usage.output());
+        report
     }
 
     /// Reads what has come as soon as its framing is known.
@@ -208,9 +210,9 @@ impl Meter {
 
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
-        let first_ms = self.facts.tally.get(Figure::FirstByte);
-        if ALL && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
-            self.count(first_ms, 0.0, 0.0, Text::ANSWER);
+        let first_ms = self.state.report.get(NumberField::FirstByte);
+        if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+            self.count(first_ms, 0.0, 0.0, TextKinds::ANSWER);
         }
         let start = mem::take(&mut self.start);
         self.read_frames(if IN_PAGE { start.strip_prefix(BOM).unwrap_or(&start) } else { &start });
@@ -220,41 +222,41 @@ impl Meter {
         let Some(framing) = &mut self.framing else {
             return;
         };
-        let facts = &mut self.facts;
-        let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, Text::NONE);
+        let state = &mut self.state;
+        let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, TextKinds::NONE);
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
                 Frame::Event(event) => {
                     self.unread = false;
                     events += 1.0;
-                    let brought = facts.read(event);
+                    let brought = state.read(event);
                     // Another answer has begun, and may end in the same read.
-                    if !facts.ended {
+                    if !state.ended {
                         self.end_marker_ms = ABSENT;
                     }
                     deltas += f64::from(u8::from(brought.any()));
                     text = text.and(brought);
                 }
-                Frame::Text { is_utf8, .. } if ALL => {
+                Frame::Text { is_utf8, .. } if ALL_DIALECTS => {
                     if !is_utf8 {
-                        facts.tally.defects.set(Defect::InvalidUtf8, 1);
+                        state.report.defects.set(Defect::InvalidUtf8, 1);
                     }
-                    text = Text::ANSWER;
+                    text = TextKinds::ANSWER;
                 }
                 Frame::Text { .. } => {}
-                Frame::Comment(comment) => facts.read_comment(comment),
+                Frame::Comment(comment) => state.read_comment(comment),
                 Frame::Oversize => {
                     self.unread = true;
-                    facts.tally.defects.add(Defect::Oversize);
+                    state.report.defects.add(Defect::Oversize);
                 }
                 // One page has many such lines.
-                Frame::Html => facts.tally.defects.set(Defect::HtmlInStream, 1),
+                Frame::Html => state.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        if facts.beyond {
+        if state.beyond {
             return;
         }
-        if facts.ended {
+        if state.ended {
             self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
         }
         self.flow.observe(bytes.len(), deltas);
@@ -262,31 +264,31 @@ impl Meter {
     }
 
     /// Counts what one read brought, with one time for all of it.
-    fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: Text) {
-        let tally = &mut self.facts.tally;
-        tally.add(Figure::Events, events);
-        tally.add(Figure::Deltas, deltas);
+    fn count(&mut self, now_ms: f64, events: f64, deltas: f64, text: TextKinds) {
+        let report = &mut self.state.report;
+        report.add(NumberField::Events, events);
+        report.add(NumberField::Deltas, deltas);
         if events > 0.0 {
-            tally.set_first(Figure::FirstEvent, now_ms);
+            report.set_first(NumberField::FirstEvent, now_ms);
         }
         if text.is_visible() {
-            tally.set_first(Figure::FirstVisible, now_ms);
+            report.set_first(NumberField::FirstVisible, now_ms);
         }
         if !text.any() {
             return;
         }
-        tally.set_first(Figure::FirstToken, now_ms);
-        let gap_ms = whole_micros(now_ms - tally.get(Figure::LastToken));
-        tally.set(Figure::LastToken, now_ms);
+        report.set_first(NumberField::FirstToken, now_ms);
+        let gap_ms = whole_micros(now_ms - report.get(NumberField::LastToken));
+        report.set(NumberField::LastToken, now_ms);
         if gap_ms > 0.0 || (gap_ms == 0.0 && !self.goes_on) {
-            tally.gaps.record(gap_ms);
-            tally.set(Figure::LongestGap, or(tally.get(Figure::LongestGap), 0.0).max(gap_ms));
+            report.gaps.record(gap_ms);
+            report.set(NumberField::LongestGap, or(report.get(NumberField::LongestGap), 0.0).max(gap_ms));
             self.long_gaps.observe(gap_ms);
         }
     }
 
     /// Reads what the stream ended in. A last line of NDJSON needs no line end and is an event like
-    /// any other; of an unfinished SSE event only the facts are taken, as by the standard it was
+    /// any other; of an unfinished SSE event only the state are taken, as by the standard it was
     /// never dispatched. A failed or cancelled read ends anywhere, and what is pending is no defect.
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
@@ -300,9 +302,9 @@ impl Meter {
         let lines = framing.ends_anywhere();
         let pending = framing.finish();
         self.unclosed = pending.unclosed;
-        let text = pending.event.and_then(|event| self.facts.read_pending(&event));
+        let text = pending.event.and_then(|event| self.state.read_pending(&event));
         let unread = pending.bytes > 0 && !(lines && text.is_some());
-        if self.facts.ended {
+        if self.state.ended {
             self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
         }
         if let Some(text) = text.filter(|_| lines) {
@@ -310,7 +312,7 @@ impl Meter {
             self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
         }
         if unread && end == End::Closed {
-            self.facts.tally.defects.add(Defect::PendingAtEof);
+            self.state.report.defects.add(Defect::PendingAtEof);
         }
     }
 
@@ -318,10 +320,10 @@ impl Meter {
         if self.is_http_error() {
             return Outcome::HttpError;
         }
-        if self.facts.failed {
+        if self.state.failed {
             return Outcome::ProviderError;
         }
-        if self.facts.ended || self.facts.finished {
+        if self.state.ended || self.state.finished {
             return Outcome::Complete;
         }
         match self.end {
@@ -333,7 +335,7 @@ impl Meter {
             Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
-                Some(_) if !self.unclosed && self.facts.closes() => Outcome::Complete,
+                Some(_) if !self.unclosed && self.state.closes() => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }
@@ -341,77 +343,77 @@ impl Meter {
 
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
-        match (self.facts.dialect, &self.framing) {
+        match (self.state.dialect, &self.framing) {
             _ if self.is_beyond() => None,
             (Some(dialect), _) => Some(dialect.name),
-            (None, Some(Framing::Text(_))) if ALL => Some(PLAIN_TEXT),
-            (None, _) => (self.facts.tally.get(Figure::Events) > 0.0).then_some(GENERIC),
+            (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
+            (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
         }
     }
 
     /// Sets the defects that only the whole stream shows.
     fn settle_defects(&mut self) {
         self.settle_flow();
-        let facts = &mut self.facts;
-        let tally = &mut facts.tally;
-        let contradicts = facts.usage.contradicts_itself(facts.server.counted());
-        tally.defects.set(Defect::UsageMismatch, (contradicts && !facts.again).into());
-        if let (Some(dialect), Some(end)) = (facts.dialect, self.end) {
-            let unmarked = dialect.marks_end && facts.finished && !facts.ended && end == End::Closed;
-            tally.defects.set(Defect::NoSentinel, unmarked.into());
-            let unreasoned = dialect.gives_reason && facts.ended && tally.name(Name::Reason).is_empty();
-            tally.defects.set(Defect::SentinelOnly, (unreasoned && !facts.failed).into());
+        let state = &mut self.state;
+        let report = &mut state.report;
+        let contradicts = state.usage.contradicts_itself(state.server.counted());
+        report.defects.set(Defect::UsageMismatch, (contradicts && !state.again).into());
+        if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
+            let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;
+            report.defects.set(Defect::NoSentinel, unmarked.into());
+            let unreasoned = dialect.gives_reason && state.ended && report.text(TextField::Reason).is_empty();
+            report.defects.set(Defect::SentinelOnly, (unreasoned && !state.failed).into());
         }
     }
 
     /// Judges how the text came: with silences, at once, in bundles.
     fn settle_flow(&mut self) {
-        let facts = &mut self.facts;
-        let tally = &mut facts.tally;
-        let median_ms = tally.gaps.quantile(0.5).unwrap_or(0.0);
-        let thought = or(facts.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !facts.said.has(Text::REASONING);
-        tally.defects.set(Defect::HiddenReasoning, hidden.into());
+        let state = &mut self.state;
+        let report = &mut state.report;
+        let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
+        let thought = or(state.usage.reasoning(), 0.0);
+        let hidden = thought > 0.0 && !state.said.has(TextKinds::REASONING);
+        report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.
         let stalls = if hidden { 0 } else { silences };
-        tally.defects.set(Defect::Stall, stalls as u32);
-        tally.set(Figure::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
-        let (first_ms, last_ms) = (tally.get(Figure::FirstToken), tally.get(Figure::LastToken));
-        let deltas = tally.get(Figure::Deltas);
+        report.defects.set(Defect::Stall, stalls as u32);
+        report.set(NumberField::Stalls, if stalls > 0 { stalls as f64 } else { ABSENT });
+        let (first_ms, last_ms) = (report.get(NumberField::FirstToken), report.get(NumberField::LastToken));
+        let deltas = report.get(NumberField::Deltas);
         // By then it had thought, and by no clock is it known for how long.
-        let server_ms = if hidden { 0.0 } else { facts.server.generation_ms() };
+        let server_ms = if hidden { 0.0 } else { state.server.generation_ms() };
         let buffered = self.flow.is_buffered(deltas, last_ms - first_ms, last_ms, server_ms);
-        tally.defects.set(Defect::Buffered, buffered.into());
-        let shown = or(facts.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
-        let (gaps, longest_ms) = (tally.gaps.count(), tally.get(Figure::LongestGap));
+        report.defects.set(Defect::Buffered, buffered.into());
+        let shown = or(state.usage.output(), 0.0) - if hidden { thought } else { 0.0 };
+        let (gaps, longest_ms) = (report.gaps.count(), report.get(NumberField::LongestGap));
         // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
         // first of them or after.
-        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !facts.again;
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.again;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
-        tally.set(Figure::TimePerToken, tpot_ms);
+        report.set(NumberField::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);
-        tally.defects.set(Defect::Coarse, coarse.into());
+        report.defects.set(Defect::Coarse, coarse.into());
     }
 
     /// What has been seen so far.
     #[must_use]
     pub fn seen(&self) -> Seen {
-        let tally = &self.facts.tally;
+        let report = &self.state.report;
         Seen {
-            first_token: tally.has(Figure::FirstToken),
-            first_visible: tally.has(Figure::FirstVisible),
-            ended: self.facts.ended,
+            first_token: report.has(NumberField::FirstToken),
+            first_visible: report.has(NumberField::FirstVisible),
+            ended: self.state.ended,
             beyond: self.is_beyond(),
         }
     }
 
     fn is_beyond(&self) -> bool {
-        !ALL && (self.facts.beyond || matches!(self.framing, Some(Framing::Beyond)))
+        !ALL_DIALECTS && (self.state.beyond || matches!(self.framing, Some(Framing::Beyond)))
     }
 
     fn is_http_error(&self) -> bool {
-        self.facts.tally.get(Figure::Status) >= 400.0
+        self.state.report.get(NumberField::Status) >= 400.0
     }
 
     fn advance(&mut self, now: Timestamp) -> f64 {
@@ -421,9 +423,9 @@ impl Meter {
 
     /// Judges the silence that ends now. It begins with the headers: before them there is no stream.
     fn end_silence(&mut self) {
-        let since_ms = or(self.last_byte_ms, self.facts.tally.get(Figure::Headers));
+        let since_ms = or(self.last_byte_ms, self.state.report.get(NumberField::Headers));
         if self.now_ms - since_ms > DEAD_AIR_MS {
-            self.facts.tally.defects.add(Defect::DeadAir);
+            self.state.report.defects.add(Defect::DeadAir);
         }
     }
 }

@@ -6,26 +6,9 @@ use std::borrow::Cow;
 
 use beacon::{Defects, Histogram, Outcome, StreamReport};
 
+use crate::absent::{ABSENT, or, some, some_count};
+use crate::field_values::FieldValues;
 use crate::server_timing::Claim;
-
-/// In place of a number that is not there. No comparison with it holds, and what is reckoned with it is not
-/// there either.
-pub(crate) const ABSENT: f64 = f64::NAN;
-
-/// `number`, or the other where it is absent.
-pub(crate) fn or(number: f64, other: f64) -> f64 {
-    if number.is_nan() { other } else { number }
-}
-
-/// For those who want no absent numbers.
-pub(crate) fn some(number: f64) -> Option<f64> {
-    (!number.is_nan()).then_some(number)
-}
-
-/// The same of a count, which is a whole number.
-pub(crate) fn some_count(number: f64) -> Option<u64> {
-    some(number).map(|count| count as u64)
-}
 
 /// Places in a row, and the field of a report that each is of.
 macro_rules! row {
@@ -44,7 +27,7 @@ macro_rules! row {
 
 row! {
     /// Numbers of a report. Durations are in milliseconds.
-    Figure {
+    NumberField {
         Status = status,
         SubmitDelay = submit_delay_ms,
         Headers = headers_ms,
@@ -71,7 +54,7 @@ row! {
 
 row! {
     /// Names in a report. An empty one is absent.
-    Name {
+    TextField {
         Outcome = outcome,
         Dialect = dialect,
         Provider = provider,
@@ -83,9 +66,9 @@ row! {
 
 /// A report in the making.
 #[derive(Debug, Clone)]
-pub struct Tally {
-    figures: [f64; Figure::COUNT],
-    names: [Cow<'static, str>; Name::COUNT],
+pub struct ReportBuilder {
+    numbers: [f64; NumberField::COUNT],
+    texts: [Cow<'static, str>; TextField::COUNT],
     /// Times between successive reads with generated text.
     pub gaps: Histogram,
     /// What was wrong.
@@ -94,27 +77,18 @@ pub struct Tally {
     pub server: Option<Claim>,
 }
 
-/// Fields of a report and what they hold.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a, T> {
-    /// Their names, with white space between them.
-    pub fields: &'static str,
-    /// As many values. Absent are a number that is NaN and a text that is empty.
-    pub values: &'a [T],
-}
-
-impl Tally {
+impl ReportBuilder {
     /// Of a stream that has brought nothing.
     pub(crate) const EMPTY: Self = Self {
-        figures: {
-            let mut figures = [ABSENT; Figure::COUNT];
-            figures[Figure::Chunks as usize] = 0.0;
-            figures[Figure::Events as usize] = 0.0;
-            figures[Figure::Deltas as usize] = 0.0;
-            figures[Figure::Bytes as usize] = 0.0;
-            figures
+        numbers: {
+            let mut numbers = [ABSENT; NumberField::COUNT];
+            numbers[NumberField::Chunks as usize] = 0.0;
+            numbers[NumberField::Events as usize] = 0.0;
+            numbers[NumberField::Deltas as usize] = 0.0;
+            numbers[NumberField::Bytes as usize] = 0.0;
+            numbers
         },
-        names: [const { Cow::Borrowed("") }; _],
+        texts: [const { Cow::Borrowed("") }; _],
         gaps: Histogram::EMPTY,
         defects: Defects::NONE,
         server: None,
@@ -122,81 +96,82 @@ impl Tally {
 
     /// Every number of the report that lies in no object of its own.
     #[must_use]
-    pub fn figures(&self) -> Row<'_, f64> {
-        Row { fields: Figure::FIELDS, values: &self.figures }
+    pub fn numbers(&self) -> FieldValues<'_, f64> {
+        FieldValues { fields: NumberField::FIELDS, values: &self.numbers }
     }
 
     /// Every such text.
     #[must_use]
-    pub fn names(&self) -> Row<'_, Cow<'static, str>> {
-        Row { fields: Name::FIELDS, values: &self.names }
+    pub fn texts(&self) -> FieldValues<'_, Cow<'static, str>> {
+        FieldValues { fields: TextField::FIELDS, values: &self.texts }
     }
 
-    pub(crate) fn get(&self, figure: Figure) -> f64 {
-        self.figures[figure as usize]
+    pub(crate) fn get(&self, field: NumberField) -> f64 {
+        self.numbers[field as usize]
     }
 
-    pub(crate) fn has(&self, figure: Figure) -> bool {
-        !self.get(figure).is_nan()
+    pub(crate) fn has(&self, field: NumberField) -> bool {
+        !self.get(field).is_nan()
     }
 
-    pub(crate) fn set(&mut self, figure: Figure, number: f64) {
-        self.figures[figure as usize] = number;
+    pub(crate) fn set(&mut self, field: NumberField, number: f64) {
+        self.numbers[field as usize] = number;
     }
 
     /// Unless it is there already.
-    pub(crate) fn set_first(&mut self, figure: Figure, number: f64) {
-        self.set(figure, or(self.get(figure), number));
+    pub(crate) fn set_first(&mut self, field: NumberField, number: f64) {
+        self.set(field, or(self.get(field), number));
     }
 
-    pub(crate) fn add(&mut self, figure: Figure, number: f64) {
-        self.set(figure, self.get(figure) + number);
+    pub(crate) fn add(&mut self, field: NumberField, number: f64) {
+        self.set(field, self.get(field) + number);
     }
 
-    pub(crate) fn name(&self, name: Name) -> &str {
-        &self.names[name as usize]
+    pub(crate) fn text(&self, field: TextField) -> &str {
+        &self.texts[field as usize]
     }
 
-    pub(crate) fn set_name(&mut self, name: Name, text: impl Into<Cow<'static, str>>) {
-        self.names[name as usize] = text.into();
+    pub(crate) fn set_text(&mut self, field: TextField, text: impl Into<Cow<'static, str>>) {
+        self.texts[field as usize] = text.into();
     }
 
     /// The same as a report, of a stream without an id that has had this outcome.
-    pub(crate) fn report(&self, outcome: Outcome) -> StreamReport {
-        let ms = |figure| some(self.get(figure));
-        let count = |figure| some_count(self.get(figure));
-        let name = |name: Name| Some(self.names[name as usize].clone()).filter(|text| !text.is_empty());
+    pub(crate) fn build(&self, outcome: Outcome) -> StreamReport {
+        let ms = |field| some(self.get(field));
+        let count = |field| some_count(self.get(field));
+        let text =
+            |field: TextField| Some(self.texts[field as usize].clone()).filter(|text| !text.is_empty());
         StreamReport {
             outcome,
-            dialect: name(Name::Dialect),
-            provider: name(Name::Provider),
-            response_model: name(Name::Model),
-            response_id: name(Name::Id),
-            finish_reason: name(Name::Reason),
-            status: count(Figure::Status).map(|status| status as u16),
-            submit_delay_ms: ms(Figure::SubmitDelay),
-            headers_ms: ms(Figure::Headers),
-            first_byte_ms: ms(Figure::FirstByte),
-            first_event_ms: ms(Figure::FirstEvent),
-            ttft_ms: ms(Figure::FirstToken),
-            ttfv_ms: ms(Figure::FirstVisible),
-            e2e_ms: ms(Figure::LastToken),
-            close_ms: ms(Figure::Close),
-            chunks: self.get(Figure::Chunks) as u32,
-            events: self.get(Figure::Events) as u32,
-            deltas: self.get(Figure::Deltas) as u32,
-            bytes: self.get(Figure::Bytes) as u64,
-            input_tokens: count(Figure::InputTokens),
-            output_tokens: count(Figure::OutputTokens),
-            reasoning_tokens: count(Figure::ReasoningTokens),
-            cached_tokens: count(Figure::CachedTokens),
-            tpot_ms: ms(Figure::TimePerToken),
-            longest_gap_ms: ms(Figure::LongestGap),
-            gaps: self.has(Figure::LongestGap).then(|| self.gaps.clone()),
-            stalls: count(Figure::Stalls).unwrap_or(0) as u32,
+            dialect: text(TextField::Dialect),
+            provider: text(TextField::Provider),
+            response_model: text(TextField::Model),
+            response_id: text(TextField::Id),
+            finish_reason: text(TextField::Reason),
+            status: count(NumberField::Status).map(|status| status as u16),
+            submit_delay_ms: ms(NumberField::SubmitDelay),
+            headers_ms: ms(NumberField::Headers),
+            first_byte_ms: ms(NumberField::FirstByte),
+            first_event_ms: ms(NumberField::FirstEvent),
+            ttft_ms: ms(NumberField::FirstToken),
+            ttfv_ms: ms(NumberField::FirstVisible),
+            e2e_ms: ms(NumberField::LastToken),
+            close_ms: ms(NumberField::Close),
+            chunks: self.get(NumberField::Chunks) as u32,
+            events: self.get(NumberField::Events) as u32,
+            deltas: self.get(NumberField::Deltas) as u32,
+            bytes: self.get(NumberField::Bytes) as u64,
+            input_tokens: count(NumberField::InputTokens),
+            output_tokens: count(NumberField::OutputTokens),
+            reasoning_tokens: count(NumberField::ReasoningTokens),
+            cached_tokens: count(NumberField::CachedTokens),
+            tpot_ms: ms(NumberField::TimePerToken),
+            longest_gap_ms: ms(NumberField::LongestGap),
+            gaps: self.has(NumberField::LongestGap).then(|| self.gaps.clone()),
+            stalls: count(NumberField::Stalls).unwrap_or(0) as u32,
             defects: self.defects,
             server: self.server.as_ref().map(Claim::timing),
-            clock_resolution_ms: ms(Figure::ClockResolution),
+            clock_resolution_ms: ms(NumberField::ClockResolution),
             ..StreamReport::new("")
         }
     }

@@ -5,12 +5,14 @@ use std::borrow::Cow;
 
 use beacon::{ServerStart, ServerTiming};
 
-use crate::dialect::{Number, Reading, Shape, Timing};
-use crate::report_builder::{ABSENT, Row, or, some, some_count};
+use crate::absent::{ABSENT, or, some, some_count};
+use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
+use crate::field_values::FieldValues;
 use crate::time::whole_micros;
 
-/// How an engine tells its own timing.
-pub(crate) struct Clock {
+/// How an engine tells its own timing. `Schema` is where the numbers stand.
+#[derive(Clone, Copy)]
+pub(crate) struct TimingFormat<Schema> {
     /// The word in reports.
     pub(crate) name: &'static str,
     /// It is a provider's name, and nobody else tells the time like this.
@@ -20,20 +22,7 @@ pub(crate) struct Clock {
     pub(crate) unit: Unit,
     /// Without this number, or when it is zero, the others mean nothing yet.
     pub(crate) needs: Number,
-    /// Where the numbers stand, unless it is the event itself that has them.
-    pub(crate) shape: &'static Shape,
-}
-
-impl Clock {
-    /// What most of them are like.
-    pub(crate) const PLAIN: Self = Self {
-        name: "",
-        is_provider: true,
-        starts_from: ServerStart::Arrival,
-        unit: Unit::Millisecond,
-        needs: Number::Prompt,
-        shape: &[],
-    };
+    pub(crate) schema: Schema,
 }
 
 /// What a server counts its time in.
@@ -71,7 +60,7 @@ pub struct Claim {
     /// The moment from which its time to first token counts.
     pub starts_from: ServerStart,
     /// By [`Said`].
-    figures: [f64; FIGURES],
+    figures: [f64; CLAIM_NUMBERS],
 }
 
 /// Places in the row of a claim. Those of the [`Number`]s that it is made of are in the same order.
@@ -82,20 +71,17 @@ enum Said {
     Tokens,
 }
 
-/// How many there are.
-pub(crate) const FIGURES: usize = Said::Tokens as usize + 1;
-
 impl ServerClaims {
     pub(crate) const NONE: Self = Self { comment: None, in_band: None, begun_ms: None };
 
     /// Our own comment. It may come several times; later ones fill in and replace.
-    pub(crate) fn settle_comment(&mut self, comment: &mut Reading) {
+    pub(crate) fn settle_comment(&mut self, comment: &mut EventNumbers) {
         let claim = self.comment.get_or_insert(Claim::new("comment", ServerStart::Arrival));
         claim.figures = joined(comment.take_claim(), claim.figures);
     }
 
     /// An engine's own timing. False if it does not say enough for a claim.
-    pub(crate) fn settle(&mut self, timing: &Timing, said: &mut Reading) -> bool {
+    pub(crate) fn settle<S>(&mut self, timing: &TimingFormat<S>, said: &mut EventNumbers) -> bool {
         let claims = said.get(timing.needs) > 0.0;
         let unit_ms = timing.unit.ms();
         let load_ms = said.take(Number::Load) * unit_ms;
@@ -114,7 +100,7 @@ impl ServerClaims {
     }
 
     /// The time that the server stamped an event with, which has generated text or not.
-    pub(crate) fn settle_stamp(&mut self, timing: &Timing, event: &mut Reading, text: bool) {
+    pub(crate) fn settle_stamp<S>(&mut self, timing: &TimingFormat<S>, event: &mut EventNumbers, text: bool) {
         let stamp_ms = event.take(Number::Stamp);
         if stamp_ms.is_nan() {
             return;
@@ -167,8 +153,8 @@ impl Claim {
 
     /// Its numbers, under the names of [`ServerTiming`]'s fields.
     #[must_use]
-    pub fn figures(&self) -> Row<'_, f64> {
-        Row { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
+    pub fn figures(&self) -> FieldValues<'_, f64> {
+        FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
     }
 
     fn get(&self, said: Said) -> f64 {
@@ -189,7 +175,7 @@ impl Claim {
 }
 
 /// The first row, filled in from the second.
-fn joined(mut first: [f64; FIGURES], second: [f64; FIGURES]) -> [f64; FIGURES] {
+fn joined(mut first: [f64; CLAIM_NUMBERS], second: [f64; CLAIM_NUMBERS]) -> [f64; CLAIM_NUMBERS] {
     for (number, other) in first.iter_mut().zip(second) {
         *number = or(*number, other);
     }

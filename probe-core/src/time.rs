@@ -1,6 +1,6 @@
 //! A moment on the page's clock comes in, a duration in whole microseconds goes out.
 
-use crate::IN_PAGE;
+use crate::build_variant::IN_PAGE;
 
 /// A moment on the page's monotonic clock, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

@@ -1,7 +1,7 @@
 //! Bytes come in, characters go out. The library's own check is made for speed, and 300 bytes of what
 //! a page loads; most of what streams bring is ASCII, which is stepped over eight bytes at a time.
 
-use crate::IN_PAGE;
+use crate::build_variant::IN_PAGE;
 
 /// What bytes begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,38 +9,38 @@
 //! What the page says of itself and of the request is not in it: that is the facade's.
 
 use beacon::{Defects, SCALE};
-use probe_core::{Row, Tally, Timestamp};
+use probe_core::{FieldValues, ReportBuilder, Timestamp};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// A report as a list.
-pub(crate) struct Report<'a>(pub(crate) &'a Tally);
+pub(crate) struct Report<'a>(pub(crate) &'a ReportBuilder);
 
 impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(tally) = self;
+        let Self(report) = self;
         let mut list = serializer.serialize_seq(None)?;
-        let names = tally.names();
-        list.serialize_element(names.fields)?;
-        names.values.iter().try_for_each(|name| list.serialize_element(&**name))?;
-        numbers(&mut list, tally.figures())?;
-        if let Some(claim) = &tally.server {
+        let texts = report.texts();
+        list.serialize_element(texts.fields)?;
+        texts.values.iter().try_for_each(|text| list.serialize_element(&**text))?;
+        numbers(&mut list, report.numbers())?;
+        if let Some(claim) = &report.server {
             for name in ["server: source starts_from", claim.source, claim.starts_from.as_str()] {
                 list.serialize_element(name)?;
             }
             numbers(&mut list, claim.figures())?;
         }
-        if !tally.defects.is_empty() {
+        if !report.defects.is_empty() {
             list.serialize_element("defects:")?;
             list.serialize_element(Defects::WORDS)?;
-            for &count in tally.defects.counts() {
+            for &count in report.defects.counts() {
                 list.serialize_element(&if count > 0 { f64::from(count) } else { f64::NAN })?;
             }
         }
-        if !tally.gaps.is_empty() {
-            let (offset, counts) = tally.gaps.dense();
-            let sum = Timestamp::from_ms(tally.gaps.sum()).since(Timestamp::from_ms(0.0));
-            let values = [SCALE.into(), offset.into(), tally.gaps.zero() as f64, sum];
-            numbers(&mut list, Row { fields: "gaps: scale offset zero sum", values: &values })?;
+        if !report.gaps.is_empty() {
+            let (offset, counts) = report.gaps.dense();
+            let sum = Timestamp::from_ms(report.gaps.sum()).since(Timestamp::from_ms(0.0));
+            let values = [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum];
+            numbers(&mut list, FieldValues { fields: "gaps: scale offset zero sum", values: &values })?;
             list.serialize_element("counts")?;
             counts.iter().try_for_each(|&count| list.serialize_element(&(count as f64)))?;
         }
@@ -48,7 +48,7 @@ impl Serialize for Report<'_> {
     }
 }
 
-fn numbers<S: SerializeSeq>(list: &mut S, row: Row<'_, f64>) -> Result<(), S::Error> {
+fn numbers<S: SerializeSeq>(list: &mut S, row: FieldValues<'_, f64>) -> Result<(), S::Error> {
     list.serialize_element(row.fields)?;
     row.values.iter().try_for_each(|number| list.serialize_element(number))
 }

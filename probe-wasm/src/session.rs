@@ -56,7 +56,7 @@ impl Session {
 
     /// The stream as it is now. `None` for an unknown one.
     pub(crate) fn report(&mut self, key: u32) -> Option<Report<'_>> {
-        self.meter(key).map(|meter| Report(meter.settle()))
+        self.meter(key).map(|meter| Report(meter.update_report()))
     }
 
     pub(crate) fn forget(&mut self, key: u32) {

@@ -1,7 +1,9 @@
 //! JSON or text that no dialect knows: its chunks have times, its end is how it closed, and of its
 //! content only an error is understood. The same first look recognises the dialects.
 
-use super::schema::Reading;
+use super::encoded_table::EncodedDialect;
+use super::event_values::EventValues;
+use super::schema::{Act, BARE};
 use crate::framing::Event;
 use crate::json::{Json, Word};
 
@@ -12,7 +14,7 @@ pub(crate) const NAME: &str = "generic";
 pub(crate) const PLAIN_TEXT: &str = "plain_text";
 
 /// What tells formats apart: name, type and top level of one event.
-pub(super) struct FirstLook<'a> {
+pub(super) struct EventOutline<'a> {
     /// The name that SSE gives the event.
     pub(super) name: &'a [u8],
     /// The type that the event gives itself.
@@ -22,32 +24,32 @@ pub(super) struct FirstLook<'a> {
     keys: [Word; MAX_KEYS],
 }
 
-impl<'a> FirstLook<'a> {
+impl<'a> EventOutline<'a> {
     /// Looks at one event. `None` if it is not JSON.
-    pub(super) fn at(event: &Event<'a>) -> Option<Self> {
-        let Reading { kind: name, .. } = Reading::of(event.name);
-        let mut look = Self { name, kind: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
+    pub(super) fn of(event: &Event<'a>) -> Option<Self> {
+        let EventValues { kind: name, .. } = EventValues::of(event.name);
+        let mut outline = Self { name, kind: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
         let mut json = Json::new(event.data);
-        let mut keys = look.keys.iter_mut();
+        let mut keys = outline.keys.iter_mut();
         let object = json.enter(b'{');
         if !object && !event.id.is_empty() {
-            look.keys[0] = BARE;
-            return json.finish().then_some(look);
+            outline.keys[0] = BARE;
+            return json.finish().then_some(outline);
         }
         while object && let Some(key) = json.key() {
             if KINDS.contains(&key) {
                 let kind = json.string().unwrap_or_default();
-                if key != EVENT || look.kind.is_empty() {
-                    look.kind = kind;
+                if key != EVENT || outline.kind.is_empty() {
+                    outline.kind = kind;
                 }
             } else if key == ERROR {
-                look.failed |= json.is_something();
+                outline.failed |= json.is_something();
             } else if let Some(free) = keys.next() {
                 *free = key;
             }
         }
-        look.failed |= look.kind == b"error";
-        json.finish().then_some(look)
+        outline.failed |= outline.kind == b"error";
+        json.finish().then_some(outline)
     }
 
     /// Whether both keys are there.
@@ -56,8 +58,17 @@ impl<'a> FirstLook<'a> {
     }
 }
 
-/// In place of a key: the event is no object, but SSE gives it an id.
-pub(super) const BARE: Word = Word::of(b" ");
+impl EncodedDialect {
+    /// Whether an event that looks like this is of this format.
+    pub(super) fn matches(&self, outline: &EventOutline) -> bool {
+        let kind = if self.named { outline.name } else { outline.kind };
+        let signed = || self.signs.iter().any(|&(one, other)| outline.has(one, other));
+        match Act::of(kind, self.kinds) {
+            Some(act) => !act.has(Act::COMMON) || signed(),
+            None => self.kinds.is_empty() && signed(),
+        }
+    }
+}
 
 /// Keys that name the type of an event.
 const KINDS: [Word; 4] = [Word::of(b"type"), Word::of(b"object"), Word::of(b"event_type"), EVENT];

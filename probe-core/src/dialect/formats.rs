@@ -1,6 +1,8 @@
 //! The list of all dialects. Each is a table in a file of its own.
 
-use super::Dialect;
+use super::schema::Dialect;
+
+pub(super) mod shared_tables;
 
 macro_rules! dialects {
     ({ $($usual:ident,)* } { $($rare:ident,)* }) => {

@@ -3,88 +3,70 @@
 
 use beacon::ServerStart;
 
+use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, ROW_BYTES, UsedFeatures, op};
+use super::formats::shared_tables::{COMMENT, FAILURES};
 use super::formats::{DIALECTS, USUAL};
-use super::schema::{Act, Number, Shape, Table, Take};
-use super::table_reader::{Known, Rows, Timing, op};
-use super::{COMMENT, Dialect, FAILURES};
+use super::schema::{Act, Dialect, EngineTiming, Schema, Table, Take};
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
 
-pub(super) const ALL: All = All::packed();
-
-/// A word, and what it means.
-pub(super) const ROW_BYTES: usize = 5;
+pub(super) const ENCODED: EncodedTables = EncodedTables::encoded();
 
 /// Everything that is packed.
-pub(super) struct All {
-    known: [Known; DIALECTS.len()],
+pub(super) struct EncodedTables {
+    known: [EncodedDialect; DIALECTS.len()],
     /// How many of those there are.
     pub(super) count: usize,
-    pub(super) failures: Rows,
-    pub(super) comment: Rows,
-    pub(super) packer: Packer,
+    pub(super) failures: EncodedTable,
+    pub(super) comment: EncodedTable,
+    pub(super) encoder: TableEncoder,
 }
 
-impl All {
-    const fn packed() -> Self {
-        let mut packer = Packer::new();
-        let mut known = [packer.dialect(DIALECTS[0]); _];
+impl EncodedTables {
+    const fn encoded() -> Self {
+        let mut encoder = TableEncoder::new();
+        let mut known = [encoder.dialect(DIALECTS[0]); _];
         let (mut at, mut count) = (1, 1);
         while at < DIALECTS.len() {
-            if crate::ALL || at < USUAL {
-                known[count] = packer.dialect(DIALECTS[at]);
+            if crate::build_variant::ALL_DIALECTS || at < USUAL {
+                known[count] = encoder.dialect(DIALECTS[at]);
                 count += 1;
             } else if is_first_of_its_like(at) {
-                known[count] = packer.signs(at);
+                known[count] = encoder.signs(at);
                 count += 1;
             }
             at += 1;
         }
-        let (failures, comment) = (packer.acts(FAILURES), packer.shape(COMMENT));
-        Self { known, count, failures, comment, packer }
+        let (failures, comment) = (encoder.acts(FAILURES), encoder.schema(COMMENT));
+        Self { known, count, failures, comment, encoder }
     }
 
-    pub(super) const fn each_known<const N: usize>(&self) -> [Known; N] {
+    pub(super) const fn each_known<const N: usize>(&self) -> [EncodedDialect; N] {
         *self.known.first_chunk().expect("no more than there are")
     }
 }
 
 /// Writes tables behind each other.
-pub(super) struct Packer {
+pub(super) struct TableEncoder {
     pub(super) bytes: Bytes<{ 1 << op::ARGUMENT_BITS }>,
     /// Where each of them begins.
     begun: [usize; 256],
     written: usize,
-    timing: [Timing; 16],
+    timing: [EncodedTiming; 16],
     pub(super) timings: usize,
-    pub(super) uses: Uses,
+    pub(super) uses: UsedFeatures,
 }
 
-/// What there is in any table that is read.
-pub(super) struct Uses {
-    /// A bit for each of the ops.
-    pub(super) ops: u32,
-    /// All of them together.
-    pub(super) acts: u16,
-    /// A bit for each of the numbers.
-    pub(super) numbers: u16,
-    /// Some dialect's types are the names that SSE gives.
-    pub(super) named: bool,
-    /// Some dialect numbers its events by their ids.
-    pub(super) numbered: bool,
-    /// Some dialect's answers end by closing.
-    pub(super) ends_by_closing: bool,
-}
-
-impl Packer {
+impl TableEncoder {
     const fn new() -> Self {
-        let none = Timing {
+        let none = EncodedTiming {
             name: "",
             is_provider: false,
             starts_from: ServerStart::Arrival,
             unit: Unit::Millisecond,
             needs: Number::Index,
-            shape: Rows(0),
+            schema: EncodedTable(0),
         };
         Self {
             bytes: Bytes::new(),
@@ -92,23 +74,23 @@ impl Packer {
             written: 0,
             timing: [none; _],
             timings: 0,
-            uses: Uses::NONE,
+            uses: UsedFeatures::NONE,
         }
     }
 
-    const fn dialect(&mut self, dialect: &Dialect) -> Known {
+    const fn dialect(&mut self, dialect: &Dialect) -> EncodedDialect {
         self.uses.named |= dialect.named;
         self.uses.numbered |= dialect.numbered.is_some();
         self.uses.ends_by_closing |= dialect.ends_by_closing;
-        Known {
+        EncodedDialect {
             name: dialect.name,
             provider: dialect.provider,
             kinds: self.acts(dialect.kinds),
             signs: dialect.signs,
-            shape: self.shape(dialect.shape),
+            schema: self.schema(dialect.schema),
             numbered: dialect.numbered,
-            clock: match dialect.clock {
-                Some(clock) => Some(self.clock(clock)),
+            timing: match dialect.timing {
+                Some(timing) => Some(self.timing(timing)),
                 None => None,
             },
             named: dialect.named,
@@ -119,7 +101,7 @@ impl Packer {
     }
 
     /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
-    const fn signs(&mut self, first: usize) -> Known {
+    const fn signs(&mut self, first: usize) -> EncodedDialect {
         let (mut kinds, mut at) = (Bytes::counted(0), first);
         while at < DIALECTS.len() {
             if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
@@ -130,22 +112,27 @@ impl Packer {
         kinds.bytes[0] = ((kinds.len - 1) / ROW_BYTES) as u8;
         kinds.sort_rows();
         let Dialect { signs, named, .. } = *DIALECTS[first];
-        Known { kinds: Rows(self.write(&kinds)), signs, named, ..self.dialect(&Dialect::PLAIN) }
+        EncodedDialect {
+            kinds: EncodedTable(self.write(&kinds)),
+            signs,
+            named,
+            ..self.dialect(&Dialect::PLAIN)
+        }
     }
 
-    const fn shape(&mut self, shape: &Shape) -> Rows {
-        let mut table = Bytes::counted(shape.len());
+    const fn schema(&mut self, schema: &Schema) -> EncodedTable {
+        let mut table = Bytes::counted(schema.len());
         let mut at = 0;
-        while at < shape.len() {
-            let (word, take) = &shape[at];
+        while at < schema.len() {
+            let (word, take) = &schema[at];
             table.row(*word, self.meaning(take));
             at += 1;
         }
         table.sort_rows();
-        Rows(self.write(&table))
+        EncodedTable(self.write(&table))
     }
 
-    const fn acts(&mut self, acts: &Table<Act>) -> Rows {
+    const fn acts(&mut self, acts: &Table<Act>) -> EncodedTable {
         let mut table = Bytes::counted(acts.len());
         let mut at = 0;
         while at < acts.len() {
@@ -155,18 +142,18 @@ impl Packer {
             at += 1;
         }
         table.sort_rows();
-        Rows(self.write(&table))
+        EncodedTable(self.write(&table))
     }
 
-    /// Place of the clock in [`TIMINGS`](super::table_reader::TIMINGS).
-    const fn clock(&mut self, clock: &Clock) -> u8 {
-        let &Clock { name, is_provider, starts_from, unit, needs, .. } = clock;
-        let shape = self.shape(clock.shape);
+    /// Place of the timing in [`TIMINGS`](super::table_reader::TIMINGS).
+    const fn timing(&mut self, timing: &EngineTiming) -> u8 {
+        let &EngineTiming { name, is_provider, starts_from, unit, needs, .. } = timing;
+        let schema = self.schema(timing.schema);
         let mut at = 0;
         while at < self.timings && !same(self.timing[at].name.as_bytes(), name.as_bytes()) {
             at += 1;
         }
-        self.timing[at] = Timing { name, is_provider, starts_from, unit, needs, shape };
+        self.timing[at] = EncodedTiming { name, is_provider, starts_from, unit, needs, schema };
         if at == self.timings {
             self.timings += 1;
         }
@@ -176,11 +163,11 @@ impl Packer {
     const fn meaning(&mut self, take: &Take) -> u16 {
         let (op, argument) = match *take {
             Take::Text(text) => (op::TEXT, text.bits() as u16),
-            Take::AnswerOrIn(shape) => (op::ANSWER_OR_IN, self.shape(shape).0),
+            Take::AnswerOrIn(schema) => (op::ANSWER_OR_IN, self.schema(schema).0),
             Take::Thing(text) => (op::THING, text.bits() as u16),
-            Take::In(shape) => (op::IN, self.shape(shape).0),
-            Take::Choice(shape) => (op::CHOICE, self.shape(shape).0),
-            Take::Clock(clock) => (op::CLOCK, self.clock(clock) as u16),
+            Take::In(schema) => (op::IN, self.schema(schema).0),
+            Take::Choice(schema) => (op::CHOICE, self.schema(schema).0),
+            Take::Timing(timing) => (op::TIMING, self.timing(timing) as u16),
             Take::Tokens(tokens) => (op::TOKENS, tokens as u16),
             Take::MoreTokens(tokens) => (op::MORE_TOKENS, tokens as u16),
             Take::Number(number) => {
@@ -200,7 +187,7 @@ impl Packer {
                 (op::IF_STRING, act.bit())
             }
             Take::Says(acts) => (op::SAYS, self.acts(acts).0),
-            Take::Proves(clock) => (op::PROVES, self.clock(clock) as u16),
+            Take::Proves(timing) => (op::PROVES, self.timing(timing) as u16),
         };
         self.uses.ops |= 1 << op;
         op << op::ARGUMENT_BITS | argument
@@ -222,21 +209,8 @@ impl Packer {
         start as u16
     }
 
-    pub(super) const fn each_timing<const N: usize>(&self) -> [Timing; N] {
+    pub(super) const fn each_timing<const N: usize>(&self) -> [EncodedTiming; N] {
         *self.timing.first_chunk().expect("no more than there are")
-    }
-}
-
-impl Uses {
-    const NONE: Self =
-        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
-
-    pub(super) const fn op(&self, op: u16) -> bool {
-        self.ops >> op & 1 == 1
-    }
-
-    pub(super) const fn number(&self, number: Number) -> bool {
-        self.numbers >> number as u16 & 1 == 1
     }
 }
 
@@ -288,7 +262,7 @@ impl<const N: usize> Bytes<N> {
         self.extend(&meaning.to_le_bytes(), 2);
     }
 
-    /// Rows of a table by which a format is only recognised: of types with which a stream may begin.
+    /// EncodedTable of a table by which a format is only recognised: of types with which a stream may begin.
     const fn common(&mut self, kinds: &Table<Act>) {
         let mut at = 0;
         while at < kinds.len() {

@@ -1,7 +1,7 @@
 //! Tokens: the counts of a provider come in, those of a report go out.
 
 use super::schema::Tokens;
-use crate::report_builder::{ABSENT, or};
+use crate::absent::{ABSENT, or};
 
 /// Tokens as the provider counted them, latest count, by [`Tokens`].
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@
 use std::mem;
 
 use super::brackets::{Brackets, RECORD_SEPARATOR};
-use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
-use crate::ALL;
+use super::find::find;
+use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
+use crate::build_variant::ALL_DIALECTS;
 
 /// A push parser for JSON texts. Feed it chunks in order with [`Texts::next`].
 #[derive(Debug, Clone, Default)]
@@ -39,7 +40,7 @@ impl Texts {
     /// Whether each line is one.
     #[must_use]
     pub fn are_lines(&self) -> bool {
-        !ALL || self.brackets.is_none()
+        !ALL_DIALECTS || self.brackets.is_none()
     }
 
     /// Takes the next text off the front of `input`. `None` when it is used up.
@@ -80,13 +81,13 @@ impl Texts {
         Pending {
             bytes: text.len(),
             event: (!text.is_empty()).then(|| event(text, self.are_lines())),
-            unclosed: ALL && self.brackets.as_ref().is_some_and(Brackets::is_array_open),
+            unclosed: ALL_DIALECTS && self.brackets.as_ref().is_some_and(Brackets::is_array_open),
         }
     }
 
     /// Takes what `input` has of the text that begins here or goes on, and whether it ends there.
     fn part<'b>(&mut self, input: &mut &'b [u8], begins: bool) -> Option<(&'b [u8], bool)> {
-        let mut brackets = self.brackets.as_mut().filter(|_| ALL);
+        let mut brackets = self.brackets.as_mut().filter(|_| ALL_DIALECTS);
         if let Some(brackets) = &mut brackets
             && begins
         {

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Frame, Pending};
+use super::frame::{Frame, Pending};
 use crate::utf8::{self, First};
 
 /// A body of text. Feed it chunks in order with [`Text::next`].

@@ -6,8 +6,9 @@
 use std::mem;
 use std::ops::Range;
 
-use super::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending, find};
-use crate::IN_PAGE;
+use super::find::find;
+use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
+use crate::build_variant::IN_PAGE;
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]

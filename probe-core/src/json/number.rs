@@ -1,6 +1,6 @@
 //! Numbers as JSON writes them come in, doubles go out.
 
-use crate::report_builder::ABSENT;
+use crate::absent::ABSENT;
 use crate::work_counter;
 
 /// A JSON number: `mantissa × 10^exponent`.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::report_builder::or;
+use crate::absent::or;
 
 fn is_json(text: &str) -> bool {
     Json::new(text.as_bytes()).finish()

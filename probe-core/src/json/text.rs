@@ -2,7 +2,7 @@
 
 use beacon::NameShape;
 
-use crate::IN_PAGE;
+use crate::build_variant::IN_PAGE;
 use crate::work_counter;
 
 /// Bytes before the first that ends or breaks a string.
@@ -34,6 +34,15 @@ pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len()
         && words.iter().zip(right_words).all(|(left, right)| word(left) == word(right))
         && rest.iter().zip(right_rest).all(|(left, right)| left == right)
+}
+
+/// Length of generated text as JSON writes it, without NULs at its end: some servers pad short texts
+/// to hide their length.
+pub(crate) fn written_bytes(mut text: &[u8]) -> usize {
+    while let Some(shorter) = text.strip_suffix(br"\u0000") {
+        text = shorter;
+    }
+    text.len()
 }
 
 /// The high bit of each of eight bytes that is a quote, a backslash or a control character. Only the

@@ -3,45 +3,45 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
-use crate::server_timing::Clock;
+use crate::dialect::schema::{Act, Dialect, EngineTiming, Schema, Take, Tokens, table};
+use crate::event_numbers::Number;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ag_ui",
     kinds: table! {
         "RUN_STARTED" => Act::BEGIN,
-        "TEXT_MESSAGE_CONTENT" => Act::text(Text::ANSWER),
-        "TEXT_MESSAGE_CHUNK" => Act::text(Text::ANSWER),
-        "REASONING_MESSAGE_CONTENT" => Act::text(Text::REASONING),
-        "REASONING_MESSAGE_CHUNK" => Act::text(Text::REASONING),
+        "TEXT_MESSAGE_CONTENT" => Act::text(TextKinds::ANSWER),
+        "TEXT_MESSAGE_CHUNK" => Act::text(TextKinds::ANSWER),
+        "REASONING_MESSAGE_CONTENT" => Act::text(TextKinds::REASONING),
+        "REASONING_MESSAGE_CHUNK" => Act::text(TextKinds::REASONING),
         // The older name of the same.
-        "THINKING_TEXT_MESSAGE_CONTENT" => Act::text(Text::REASONING),
-        "TOOL_CALL_ARGS" => Act::text(Text::TOOL),
-        "TOOL_CALL_CHUNK" => Act::text(Text::TOOL),
+        "THINKING_TEXT_MESSAGE_CONTENT" => Act::text(TextKinds::REASONING),
+        "TOOL_CALL_ARGS" => Act::text(TextKinds::TOOL),
+        "TOOL_CALL_CHUNK" => Act::text(TextKinds::TOOL),
         "RUN_FINISHED" => Act::END,
         "RUN_ERROR" => Act::FAIL,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
-        "delta" => Take::Text(Text::BY_TYPE),
+        "delta" => Take::Text(TextKinds::BY_TYPE),
         "runId" => Take::Id,
         "outcome" => Take::In(table! { "type" => Take::Reason }),
         "usage" => Take::In(USAGE),
         "timestamp" => Take::Number(Number::Stamp),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "ag_ui",
         is_provider: false,
         // A run begins when the agent is handed the request.
         starts_from: ServerStart::Arrival,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     ..Dialect::PLAIN
 };
 
 /// One for each model that the run asked.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "model" => Take::Model,
     "inputTokens" => Take::MoreTokens(Tokens::Input),
     "outputTokens" => Take::MoreTokens(Tokens::Output),

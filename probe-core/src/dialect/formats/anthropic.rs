@@ -1,8 +1,9 @@
 //! Anthropic Messages: a message in blocks, its reason and cumulative usage in `message_delta`, its
 //! end in `message_stop`. With programmatic tool calls one stream holds several messages.
 
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
-use crate::dialect::{DETAILS, Dialect};
+use super::shared_tables::DETAILS;
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
@@ -12,7 +13,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "message_start" => Act::BEGIN,
         "message_stop" => Act::END,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "delta" => Take::In(PART),
         "content_block" => Take::In(PART),
@@ -26,14 +27,14 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// A part of a block, or of the message itself. A signature is not generated text.
-const PART: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
-    "partial_json" => Take::Text(Text::TOOL),
+const PART: &Schema = table! {
+    "text" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
+    "partial_json" => Take::Text(TextKinds::TOOL),
     "stop_reason" => Take::Reason,
 };
 
-const MESSAGE: &Shape = table! {
+const MESSAGE: &Schema = table! {
     "id" => Take::Id,
     "model" => Take::Model,
     // What a message starts with has a placeholder for the output.
@@ -43,7 +44,7 @@ const MESSAGE: &Shape = table! {
     }),
 };
 
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "input_tokens" => Take::Tokens(Tokens::Input),
     "cache_read_input_tokens" => Take::Tokens(Tokens::Cached),
     "output_tokens" => Take::Tokens(Tokens::Output),

@@ -1,24 +1,24 @@
 //! Hugging Face chat-ui: lines of JSON for the answer to a request, the same objects as numbered SSE
 //! events for whoever takes an answer up again. Tokens are padded with NULs to hide their length.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Take, Text, table};
+use crate::dialect::schema::{Act, Dialect, Take, table};
 use crate::json::Word;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "chat_ui",
     kinds: table! {
         "status" => Act::COMMON,
-        "stream" => Act::text(Text::ANSWER).and(Act::COMMON),
-        "reasoning" => Act::text(Text::REASONING).and(Act::COMMON),
+        "stream" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
+        "reasoning" => Act::text(TextKinds::REASONING).and(Act::COMMON),
         "end" => Act::END.and(Act::COMMON),
     },
     signs: &[(TOKEN, TOKEN)],
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
-        "token" => Take::Text(Text::BY_TYPE),
+        "token" => Take::Text(TextKinds::BY_TYPE),
         // A tool call comes whole.
-        "call" => Take::Thing(Text::TOOL),
+        "call" => Take::Thing(TextKinds::TOOL),
         "status" => Take::Says(table! {
             "finished" => Act::END,
             "error" => Act::FAIL,

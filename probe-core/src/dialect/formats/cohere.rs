@@ -1,7 +1,7 @@
 //! Cohere chat, version 2: a message in contents and tool calls, its reason and usage at its end.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",
@@ -12,7 +12,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "content-delta" => Act::NOTHING,
         "message-end" => Act::END,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "id" => Take::Id,
         "delta" => Take::In(DELTA),
@@ -21,26 +21,26 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::PLAIN
 };
 
-const DELTA: &Shape = table! {
+const DELTA: &Schema = table! {
     "message" => Take::In(MESSAGE),
     "finish_reason" => Take::Reason,
     "error" => Take::If(Act::FAIL),
     "usage" => Take::In(USAGE),
 };
 
-const MESSAGE: &Shape = table! {
+const MESSAGE: &Schema = table! {
     "content" => Take::In(table! {
-        "text" => Take::Text(Text::ANSWER),
-        "thinking" => Take::Text(Text::REASONING),
+        "text" => Take::Text(TextKinds::ANSWER),
+        "thinking" => Take::Text(TextKinds::REASONING),
     }),
-    "tool_plan" => Take::Text(Text::REASONING),
+    "tool_plan" => Take::Text(TextKinds::REASONING),
     "tool_calls" => Take::In(table! {
-        "function" => Take::In(table! { "arguments" => Take::Text(Text::TOOL) }),
+        "function" => Take::In(table! { "arguments" => Take::Text(TextKinds::TOOL) }),
     }),
 };
 
 /// What is billed is counted otherwise, and stands beside it.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "tokens" => Take::In(table! {
         "input_tokens" => Take::Tokens(Tokens::Input),
         "output_tokens" => Take::Tokens(Tokens::Output),

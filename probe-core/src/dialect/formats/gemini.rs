@@ -1,14 +1,15 @@
 //! Gemini generateContent, as server-sent events or as one JSON array: candidates in parts, usage
 //! that grows with every chunk, a finish reason in the last and no other sign of the end.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini",
     signs: &[(CANDIDATES, CANDIDATES), (PROMPT_FEEDBACK, PROMPT_FEEDBACK)],
-    shape: table! {
+    schema: table! {
         "candidates" => Take::Choice(CANDIDATE),
         "promptFeedback" => Take::In(table! { "blockReason" => Take::Reason }),
         "usageMetadata" => Take::In(USAGE),
@@ -23,21 +24,21 @@ pub(super) const DIALECT: Dialect = Dialect {
 const CANDIDATES: Word = Word::of(b"candidates");
 const PROMPT_FEEDBACK: Word = Word::of(b"promptFeedback");
 
-const CANDIDATE: &Shape = table! {
+const CANDIDATE: &Schema = table! {
     "index" => Take::Number(Number::Index),
     "content" => Take::In(table! { "parts" => Take::In(PART) }),
     "finishReason" => Take::Reason,
 };
 
-const PART: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
+const PART: &Schema = table! {
+    "text" => Take::Text(TextKinds::ANSWER),
     "thought" => Take::If(Act::THOUGHT),
-    "functionCall" => Take::Thing(Text::TOOL),
-    "executableCode" => Take::Thing(Text::TOOL),
+    "functionCall" => Take::Thing(TextKinds::TOOL),
+    "executableCode" => Take::Thing(TextKinds::TOOL),
 };
 
 /// Thoughts are not among the candidates' tokens.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "promptTokenCount" => Take::Tokens(Tokens::Input),
     "candidatesTokenCount" => Take::Tokens(Tokens::Output),
     "thoughtsTokenCount" => Take::Tokens(Tokens::ReasoningBeside),

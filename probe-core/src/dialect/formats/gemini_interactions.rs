@@ -1,7 +1,7 @@
 //! Gemini Interactions: an interaction in steps, each in deltas, its status and usage at its end.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini_interactions",
@@ -18,7 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "content.delta" => Act::NOTHING,
         "interaction.complete" => Act::END,
     },
-    shape: table! {
+    schema: table! {
         "event_type" => Take::Kind,
         "delta" => Take::In(DELTA),
         "interaction" => Take::In(INTERACTION),
@@ -28,14 +28,14 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::PLAIN
 };
 
-const DELTA: &Shape = table! {
+const DELTA: &Schema = table! {
     "type" => Take::Says(table! { "thought_summary" => Act::THOUGHT }),
-    "text" => Take::Text(Text::ANSWER),
-    "content" => Take::In(table! { "text" => Take::Text(Text::ANSWER) }),
-    "arguments" => Take::Thing(Text::TOOL),
+    "text" => Take::Text(TextKinds::ANSWER),
+    "content" => Take::In(table! { "text" => Take::Text(TextKinds::ANSWER) }),
+    "arguments" => Take::Thing(TextKinds::TOOL),
 };
 
-const INTERACTION: &Shape = table! {
+const INTERACTION: &Schema = table! {
     "id" => Take::Id,
     "model" => Take::Model,
     "status" => Take::Reason,
@@ -43,7 +43,7 @@ const INTERACTION: &Shape = table! {
 };
 
 /// Thoughts are not among the output.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "total_input_tokens" => Take::Tokens(Tokens::Input),
     "total_output_tokens" => Take::Tokens(Tokens::Output),
     "total_thought_tokens" => Take::Tokens(Tokens::ReasoningBeside),

@@ -2,8 +2,8 @@
 //! its circumstances, or as lists that come whole each time. Nothing but the end of the body tells
 //! that a run is over, as every call of a model in it has a finish reason of its own.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Shape, Table, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Table, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",
@@ -14,11 +14,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         "messages/complete" => Act::WHOLE,
     },
     named: true,
-    shape: table! {
+    schema: table! {
         "type" => Take::Says(OTHERS),
         "content" => Take::AnswerOrIn(BLOCK),
-        "tool_call_chunks" => Take::In(table! { "args" => Take::Text(Text::TOOL) }),
-        "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(Text::REASONING) }),
+        "tool_call_chunks" => Take::In(table! { "args" => Take::Text(TextKinds::TOOL) }),
+        "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(TextKinds::REASONING) }),
         "response_metadata" => Take::In(RESPONSE),
         "usage_metadata" => Take::In(USAGE),
         "run_id" => Take::Id,
@@ -34,22 +34,22 @@ const OTHERS: &Table<Act> = table! {
     "system" => Act::MUTE,
 };
 
-const BLOCK: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
-    "reasoning" => Take::Text(Text::REASONING),
-    "partial_json" => Take::Text(Text::TOOL),
-    "summary" => Take::In(table! { "text" => Take::Text(Text::REASONING) }),
+const BLOCK: &Schema = table! {
+    "text" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
+    "reasoning" => Take::Text(TextKinds::REASONING),
+    "partial_json" => Take::Text(TextKinds::TOOL),
+    "summary" => Take::In(table! { "text" => Take::Text(TextKinds::REASONING) }),
 };
 
-const RESPONSE: &Shape = table! {
+const RESPONSE: &Schema = table! {
     "model_name" => Take::Model,
     "finish_reason" => Take::Reason,
     "stop_reason" => Take::Reason,
 };
 
 /// Of one call of a model, in the last of its chunks.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "input_tokens" => Take::MoreTokens(Tokens::Input),
     "output_tokens" => Take::MoreTokens(Tokens::Output),
     "input_token_details" => Take::In(table! { "cache_read" => Take::MoreTokens(Tokens::Cached) }),

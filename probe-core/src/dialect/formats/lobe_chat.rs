@@ -3,27 +3,26 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::Dialect;
-use crate::dialect::detect::BARE;
-use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, BARE, Dialect, EngineTiming, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::Clock;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "lobe_chat",
     kinds: table! {
-        "text" => Act::text(Text::ANSWER).and(Act::COMMON),
-        "content_part" => Act::text(Text::ANSWER).and(Act::COMMON),
-        "reasoning" => Act::text(Text::REASONING).and(Act::COMMON),
-        "reasoning_part" => Act::text(Text::REASONING).and(Act::COMMON),
+        "text" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
+        "content_part" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
+        "reasoning" => Act::text(TextKinds::REASONING).and(Act::COMMON),
+        "reasoning_part" => Act::text(TextKinds::REASONING).and(Act::COMMON),
         "tool_calls" => Act::COMMON,
         "stop" => Act::END.and(Act::NAMES_REASON).and(Act::COMMON),
     },
     signs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
     named: true,
-    shape: table! {
-        "content" => Take::Text(Text::BY_TYPE),
-        "function" => Take::In(table! { "arguments" => Take::Text(Text::TOOL) }),
+    schema: table! {
+        "content" => Take::Text(TextKinds::BY_TYPE),
+        "function" => Take::In(table! { "arguments" => Take::Text(TextKinds::TOOL) }),
         "totalInputTokens" => Take::Tokens(Tokens::Input),
         "totalOutputTokens" => Take::Tokens(Tokens::Output),
         "outputReasoningTokens" => Take::Tokens(Tokens::Reasoning),
@@ -31,12 +30,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         "ttft" => Take::Number(Number::Prompt),
         "duration" => Take::Number(Number::Generation),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "lobe_chat",
         is_provider: false,
         // From when its own server asked the provider.
         starts_from: ServerStart::Arrival,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     gives_reason: true,
     ..Dialect::PLAIN

@@ -1,9 +1,9 @@
 //! Mistral conversations: typed events for a message, for calls of functions and of tools that run on
 //! the server, and for the agents that hand over to each other.
 
-use crate::dialect::Dialect;
 use super::openai_chat::PARTS;
-use crate::dialect::schema::{Act, Shape, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",
@@ -16,19 +16,19 @@ pub(super) const DIALECT: Dialect = Dialect {
         "conversation.response.done" => Act::END,
         "conversation.response.error" => Act::FAIL,
     },
-    shape: table! {
+    schema: table! {
         "type" => Take::Kind,
         "conversation_id" => Take::Id,
         "model" => Take::Model,
         "content" => Take::AnswerOrIn(PARTS),
-        "arguments" => Take::Text(Text::TOOL),
+        "arguments" => Take::Text(TextKinds::TOOL),
         "usage" => Take::In(USAGE),
     },
     ..Dialect::PLAIN
 };
 
 /// Its total counts what tools brought in too.
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "prompt_tokens" => Take::Tokens(Tokens::Input),
     "completion_tokens" => Take::Tokens(Tokens::Output),
 };

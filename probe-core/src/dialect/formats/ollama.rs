@@ -3,21 +3,22 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
-use crate::dialect::Dialect;
+use crate::dialect::schema::{Act, Dialect, EngineTiming, Schema, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
+use crate::text_kinds::TextKinds;
 
 /// `done` ends it, with a reason only since 2024.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ollama",
     provider: Some("ollama"),
     signs: &[(Word::of(b"done"), Word::of(b"created_at"))],
-    shape: table! {
+    schema: table! {
         "model" => Take::Model,
         "message" => Take::In(MESSAGE),
-        "response" => Take::Text(Text::ANSWER),
-        "thinking" => Take::Text(Text::REASONING),
+        "response" => Take::Text(TextKinds::ANSWER),
+        "thinking" => Take::Text(TextKinds::REASONING),
         "done" => Take::If(Act::END),
         "done_reason" => Take::Reason,
         "error" => Take::If(Act::FAIL),
@@ -27,21 +28,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         "prompt_eval_duration" => Take::Number(Number::Prompt),
         "eval_duration" => Take::Number(Number::Generation),
     },
-    clock: Some(&Clock {
+    timing: Some(&EngineTiming {
         name: "ollama",
         // Loading includes the wait for a free runner, and is followed by the prompt.
         starts_from: ServerStart::Arrival,
         unit: Unit::Nanosecond,
         // It leaves out what is zero, which loading never is.
         needs: Number::Load,
-        ..Clock::PLAIN
+        ..EngineTiming::PLAIN
     }),
     ..Dialect::PLAIN
 };
 
-const MESSAGE: &Shape = table! {
-    "content" => Take::Text(Text::ANSWER),
-    "thinking" => Take::Text(Text::REASONING),
+const MESSAGE: &Schema = table! {
+    "content" => Take::Text(TextKinds::ANSWER),
+    "thinking" => Take::Text(TextKinds::REASONING),
     // Tool calls come whole, with arguments as an object.
-    "tool_calls" => Take::In(table! { "function" => Take::Thing(Text::TOOL) }),
+    "tool_calls" => Take::In(table! { "function" => Take::Thing(TextKinds::TOOL) }),
 };

@@ -3,23 +3,25 @@
 
 use beacon::ServerStart;
 
-use crate::dialect::schema::{Act, Number, Shape, Take, Text, Tokens, table};
-use crate::dialect::{DETAILS, Dialect, LLAMA_CPP, VLLM};
+use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
+use crate::dialect::schema::{Act, Dialect, EngineTiming, Schema, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
-use crate::server_timing::{Clock, Unit};
+use crate::server_timing::Unit;
+use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",
     signs: &[(CHOICES, CHOICES)],
-    shape: EVENT,
-    clock: Some(&GROQ),
+    schema: EVENT,
+    timing: Some(&GROQ),
     marks_end: true,
     gives_reason: true,
     ..Dialect::PLAIN
 };
 
 /// Completions look the same, but for the text in the choice itself.
-pub(super) const EVENT: &Shape = table! {
+pub(super) const EVENT: &Schema = table! {
     "choices" => Take::Choice(CHOICE),
     // Engines end an answer that broke off with an object of that kind.
     "object" => Take::Kind,
@@ -27,53 +29,53 @@ pub(super) const EVENT: &Shape = table! {
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
     "error" => Take::If(Act::FAIL),
-    "timings" => Take::Clock(&LLAMA_CPP),
-    "metrics" => Take::Clock(&VLLM),
+    "timings" => Take::Timing(&LLAMA_CPP),
+    "metrics" => Take::Timing(&VLLM),
     "x_groq" => Take::In(table! {
         "id" => Take::Proves(&GROQ),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
         "error" => Take::If(Act::FAIL),
     }),
-    "time_info" => Take::Clock(&CEREBRAS),
+    "time_info" => Take::Timing(&CEREBRAS),
 };
 
 const CHOICES: Word = Word::of(b"choices");
 
-const CHOICE: &Shape = table! {
+const CHOICE: &Schema = table! {
     "index" => Take::Number(Number::Index),
     "delta" => Take::In(DELTA),
-    "text" => Take::Text(Text::ANSWER),
+    "text" => Take::Text(TextKinds::ANSWER),
     "finish_reason" => Take::Reason,
     // Kimi counts here.
     "usage" => Take::In(USAGE),
 };
 
-const DELTA: &Shape = table! {
+const DELTA: &Schema = table! {
     "content" => Take::AnswerOrIn(PARTS),
-    "reasoning_content" => Take::Text(Text::REASONING),
-    "reasoning" => Take::Text(Text::REASONING),
+    "reasoning_content" => Take::Text(TextKinds::REASONING),
+    "reasoning" => Take::Text(TextKinds::REASONING),
     "reasoning_details" => Take::In(THOUGHTS),
-    "refusal" => Take::Text(Text::REFUSAL),
+    "refusal" => Take::Text(TextKinds::REFUSAL),
     "tool_calls" => Take::In(table! { "function" => Take::In(CALL) }),
     "function_call" => Take::In(CALL),
 };
 
 /// Mistral's answers come as a list of parts, where thinking has parts of its own.
-pub(super) const PARTS: &Shape = table! {
-    "text" => Take::Text(Text::ANSWER),
+pub(super) const PARTS: &Schema = table! {
+    "text" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::In(THOUGHTS),
 };
 
 /// Those, and OpenRouter's reasoning.
-const THOUGHTS: &Shape = table! {
-    "text" => Take::Text(Text::REASONING),
-    "summary" => Take::Text(Text::REASONING),
+const THOUGHTS: &Schema = table! {
+    "text" => Take::Text(TextKinds::REASONING),
+    "summary" => Take::Text(TextKinds::REASONING),
 };
 
-const CALL: &Shape = table! { "arguments" => Take::Text(Text::TOOL) };
+const CALL: &Schema = table! { "arguments" => Take::Text(TextKinds::TOOL) };
 
-const USAGE: &Shape = table! {
+const USAGE: &Schema = table! {
     "prompt_tokens" => Take::Tokens(Tokens::Input),
     "completion_tokens" => Take::Tokens(Tokens::Output),
     "total_tokens" => Take::Tokens(Tokens::Total),
@@ -89,12 +91,16 @@ const USAGE: &Shape = table! {
 };
 
 /// Groq's times stand among its counts, in seconds.
-pub(super) const GROQ: Clock =
-    Clock { name: "groq", starts_from: ServerStart::Scheduled, unit: Unit::Second, ..Clock::PLAIN };
+pub(super) const GROQ: EngineTiming = EngineTiming {
+    name: "groq",
+    starts_from: ServerStart::Scheduled,
+    unit: Unit::Second,
+    ..EngineTiming::PLAIN
+};
 
-const CEREBRAS: Clock = Clock {
+const CEREBRAS: EngineTiming = EngineTiming {
     name: "cerebras",
-    shape: table! {
+    schema: table! {
         "queue_time" => Take::Number(Number::Queue),
         "prompt_time" => Take::Number(Number::Prompt),
         "completion_time" => Take::Number(Number::Generation),

@@ -1,19 +1,20 @@
 //! Text Generation Inference, `/generate_stream`: one numbered event per token, the whole text and
 //! the details with the last. Its times stand in headers only, and not when it streams.
 
-use crate::dialect::Dialect;
-use crate::dialect::schema::{Act, Number, Take, Text, Tokens, table};
+use crate::dialect::schema::{Act, Dialect, Take, Tokens, table};
+use crate::event_numbers::Number;
 use crate::json::Word;
+use crate::text_kinds::TextKinds;
 
 /// Without `details` asked for, it gives no reason.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "tgi",
     provider: Some("tgi"),
     signs: &[(Word::of(b"token"), Word::of(b"generated_text"))],
-    shape: table! {
+    schema: table! {
         "index" => Take::Number(Number::Sequence),
         "token" => Take::In(table! {
-            "text" => Take::Text(Text::ANSWER),
+            "text" => Take::Text(TextKinds::ANSWER),
             "special" => Take::If(Act::MUTE),
         }),
         // `null` before the end, and empty where nothing but marks were generated.

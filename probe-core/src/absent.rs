@@ -1,0 +1,19 @@
+//! Numbers that may be absent, as plain doubles: the numbers of a report are one row, and one loop serves them all.
+
+/// A number that is not there, as NaN. Every comparison with it is false, and every sum with it is absent.
+pub(crate) const ABSENT: f64 = f64::NAN;
+
+/// `number`, or `other` where `number` is absent.
+pub(crate) fn or(number: f64, other: f64) -> f64 {
+    if number.is_nan() { other } else { number }
+}
+
+/// The number as an `Option`.
+pub(crate) fn some(number: f64) -> Option<f64> {
+    (!number.is_nan()).then_some(number)
+}
+
+/// A whole number as an `Option`.
+pub(crate) fn some_count(number: f64) -> Option<u64> {
+    some(number).map(|count| count as u64)
+}

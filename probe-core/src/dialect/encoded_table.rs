@@ -1,0 +1,97 @@
+//! The form in which a page loads the tables of all dialects: one row of bytes.
+//!
+//! As the compiler lays tables out, each row is 16 bytes and most of them are pointers. Here it is five, and equal
+//! tables are there once.
+
+use crate::build_variant::ALL_DIALECTS;
+use crate::event_numbers::Number;
+use crate::json::Word;
+use crate::server_timing::TimingFormat;
+
+/// One wire format, as its [`Dialect`](super::schema::Dialect) describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodedDialect {
+    pub(crate) name: &'static str,
+    pub(super) provider: Option<&'static str>,
+    pub(super) kinds: EncodedTable,
+    pub(super) signs: &'static [(Word, Word)],
+    pub(super) schema: EncodedTable,
+    pub(super) numbered: Option<&'static [u8]>,
+    /// Place in [`TIMINGS`](super::table_reader::TIMINGS).
+    pub(super) timing: Option<u8>,
+    pub(super) named: bool,
+    pub(crate) marks_end: bool,
+    pub(crate) gives_reason: bool,
+    pub(super) ends_by_closing: bool,
+}
+
+impl EncodedDialect {
+    /// Whether it is only recognised, and read elsewhere.
+    pub(super) fn is_beyond(&self) -> bool {
+        !ALL_DIALECTS && self.name.is_empty()
+    }
+}
+
+/// An engine's own timing, as its [`EngineTiming`](super::schema::EngineTiming) describes it.
+pub(crate) type EncodedTiming = TimingFormat<EncodedTable>;
+
+/// A table: where it stands among the bytes, behind the number of its rows. Each row is a word and what
+/// it means there, lowest bytes first.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodedTable(pub(super) u16);
+
+/// A word, and what it means.
+pub(super) const ROW_BYTES: usize = 5;
+
+/// What a word means in a table of what to take: one of these, above its argument. Zero is none of them.
+pub(super) mod op {
+    pub(crate) const TEXT: u16 = 1;
+    pub(crate) const ANSWER_OR_IN: u16 = 2;
+    pub(crate) const THING: u16 = 3;
+    pub(crate) const IN: u16 = 4;
+    pub(crate) const CHOICE: u16 = 5;
+    pub(crate) const TIMING: u16 = 6;
+    pub(crate) const TOKENS: u16 = 7;
+    pub(crate) const MORE_TOKENS: u16 = 8;
+    pub(crate) const NUMBER: u16 = 9;
+    pub(crate) const MODEL: u16 = 10;
+    pub(crate) const ID: u16 = 11;
+    pub(crate) const KIND: u16 = 12;
+    pub(crate) const REASON: u16 = 13;
+    pub(crate) const IF: u16 = 14;
+    pub(crate) const SAYS: u16 = 15;
+    pub(crate) const PROVES: u16 = 16;
+    pub(crate) const IF_STRING: u16 = 17;
+
+    /// How many bits of the meaning are its argument.
+    pub(crate) const ARGUMENT_BITS: u32 = 11;
+}
+
+/// What there is in any table that is read.
+pub(super) struct UsedFeatures {
+    /// A bit for each of the ops.
+    pub(super) ops: u32,
+    /// All of them together.
+    pub(super) acts: u16,
+    /// A bit for each of the numbers.
+    pub(super) numbers: u16,
+    /// Some dialect's types are the names that SSE gives.
+    pub(super) named: bool,
+    /// Some dialect numbers its events by their ids.
+    pub(super) numbered: bool,
+    /// Some dialect's answers end by closing.
+    pub(super) ends_by_closing: bool,
+}
+
+impl UsedFeatures {
+    pub(super) const NONE: Self =
+        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
+
+    pub(super) const fn op(&self, op: u16) -> bool {
+        self.ops >> op & 1 == 1
+    }
+
+    pub(super) const fn number(&self, number: Number) -> bool {
+        self.numbers >> number as u16 & 1 == 1
+    }
+}
