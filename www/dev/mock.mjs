@@ -119,7 +119,7 @@ function accessError(request) {
     return errorResponse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "error") return errorResponse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
-    return errorResponse(401, "unauthorized", "this collector wants a token");
+    return errorResponse(401, "unauthorized", "a token is required");
   }
   return null;
 }

@@ -9,7 +9,7 @@ export const ABSENT = "–";
 
 const SPACE = "\u00a0";
 const countries = new Intl.DisplayNames("en", { type: "region" });
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const wholeNumber = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export type MaybeNumber = number | null | undefined;
 
@@ -65,7 +65,7 @@ export function configuredPercent(ratio: MaybeNumber): string {
 }
 
 export function count(value: MaybeNumber): string {
-  return isKnown(value) ? whole.format(value) : ABSENT;
+  return isKnown(value) ? wholeNumber.format(value) : ABSENT;
 }
 
 /** A count for small places: `950`, `12.4k`, `3.1M`. */
@@ -133,7 +133,7 @@ export function dateTime(unixMs: number, today: number): string {
   return isSameDay ? timeOfDay(unixMs) : `${day(unixMs)}${SPACE}${timeOfDay(unixMs).slice(0, 5)}`;
 }
 
-/** The interval of a step: `12:40 – 12:42`, with the date if it is not today. A day in UTC can span two local days. */
+/** The interval of a step: `12:40 – 12:42`, with the date if it is not today. A UTC day can span two local days. */
 export function timeInterval(from: number, length: number, today: number): string {
   const [start, end] = [from, from + length].map((at) => timeOfDay(at).slice(0, 5));
   if (length >= 86_400_000)
@@ -175,14 +175,14 @@ function significant(value: number): string {
 }
 
 function threeDigits(value: number): string {
-  if (value >= 99.95) return whole.format(value);
+  if (value >= 99.95) return wholeNumber.format(value);
   const digits = value >= 9.995 ? 1 : value >= 0.995 ? 2 : 1;
   return value.toFixed(digits);
 }
 
 /** Changes show two digits, because both values have an error. */
 function twoSignificant(value: number): string {
-  return value >= 9.95 ? whole.format(value) : trimZeros(value.toFixed(1));
+  return value >= 9.95 ? wholeNumber.format(value) : trimZeros(value.toFixed(1));
 }
 
 function percentDigits(value: number): string {

@@ -10,11 +10,12 @@ import {
   trustedPoints,
 } from "../src/panels/abandonment-curve";
 
-const point = (wait_ms: number, waiting: number, share: number, more: Partial<AbandonmentPoint> = {}): AbandonmentPoint => ({
+type Interval = Pick<AbandonmentPoint, "lower" | "upper">;
+const point = (wait_ms: number, waiting: number, share: number, interval: Interval = {}): AbandonmentPoint => ({
   wait_ms,
   waiting,
   share,
-  ...more,
+  ...interval,
 });
 
 function answer(...points: AbandonmentPoint[]): Abandonment {
@@ -70,7 +71,8 @@ describe("the caption of the abandonment curve", () => {
 
   it("gives the count and the wait of 10 %", () => {
     expect(caption({})).toBe(
-      "14 of 104 users (13.5 %) gave up before the first visible token. 10 % of users give up after 5 s without a token.",
+      "14 of 104 users (13.5 %) gave up before the first visible token. " +
+        "10 % of users give up after 5 s without a token.",
     );
     expect(caption({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
       "14 of 104 users (13.5 %) gave up before the first token. 1 stream failed before it. " +

@@ -48,7 +48,8 @@ describe("the caption of the time series", () => {
   it("gives the limits of the p95 and the steps over target", () => {
     const text = timeseriesCaption(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
     expect(plain(text)).toBe(
-      "p95 ranged from 900 ms to 3.1 s in the last hour. It was above the 2 s target of chat in 1 of 2 intervals of 1 minute.",
+      "p95 ranged from 900 ms to 3.1 s in the last hour. " +
+        "It was above the 2 s target of chat in 1 of 2 intervals of 1 minute.",
     );
   });
 
@@ -236,7 +237,8 @@ describe("the caption of the breakdown", () => {
   it("names the slowest group and the largest impact", () => {
     const text = breakdownCaption(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
     expect(plain(text)).toBe(
-      "Highest p95: slow (2.4 s). slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
+      "Highest p95: slow (2.4 s). " +
+        "slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
     );
   });
 

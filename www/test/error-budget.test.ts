@@ -53,8 +53,8 @@ describe("the forecast of a budget", () => {
 
   it("ends when the remaining failures are used up", () => {
     // 270 of 300 allowed failures remain; from now on 39 a day.
-    const gone = daysUntilExhausted(inPeriod(budget([...days(0, 29), 30], 39)));
-    expect(gone).toBeCloseTo((300 - 30) / 39, 1);
+    const exhausted = daysUntilExhausted(inPeriod(budget([...days(0, 29), 30], 39)));
+    expect(exhausted).toBeCloseTo((300 - 30) / 39, 1);
   });
 
   it("gives back the failures of days that leave the period", () => {
@@ -72,10 +72,13 @@ describe("the text of a budget", () => {
 
   it("names objective, use and forecast", () => {
     expect(text(budget(days(4)))).toBe(
-      "SLO: 99 % of streams have TTFT ≤ 2 s. 120 too slow, 300 allowed. At the current burn rate the budget lasts the full period.",
+      "SLO: 99 % of streams have TTFT ≤ 2 s. 120 too slow, 300 allowed. " +
+        "At the current burn rate the budget lasts the full period.",
     );
     expect(text(budget([...days(4, 29), 40]))).toContain("the budget runs out in");
-    expect(text(budget(days(0)))).toBe("SLO: 99 % of streams have TTFT ≤ 2 s. 0 too slow, 300 allowed. None in the last 24 h.");
+    expect(text(budget(days(0)))).toBe(
+      "SLO: 99 % of streams have TTFT ≤ 2 s. 0 too slow, 300 allowed. None in the last 24 h.",
+    );
   });
 
   it("names the burn rate of an overspent budget", () => {

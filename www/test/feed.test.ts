@@ -65,8 +65,10 @@ it("a link to a stream opens it after an outage", async () => {
 });
 
 it("a link to a stream opens it after the login", async () => {
-  answer = (address, { headers }) =>
-    new Headers(headers).get("Authorization") === `Bearer ${TOKEN}` ? defaultAnswer(address) : refused(401, "unauthorized");
+  answer = (address, { headers }) => {
+    const isAuthorized = new Headers(headers).get("Authorization") === `Bearer ${TOKEN}`;
+    return isAuthorized ? defaultAnswer(address) : refused(401, "unauthorized");
+  };
   const page = await opened();
   expect([page.connection.value.kind, page.opened.value]).toEqual(["locked", null]);
   page.login(TOKEN);
@@ -126,7 +128,8 @@ it("a failed panel leaves the other panels alone", async () => {
 });
 
 it("an aborted request is not shown as failed", async () => {
-  answer = (address, init) => (address.pathname === "/v1/compare" ? neverAnswers(address, init) : defaultAnswer(address));
+  answer = (address, init) =>
+    address.pathname === "/v1/compare" ? neverAnswers(address, init) : defaultAnswer(address);
   const page = await opened();
   const shown: (string | undefined)[] = [];
   page.dashboardData.subscribe((answers) => shown.push(answers?.compare.kind));

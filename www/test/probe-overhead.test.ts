@@ -4,7 +4,8 @@ import type { Accounting } from "../src/api/api-types";
 import { probeOverheadSummary, timePerChunk } from "../src/stream/probe-overhead";
 
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
-const of = (chunks: number, ms: number, step: number) => plain(timePerChunk({ timed_chunks: chunks, chunks_ms: ms }, step));
+const of = (timed_chunks: number, chunks_ms: number, step: number) =>
+  plain(timePerChunk({ timed_chunks, chunks_ms }, step));
 const summary = (probe_cost: Accounting["probe_cost"]) => plain(probeOverheadSummary({ probe_cost } as Accounting));
 
 it("a time per chunk comes with its clock error", () => {

@@ -87,7 +87,10 @@ export const getUseCases = (filters: Filters, limit: number, options: RequestOpt
 export const getSlo = (filters: Filters, options: RequestOptions) => get<Slo>("v1/slo", filters, options);
 
 /** The site key for the script tag. The collector returns it only to clients that may read. */
-export const getSiteKey = async (options: RequestOptions) => (await get<{ site: string }>("snippet.json", {}, options)).site;
+export async function getSiteKey(options: RequestOptions): Promise<string> {
+  const { site } = await get<{ site: string }>("snippet.json", {}, options);
+  return site;
+}
 
 export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/accounting", {}, options);
 

@@ -91,11 +91,14 @@ export function Bars({ buckets, marks, slowFrom = null, height, label }: BarsPro
         ))}
       </svg>
       <p class="bars-over" aria-hidden="true">
-        {hovered &&
-          `${duration(hovered.lower_ms)} – ${duration(hovered.upper_ms)}: ${count(hovered.count)} (${percent(hovered.count / total)})`}
+        {hovered && bucketText(hovered, total)}
       </p>
     </div>
   );
+}
+
+function bucketText({ lower_ms, upper_ms, count: n }: Bucket, total: number): string {
+  return `${duration(lower_ms)} – ${duration(upper_ms)}: ${count(n)} (${percent(n / total)})`;
 }
 
 function logScale(buckets: Bucket[], marks: Mark[], left: number, right: number) {

@@ -121,7 +121,8 @@ export function histogramCaption(answer: HistogramAnswer): string {
   const target = slowTarget(answer);
   if (!target) return samples;
   const share = shareOver(answer, target);
-  const part = answer.n < MIN_SAMPLES ? `${plural(Math.round(Math.max(1, share * answer.n)), "sample")}` : percent(share);
+  const slowSamples = plural(Math.round(Math.max(1, share * answer.n)), "sample");
+  const part = answer.n < MIN_SAMPLES ? slowSamples : percent(share);
   return `${samples} ${share === 0 ? "None" : `About ${part}`} exceeded ${targetLabel(target, answer.targets)}.`;
 }
 

@@ -34,8 +34,8 @@ export function Figure({ chart, title, caption, aside, table, children }: Figure
 }
 
 /** Replaces a chart whose data failed to load. */
-export function LoadError({ what }: { what: string }) {
-  return <p class="nothing">Could not load. {what}</p>;
+export function LoadError({ message }: { message: string }) {
+  return <p class="nothing">Could not load. {message}</p>;
 }
 
 /** Builds the rows only while the table is open, because the screen refreshes every few seconds. */

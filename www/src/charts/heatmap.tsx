@@ -107,14 +107,14 @@ function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, w
   const high = Math.max(...shown.map(({ upper_ms }) => upper_ms), 1001);
   const until = Math.max(to, (points.at(-1)?.t ?? 0) + step);
   const reach = Math.log(high / low);
-  const foot = HEIGHT - FOOT;
+  const bottom = HEIGHT - FOOT;
   return {
     low,
     high,
     // A first step that began before the range is clipped to the range.
     x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
     // A value below the lowest bucket has no position on a log axis: it is drawn at the bottom.
-    y: (value) => (value <= low ? foot : Math.round(foot - (Math.log(value / low) / reach) * (foot - 8))),
+    y: (value) => (value <= low ? bottom : Math.round(bottom - (Math.log(value / low) / reach) * (bottom - 8))),
   };
 }
 

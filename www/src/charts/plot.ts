@@ -242,7 +242,11 @@ export class Plot {
       points: { show: false },
       fill: () => (isHollow ? "transparent" : canvasColour(colour)),
     });
-    return [barSeries("streams", "--volume"), barSeries("streams (incomplete)", "--edge", true), barSeries("errors", "--bad")];
+    return [
+      barSeries("streams", "--volume"),
+      barSeries("streams (incomplete)", "--edge", true),
+      barSeries("errors", "--bad"),
+    ];
   }
 
   private lineSeries(): uPlot.Series[] {

@@ -34,7 +34,7 @@ export function AbandonmentPanel({ result, histogram }: AbandonmentProps) {
         <AbandonmentFigure answer={result.value} histogram={histogram} />
       ) : (
         <Figure chart="abandonment" title={TITLE}>
-          <LoadError what={result.message} />
+          <LoadError message={result.message} />
         </Figure>
       )}
     </div>

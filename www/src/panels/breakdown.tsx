@@ -48,7 +48,7 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
         <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
       {result.kind === "failed" ? (
-        <LoadError what={result.message} />
+        <LoadError message={result.message} />
       ) : (
         <BreakdownTable answer={result.value} showsAll={showsAll} />
       )}
@@ -128,7 +128,12 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        <button type="button" class="narrow" onClick={() => setFilter(by, value)} title={`Filter by ${humanize(by)} ${value}`}>
+        <button
+          type="button"
+          class="narrow"
+          onClick={() => setFilter(by, value)}
+          title={`Filter by ${humanize(by)} ${value}`}
+        >
           {valueLabel(by, value)}
         </button>
       </td>
@@ -159,7 +164,11 @@ function PercentileRange({ group, scale }: { group: Group; scale: GroupScale }) 
   const isFew = group.n < MIN_SAMPLES;
   const isSlow = !isFew && target !== null && p95 > target;
   return (
-    <svg class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`} role="img" aria-label={`${duration(p50)} to ${duration(p99)}`}>
+    <svg
+      class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`}
+      role="img"
+      aria-label={`${duration(p50)} to ${duration(p99)}`}
+    >
       {target !== null && <line class="span-target" x1={at(target)} x2={at(target)} y1="0" y2="100%" />}
       <line x1={at(p50)} x2={at(p99)} y1="50%" y2="50%" />
       <circle cx={at(p95)} cy="50%" r="4" />

@@ -127,8 +127,8 @@ function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolea
     <details>
       <summary>Burn rates</summary>
       <p class="dim">
-        Burn rate = actual failure rate ÷ allowed failure rate. At 1× the budget is used up exactly at the end of the{" "}
-        {items[0]?.days} days.
+        Burn rate = actual failure rate ÷ allowed failure rate. At 1× the budget is used up exactly at the end of
+        the {items[0]?.days} days.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Burn rates">
         <table class="plain">

@@ -36,7 +36,7 @@ export function Compare({ result, ...range }: CompareProps) {
   if (result.kind === "known") return <CompareFigure answer={result.value} {...range} />;
   return (
     <Figure chart="compare" title={TITLE}>
-      <LoadError what={result.message} />
+      <LoadError message={result.message} />
     </Figure>
   );
 }

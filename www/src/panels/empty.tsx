@@ -34,8 +34,8 @@ function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
         <a href="snippet">More options</a>: integrity hashes, content security policy, npm.
       </p>
       <p>
-        Then send a prompt to the model. The stream appears here a few seconds after it ends. Prompts and responses
-        never leave the page.
+        Then send a prompt to the model. The stream appears here a few seconds after it ends. The probe reports
+        neither prompts nor responses.
       </p>
       <p class="dim">
         No page yet? <code>cargo xtask demo</code> starts a demo page with a scripted model on{" "}

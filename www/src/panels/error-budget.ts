@@ -56,7 +56,11 @@ function objectiveText({ budget: { promise, objective }, targets }: UseCaseBudge
 }
 
 /** A stream that misses the objective. */
-const MISS_LABELS: Record<ObjectiveName, string> = { availability: "failed", integrity: "not intact", speed: "too slow" };
+const MISS_LABELS: Record<ObjectiveName, string> = {
+  availability: "failed",
+  integrity: "not intact",
+  speed: "too slow",
+};
 
 export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: string }> = {
   page: { label: "page", meaning: "Burning fast enough to page the on-call engineer" },
@@ -78,13 +82,14 @@ export function describeBudget(item: UseCaseBudget): string {
 function forecastText(item: UseCaseBudget): string {
   const isOverspent = (item.budget.remaining ?? 0) < 0;
   const rate = burnRateOver(item.budget, DAY_MINUTES);
-  if (!isKnown(rate)) return "No streams in the last 24 h.";
-  if (isOverspent && rate > 1) return `Burn rate (24 h): ${burnRateText(rate)}.`;
+  if (!isKnown(rate)) return "No streams in the last 24\u00a0h.";
+  if (isOverspent && rate > 1) return `Burn rate (24\u00a0h): ${burnRateText(rate)}.`;
   if (isOverspent) {
     const recovery = daysUntil(item, (left) => left >= 0);
-    return recovery === null ? "" : `At the current burn rate the budget starts to recover in ${approximateDays(recovery)}.`;
+    if (recovery === null) return "";
+    return `At the current burn rate the budget starts to recover in ${approximateDays(recovery)}.`;
   }
-  if (rate === 0) return "None in the last 24 h.";
+  if (rate === 0) return "None in the last 24\u00a0h.";
   const exhausted = daysUntilExhausted(item);
   const forecast = exhausted === null ? "lasts the full period" : `runs out in ${approximateDays(exhausted)}`;
   return `At the current burn rate the budget ${forecast}.`;

@@ -35,9 +35,10 @@ interface AllTilesProps extends TilesProps {
 }
 
 export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
+  const comparison = compare.kind === "known" ? ttftComparison(compare.value) : null;
   return (
     <section class="tiles" aria-label="Key figures">
-      <Ttfv summary={summary} range={range} comparison={compare.kind === "known" ? ttftComparison(compare.value) : null} />
+      <Ttfv summary={summary} range={range} comparison={comparison} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} loadedAt={loadedAt} />
@@ -98,7 +99,10 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
           ? "no eligible streams"
           : `${count(integrity.good)} of ${count(integrity.total)} streams intact`}
       </p>
-      <Change text={percentagePoints(integrity.ratio, previous.integrity.ratio)} previousSamples={previous.integrity.total} />
+      <Change
+        text={percentagePoints(integrity.ratio, previous.integrity.ratio)}
+        previousSamples={previous.integrity.total}
+      />
     </Tile>
   );
 }

@@ -34,7 +34,8 @@ interface TtftChartProps {
 export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
   const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const caption = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)].filter(Boolean).join(" ");
+  const captions = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)];
+  const caption = captions.filter(Boolean).join(" ");
   const label = `${labels.title} in ${rangeLabel(range)}`;
   return (
     <Figure
@@ -52,7 +53,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
     >
       {chartType === "heatmap" && heatmap && !isEmpty ? (
         heatmap.kind === "failed" ? (
-          <LoadError what={heatmap.message} />
+          <LoadError message={heatmap.message} />
         ) : (
           <>
             <div class="legend-row">

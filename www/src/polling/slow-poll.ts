@@ -35,7 +35,10 @@ async function poll(): Promise<void> {
   const controller = new AbortController();
   current = controller;
   const options = { token: token.peek(), signal: controller.signal };
-  const [newBudgets, newAccounting] = await Promise.all([toResult(getBudgets(options)), toResult(getAccounting(options))]);
+  const [newBudgets, newAccounting] = await Promise.all([
+    toResult(getBudgets(options)),
+    toResult(getAccounting(options)),
+  ]);
   if (controller.signal.aborted) return;
   budgets.value = newBudgets;
   accounting.value = newAccounting;

@@ -5,8 +5,8 @@ import { bytes, count, duration, isKnown, plural, type MaybeNumber } from "../fo
 /** Notes with a cost for the user first. Empty if nothing unusual happened. */
 export function pageLifecycleNotes({ around }: Pick<StreamReport, "around">): string[] {
   if (!around) return [];
-  const notes = [endDelayNote, longFramesNote, hiddenNote, afterStopNote, freezeNote, originNote].map((note) => note(around));
-  return notes.filter((sentence) => sentence !== null);
+  const notes = [endDelayNote, longFramesNote, hiddenNote, afterStopNote, freezeNote, originNote];
+  return notes.map((note) => note(around)).filter((text) => text !== null);
 }
 
 function endDelayNote({ end_delay_ms: delayMs }: PageLifecycle): string | null {

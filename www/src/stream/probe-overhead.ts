@@ -6,7 +6,8 @@ import { bytes, isKnown, microseconds, plural, type MaybeNumber } from "../forma
  * The probe's time per chunk of one stream. The clock counts whole steps, and most times are 0 steps: the error of the
  * sum is twice its root in steps, with 95 % confidence. Below five steps only an upper bound is known.
  */
-export function timePerChunk({ timed_chunks: chunks, chunks_ms: ms }: ProbeOverhead, stepMs: MaybeNumber): string | null {
+export function timePerChunk(overhead: ProbeOverhead, stepMs: MaybeNumber): string | null {
+  const { timed_chunks: chunks, chunks_ms: ms } = overhead;
   if (!chunks || !isKnown(ms) || !isKnown(stepMs)) return null;
   const per = (sumMs: number) => microseconds((sumMs * 1000) / chunks);
   const error = 2 * Math.sqrt(ms * stepMs);

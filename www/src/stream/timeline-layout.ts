@@ -147,7 +147,8 @@ function overheadOf(
 ): TimelineLayout["overhead"] {
   const serverMs = server?.ttft_ms;
   if (!isKnown(clientMs) || !isKnown(serverMs)) return null;
-  return { ms: clientMs - serverMs, bar: { from: share(Math.min(clientMs, serverMs)), to: share(Math.max(clientMs, serverMs)) } };
+  const bar = { from: share(Math.min(clientMs, serverMs)), to: share(Math.max(clientMs, serverMs)) };
+  return { ms: clientMs - serverMs, bar };
 }
 
 function clamp(share: number): number {

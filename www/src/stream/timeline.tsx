@@ -104,7 +104,12 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLay
     });
   if (endDelay) groups.push({ tone: "page", title: "page, after the end of the body", rows: [endDelay] });
   if (server.length > 0)
-    groups.push({ tone: "server", title: `server (${sourceLabel(report.server?.source ?? "")})`, rows: server, overhead });
+    groups.push({
+      tone: "server",
+      title: `server (${sourceLabel(report.server?.source ?? "")})`,
+      rows: server,
+      overhead,
+    });
   return groups;
 }
 
@@ -217,7 +222,8 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
 
 function timelineText({ moments, network, endDelay, server }: TimelineLayout): string {
   const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
-  const durations = (of: string, rows: DurationRow[]) => rows.map(({ name, ms }) => `${of} ${name} ${exactDuration(ms)}`);
+  const durations = (side: string, rows: DurationRow[]) =>
+    rows.map(({ name, ms }) => `${side} ${name} ${exactDuration(ms)}`);
   const after = endDelay ? durations("page", [endDelay]) : [];
   return [...parts, ...durations("network", network), ...after, ...durations("server", server)].join(", ");
 }
