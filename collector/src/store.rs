@@ -37,7 +37,7 @@ pub(crate) use reader::{
     Dimension, Filter, RATE_MS, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
     open as open_to_read, snapshot,
 };
-pub(crate) use rollups::{LENGTHS, MinutesFrom};
+pub(crate) use rollups::{MinutesFrom, ROLLUP_MINUTES};
 pub(crate) use samples::SamplesAsked;
 pub(crate) use stream_index::Listing;
 pub(crate) use writer::{FILE as STORE, JOURNAL, Writer};

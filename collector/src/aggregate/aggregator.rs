@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::journal::{At, KeptReport};
 use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
+use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.
 pub(crate) trait Earlier {
@@ -313,14 +314,6 @@ impl Rollup {
         self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The window that a moment falls into.
-pub(crate) const fn minute_of(ms: i64) -> i64 {
-    ms.div_euclid(MINUTE_MS)
-}
-
-/// Length of a window.
-pub(crate) const MINUTE_MS: i64 = 60_000;
 
 /// A beacon of 100 reports adds at most 17 MB to it.
 const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use beacon::{Outcome, StreamReport};
 
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::dedup::{Stream, StreamId, spread};
 use crate::aggregate::series::SeriesId;
 use crate::store::StoreError;
+use crate::time::day_of;
 
 /// Why a stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,13 +259,6 @@ impl Kept {
 
 /// No two streams have the same.
 type Score = (u64, StreamId);
-
-/// The day (UTC), counted since 1970.
-pub(crate) const fn day_of(ms: i64) -> i64 {
-    ms.div_euclid(DAY_MS)
-}
-
-const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
 #[cfg(test)]
 mod tests {

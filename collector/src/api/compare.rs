@@ -12,11 +12,11 @@ use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
 use super::percentiles::quantile_ms;
 use super::{ApiError, Params, Quantiles, Range};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::server::state::AppState;
 use crate::store::Source;
+use crate::time::MINUTE_MS;
 
 /// Both sides' time to first token.
 #[derive(Serialize, JsonSchema)]

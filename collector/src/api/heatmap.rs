@@ -11,9 +11,9 @@ use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::server::state::AppState;
 use crate::store::Source;
+use crate::time::MINUTE_MS;
 
 /// A distribution over time.
 #[derive(Serialize, JsonSchema)]

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;
 use crate::server::state::AppState;
 use crate::store::Source;
+use crate::time::MINUTE_MS;
 
 /// How streams ended.
 #[derive(Serialize, JsonSchema)]

@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::{COMMON, LATEST_MS, Parameter};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::http::error::{ApiError, Reason};
 use crate::server::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
 use crate::time;
+use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
@@ -119,8 +119,8 @@ impl Params {
         match self.get("against") {
             None => Ok(None),
             Some("previous") => Ok(Some(Against::Previous)),
-            Some("day") => Ok(Some(Against::Earlier { ms: DAY * MINUTE_MS })),
-            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY * MINUTE_MS })),
+            Some("day") => Ok(Some(Against::Earlier { ms: DAY_MS })),
+            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY_MS })),
             Some(_) => Err(bad("`against` is one of previous, day, week")),
         }
     }
@@ -152,10 +152,10 @@ impl Params {
                 "`from` lies before `to`, both are milliseconds since 1970, at most 400 days apart",
             ));
         }
-        let up = |ms: i64| ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let up = |ms: i64| (minute_of(ms) + 1) * MINUTE_MS;
         let to_ms = up(to_ms - 1);
         let from_ms = match self.get("from") {
-            Some(_) => from_ms.div_euclid(MINUTE_MS) * MINUTE_MS,
+            Some(_) => minute_of(from_ms) * MINUTE_MS,
             // The running minute counts as one of the asked ones.
             None => up(from_ms - 1),
         };
@@ -167,7 +167,7 @@ impl Range {
     /// The newest so many minutes, the running one included.
     pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
         let now_ms = time::now_ms();
-        let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let to_ms = (minute_of(now_ms) + 1) * MINUTE_MS;
         let minutes_from_ms = state.minutes_from_ms(now_ms);
         let from_ms = to_ms - minutes * MINUTE_MS;
         Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
@@ -242,7 +242,7 @@ impl Range {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
-        let longest = store::LENGTHS.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
+        let longest = store::ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
         WindowsAsked { filter, minutes, longest, metrics }
     }
@@ -291,7 +291,7 @@ impl Range {
                     let grown_ms = if by_hours { HOUR_MS - MINUTE_MS } else { 0 };
                     known && length_ms - grown_ms <= step_ms * USUAL_POINTS
                 })
-                .unwrap_or(7 * DAY * MINUTE_MS),
+                .unwrap_or(7 * DAY_MS),
         };
         if length_ms / step_ms > MOST_POINTS {
             return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
@@ -311,19 +311,21 @@ fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-const HOUR: i64 = 60;
-const HOUR_MS: i64 = HOUR * MINUTE_MS;
-const DAY: i64 = 24 * HOUR;
-
-const RANGES: [(&str, i64); 6] =
-    [("15m", 15), ("1h", HOUR), ("6h", 6 * HOUR), ("24h", DAY), ("7d", 7 * DAY), ("30d", 30 * DAY)];
+const RANGES: [(&str, i64); 6] = [
+    ("15m", 15),
+    ("1h", HOUR_MINUTES),
+    ("6h", 6 * HOUR_MINUTES),
+    ("24h", DAY_MINUTES),
+    ("7d", 7 * DAY_MINUTES),
+    ("30d", 30 * DAY_MINUTES),
+];
 
 /// In minutes: steps that fall on whole hours and days.
-const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY];
+const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
 
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;
-const LONGEST_MS: i64 = 400 * DAY * MINUTE_MS;
+const LONGEST_MS: i64 = 400 * DAY_MS;
 const USUAL_LIMIT: i64 = 50;
 const MOST_LIMIT: i64 = 500;
 

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::param_schema::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::window_stats::Tally;
 use crate::server::state::AppState;
-use crate::slo::error_budget::{Alarm, Kept, LENGTHS, Promise, Severity};
+use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Kept, Promise, Severity};
 use crate::store::Source;
+use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// All budgets of a use case, over the newest days.
 #[derive(Serialize, JsonSchema)]
@@ -74,9 +74,9 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
     let targets = TargetsOf::of(&state, &filter);
     filter.use_case = Some(targets.use_case.clone());
     let days = state.config().budget_days();
-    let period = Range::newest(&state, i64::from(days) * 24 * 60);
+    let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
-    let lately = LENGTHS.map(|minutes| Range::newest(&state, minutes));
+    let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
     let read_all = move |store: &Source<'_>| {
         let sum = |store: &Source<'_>, range: Range| {
             let mut sum = Tally::default();
@@ -87,7 +87,7 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
             let mut by_day = BTreeMap::<i64, Tally>::new();
             // No window is longer than a day, and none lies across two.
             store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
-                by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
+                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(tally);
             })?;
             Ok(by_day)
         };
@@ -110,7 +110,10 @@ impl Budget {
             total: all.total + day.total,
         });
         let over = |minutes| {
-            LENGTHS.iter().position(|length| *length == minutes).map_or(Kept::default(), |at| lately[at])
+            ALERT_WINDOWS
+                .iter()
+                .position(|length| *length == minutes)
+                .map_or(Kept::default(), |at| lately[at])
         };
         let sounds = |alarm: &&Alarm| {
             alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
@@ -126,7 +129,7 @@ impl Budget {
             allowed: (1.0 - objective) * all.total as f64,
             remaining: all.remaining(objective),
             by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
-            burn: LENGTHS.into_iter().zip(lately).map(burn).collect(),
+            burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
             alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
         }
     }
@@ -134,8 +137,6 @@ impl Budget {
 
 impl Day {
     const fn of((day, Kept { good, total }): (i64, Kept)) -> Self {
-        Self { t: day * MINUTES_OF_DAY * MINUTE_MS, good, total }
+        Self { t: day * DAY_MS, good, total }
     }
 }
-
-const MINUTES_OF_DAY: i64 = 24 * 60;

@@ -10,11 +10,11 @@ use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
 use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::server::state::AppState;
 use crate::store::{Filter, Source, StoreError};
+use crate::time::MINUTE_MS;
 
 /// A metric over time.
 #[derive(Serialize, JsonSchema)]

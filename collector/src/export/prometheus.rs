@@ -18,7 +18,6 @@ use tokio::task::spawn_blocking;
 use accept::Form;
 use exemplars::Exemplars;
 
-use crate::aggregate::aggregator::minute_of;
 use crate::aggregate::cumulative_stats::{Buckets, Classic};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::internal_metrics::{
@@ -30,6 +29,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::server::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
 use crate::time;
+use crate::time::minute_of;
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {

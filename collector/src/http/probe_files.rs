@@ -17,7 +17,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
-use crate::http::static_files::{Asset, HOUR, IMMUTABLE};
+use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
 use crate::ingest::handler::RESOURCE_POLICY;
 use crate::server::state::AppState;
 
@@ -49,7 +49,7 @@ pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
     let name = uri.path().trim_start_matches('/');
     match Asset::embedded::<Built>(name, &headers) {
         // Pages name it without a version: an hour bounds how long an old one lives.
-        Some(file) => to_any_page(file.serve(HOUR, &headers)),
+        Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
     }
 }
@@ -61,7 +61,7 @@ pub(crate) async fn versioned(
     headers: HeaderMap,
 ) -> Response {
     match state.probes().find(&version, &name, &headers) {
-        Some(asset) => to_any_page(asset.serve(IMMUTABLE, &headers)),
+        Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
         None => {
             let message =
                 "this version of the probe is no longer served: `/snippet` has the line for today's";
@@ -266,7 +266,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
             let response =
-                probes.find("000000000000001c", name, &headers).unwrap().serve(IMMUTABLE, &headers);
+                probes.find("000000000000001c", name, &headers).unwrap().serve(CACHE_FOREVER, &headers);
             let said = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
             assert_eq!(said, coding, "{name} for {asked}");
             assert_eq!(response.headers()[VARY], "accept-encoding");

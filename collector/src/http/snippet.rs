@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::origin::{Origin, is_loopback_host};
 use crate::http::error::{ApiError, Reason};
 use crate::http::probe_files::{ProbeFile, WITHOUT_PROBE};
-use crate::http::static_files::{Asset, HOUR, secured};
+use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
 use crate::server::state::AppState;
 
 /// What is asked for. Without a site the page asks back.
@@ -127,7 +127,7 @@ pub(crate) async fn json(
 /// The page's looks.
 pub(crate) async fn style(headers: HeaderMap) -> Response {
     Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
-        .serve(HOUR, &headers)
+        .serve(CACHE_ONE_HOUR, &headers)
 }
 
 /// The key that was asked for, or the first that there is. Keys are public, but which there are is not for

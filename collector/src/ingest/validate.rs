@@ -17,6 +17,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
 use crate::server::state::OpenSite;
+use crate::time::DAY_MS;
 
 /// A report that passed every limit; only this file makes one.
 #[derive(Debug)]
@@ -351,7 +352,7 @@ struct Version {
 /// Most reports in one batch.
 pub(crate) const MOST_REPORTS: usize = 100;
 
-const LONGEST_MS: f64 = 24.0 * 3_600_000.0;
+const LONGEST_MS: f64 = DAY_MS as f64;
 /// Clocks that step by up to a millisecond may round two moments apart.
 const TOLERANCE_MS: f64 = 1.0;
 const MOST_EVENTS: u64 = 10_000_000;

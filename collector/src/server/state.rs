@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::aggregate::aggregator::MINUTE_MS;
 use crate::api::live_feed::Live;
 use crate::background_thread::Background;
 use crate::config::{Config, Site};
@@ -21,6 +20,7 @@ use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::store::{MinutesFrom, Published, Reader, StoreError, Tables};
+use crate::time::{HOUR_MS, MINUTE_MS};
 
 /// Shared by all handlers.
 #[derive(Clone)]
@@ -182,7 +182,7 @@ impl AppState {
 
     /// Since when windows of a minute are known, and not hours alone.
     pub(crate) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
-        let kept_ms = i64::from(self.config().store.windows_hours) * 60 * MINUTE_MS;
+        let kept_ms = i64::from(self.config().store.windows_hours) * HOUR_MS;
         (now_ms - kept_ms).max(self.0.minutes_from.get() * MINUTE_MS)
     }
 

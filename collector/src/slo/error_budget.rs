@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// What can be promised of a share of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -128,16 +129,26 @@ pub(crate) struct Alarm {
 impl Alarm {
     /// The gravest first.
     pub(crate) const ALL: [Self; 4] = [
-        Self { severity: Severity::Page, long_minutes: HOUR, short_minutes: 5, share: 0.02 },
-        Self { severity: Severity::Page, long_minutes: 6 * HOUR, short_minutes: 30, share: 0.05 },
-        Self { severity: Severity::Incident, long_minutes: DAY, short_minutes: 2 * HOUR, share: 0.1 },
-        Self { severity: Severity::Ticket, long_minutes: 3 * DAY, short_minutes: 6 * HOUR, share: 0.1 },
+        Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
+        Self { severity: Severity::Page, long_minutes: 6 * HOUR_MINUTES, short_minutes: 30, share: 0.05 },
+        Self {
+            severity: Severity::Incident,
+            long_minutes: DAY_MINUTES,
+            short_minutes: 2 * HOUR_MINUTES,
+            share: 0.1,
+        },
+        Self {
+            severity: Severity::Ticket,
+            long_minutes: 3 * DAY_MINUTES,
+            short_minutes: 6 * HOUR_MINUTES,
+            share: 0.1,
+        },
     ];
 
     /// The burn rate above which it sounds, for a budget of so many days. Of a short period the share may be
     /// gone in time although the budget lasts: up to a rate of 1 nothing breaks the promise.
     pub(crate) fn rate(&self, days: u32) -> f64 {
-        let rate = self.share * f64::from(days) * DAY as f64 / self.long_minutes as f64;
+        let rate = self.share * f64::from(days) * DAY_MINUTES as f64 / self.long_minutes as f64;
         rate.max(1.0)
     }
 
@@ -154,11 +165,9 @@ impl Alarm {
     }
 }
 
-/// Every length that an alarm looks at, in minutes, shortest first.
-pub(crate) const LENGTHS: [i64; 7] = [5, 30, HOUR, 2 * HOUR, 6 * HOUR, DAY, 3 * DAY];
-
-const HOUR: i64 = 60;
-const DAY: i64 = 24 * HOUR;
+/// Every window that an alert looks at, in minutes, shortest first.
+pub(crate) const ALERT_WINDOWS: [i64; 7] =
+    [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
 
 /// Below so many streams one or two decide.
 pub(crate) const FEWEST: u64 = 100;
@@ -213,7 +222,9 @@ mod tests {
         let rates = Alarm::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
         for alarm in Alarm::ALL {
-            assert!(LENGTHS.contains(&alarm.long_minutes) && LENGTHS.contains(&alarm.short_minutes));
+            assert!(
+                ALERT_WINDOWS.contains(&alarm.long_minutes) && ALERT_WINDOWS.contains(&alarm.short_minutes)
+            );
         }
     }
 

@@ -26,13 +26,12 @@ use super::reader::Filter;
 use super::{StoreError, samples};
 use crate::aggregate::series::Series;
 use crate::config;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
-pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
+/// Lengths of rollups in minutes. Each is made from the one before, the first from windows of a minute.
+pub(crate) const ROLLUP_MINUTES: [i64; 3] = [FIVE_MINUTES, HOUR_MINUTES, DAY_MINUTES];
 
-pub(super) const FIVE: i64 = 5;
-pub(super) const HOUR: i64 = 60;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(super) const FIVE_MINUTES: i64 = 5;
 
 /// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
 /// case, provider, model and country; with the first three countries are told apart too. With countries there
@@ -188,7 +187,7 @@ fn run(connection: &mut Connection, woken: &Receiver<Woken>, limits: &config::St
 
 /// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
 fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
-    for length in LENGTHS {
+    for length in ROLLUP_MINUTES {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             if ended.load(Ordering::Relaxed) {
@@ -223,7 +222,7 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
 
 /// This minute is about to change, and with it every sum over it. It is of no frozen hour.
 pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
-    for length in LENGTHS {
+    for length in ROLLUP_MINUTES {
         connection
             .prepare_cached(
                 "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
@@ -236,7 +235,7 @@ pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()
 
 /// The first minute of the hours whose minutes are kept.
 pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
-    first_of(minute - i64::from(windows_hours) * HOUR, HOUR)
+    first_of(minute - i64::from(windows_hours) * HOUR_MINUTES, HOUR_MINUTES)
 }
 
 /// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
@@ -246,23 +245,24 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         if !sealed_hours::is_frozen(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
-            connection.prepare_cached(mend)?.execute([HOUR, hour])?;
+            connection.prepare_cached(mend)?.execute([HOUR_MINUTES, hour])?;
             break;
         }
         // With what a failure may have left of the hours before.
-        drop_sums(connection, FIVE, 0, hour + HOUR)?;
+        drop_sums(connection, FIVE_MINUTES, 0, hour + HOUR_MINUTES)?;
         // One at a time, so that the thread that counts never waits long.
-        for minute in hour..hour + HOUR {
+        for minute in hour..hour + HOUR_MINUTES {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
         }
     }
-    let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
+    let too_old =
+        (minute - i64::from(limits.history_days) * DAY_MINUTES).div_euclid(DAY_MINUTES) * DAY_MINUTES;
     // Minutes go by their hour, which may have to wait until they are published.
-    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY) * DAY);
-    for length in [HOUR, DAY] {
+    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY_MINUTES) * DAY_MINUTES);
+    for length in [HOUR_MINUTES, DAY_MINUTES] {
         drop_sums(connection, length, 0, too_old.min(held))?;
     }
-    samples::drop_before(connection, too_old.div_euclid(DAY))
+    samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 
 /// Gives the file system what is free, but for what the next hours will fill again.
@@ -312,7 +312,7 @@ fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Re
 fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
     let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
-    Ok(minute.map(|minute| first_of(minute, HOUR)))
+    Ok(minute.map(|minute| first_of(minute, HOUR_MINUTES)))
 }
 
 /// The first minute of the window of a length that a minute is in.

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 use super::StoreError;
 use super::reader::{Filter, IN_FILTER, Page, StoredStream};
 use crate::aggregate::dedup::StreamId;
-use crate::aggregate::sampling::{Kept, Sample, SampleChanges, day_of};
+use crate::aggregate::sampling::{Kept, Sample, SampleChanges};
+use crate::time::day_of;
 
 /// Which kept samples are asked for.
 pub(crate) struct SamplesAsked {

@@ -20,7 +20,7 @@ use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::Patience;
 use super::rollups::{self, MinutesFrom, Summer};
 use super::{Changes, Loaded, StoreError, dedup_log, reader, samples, schema};
-use crate::aggregate::aggregator::{Earlier, MINUTE_MS};
+use crate::aggregate::aggregator::Earlier;
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::dedup::{Place, Stream};
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
@@ -31,6 +31,7 @@ use crate::aggregate::window_stats::Tally;
 use crate::config::{self, Sync};
 use crate::journal::{At, Segments};
 use crate::time;
+use crate::time::minute_of;
 
 /// Writes to the store.
 pub(crate) struct Writer {
@@ -79,7 +80,7 @@ impl Writer {
         let patience = Patience::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(rollups::end_of_frozen(&connection, time::now_ms().div_euclid(MINUTE_MS))?);
+        minutes_from.set(rollups::end_of_frozen(&connection, minute_of(time::now_ms()))?);
         let summer = Summer::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
         Ok(Self {
@@ -144,7 +145,7 @@ impl Writer {
     /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
     pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
-        let minute = now_ms.div_euclid(MINUTE_MS);
+        let minute = minute_of(now_ms);
         let may_drop = self.patience.may_drop(minute, time::steady());
         let oldest = rollups::oldest_kept(minute, self.windows_hours);
         let kept = self.patience.store(&self.connection).map_err(StoreError::from);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{Due, FIVE, Kept, LENGTHS, ROWS_AT_A_TIME};
+use super::{Due, FIVE_MINUTES, Kept, ROLLUP_MINUTES, ROWS_AT_A_TIME};
 use crate::aggregate::series::{Series, UNKNOWN};
 use crate::aggregate::window_stats::Tally;
 use crate::store::{StoreError, reader};
@@ -28,7 +28,7 @@ enum Parts {
 /// Makes all sums over a window. The last step makes them stand, unless something changed in between.
 pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
-    let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
+    let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
     let groups = groups(connection, from, Kept::ALL, range.clone())?;
     write(connection, Kept::ALL, length, &range, (from, &groups))?;
@@ -40,7 +40,9 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
                 let groups = self::groups(connection, from, kept, range.clone())?;
                 write(connection, kept, length, &range, (from, &groups))?;
             }
-            None => write(connection, kept, length, &range, (Parts::Sums(FIVE), &fewer(&summed, kept)))?,
+            None => {
+                write(connection, kept, length, &range, (Parts::Sums(FIVE_MINUTES), &fewer(&summed, kept)))?;
+            }
         }
     }
     let countries = summed.keys().any(|series| series.country != UNKNOWN);

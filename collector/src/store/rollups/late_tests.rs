@@ -11,7 +11,7 @@ use super::super::STORE;
 use super::super::reader::{WindowsAsked, windows};
 use super::super::writer::Writer;
 use super::*;
-use crate::aggregate::aggregator::{Earlier, MINUTE_MS, Rollup};
+use crate::aggregate::aggregator::{Earlier, Rollup};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::Kept as KeptSample;
@@ -21,6 +21,7 @@ use crate::aggregate::window_stats::Tally;
 use crate::config::{Config, Sync};
 use crate::ingest::geoip::Country;
 use crate::journal::{At, KeptReport};
+use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
 struct Counting {
@@ -108,7 +109,7 @@ impl Counting {
     }
 
     fn all(&self, filter: &Filter, longest: i64) -> Tally {
-        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY), longest, metrics: &Metric::ALL };
+        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = Tally::default();
         windows(&self.sums, &asked, |_, tally| all.merge(tally)).unwrap();
         all
@@ -122,7 +123,7 @@ fn revision(id: u128, rev: u32) -> StreamReport {
 }
 
 /// Thirty days after 1970, half past twelve.
-const NOW: i64 = 30 * DAY + 12 * HOUR + 30;
+const NOW: i64 = 30 * DAY_MINUTES + 12 * HOUR_MINUTES + 30;
 
 #[test]
 fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
@@ -130,7 +131,7 @@ fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
     counting.report(revision(1, 0), None, NOW);
     counting.report(revision(2, 0), None, NOW);
     counting.flush(NOW);
-    let later = NOW + 5 * HOUR;
+    let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
     // It is on its way into the store when the minutes go.
@@ -138,7 +139,7 @@ fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
     counting.sum(later);
     assert_eq!(first_hour(&counting.sums).unwrap(), None, "the minutes are gone");
     counting.flush(later);
-    for longest in [HOUR, DAY] {
+    for longest in [HOUR_MINUTES, DAY_MINUTES] {
         let all = counting.all(&Filter::default(), longest);
         let counted: Vec<_> = all.outcomes().collect();
         assert_eq!(counted, [(Outcome::Complete, 1), (Outcome::Truncated, 1)], "by {longest}");
@@ -150,15 +151,15 @@ fn what_comes_after_the_clock_was_set_back_into_such_an_hour_counts_in_it() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);
-    counting.sum(NOW + 5 * HOUR);
-    counting.flush(NOW + 5 * HOUR);
-    counting.sum(NOW + 5 * HOUR);
+    counting.sum(NOW + 5 * HOUR_MINUTES);
+    counting.flush(NOW + 5 * HOUR_MINUTES);
+    counting.sum(NOW + 5 * HOUR_MINUTES);
     for id in 2..5 {
         counting.report(revision(id, 0), None, NOW + 1);
         counting.flush(NOW + 1);
     }
     counting.die();
-    assert_eq!(counting.all(&Filter::default(), HOUR).streams(), 4);
+    assert_eq!(counting.all(&Filter::default(), HOUR_MINUTES).streams(), 4);
     assert_eq!(counting.all(&Filter::default(), 1).streams(), 0);
 }
 
@@ -211,12 +212,12 @@ proptest! {
             }
         }
         // Open ones settle.
-        counting.flush(NOW + DAY);
+        counting.flush(NOW + DAY_MINUTES);
         for _ in 0..2 {
-            counting.sum(NOW + 3 * DAY);
-            counting.flush(NOW + 3 * DAY);
+            counting.sum(NOW + 3 * DAY_MINUTES);
+            counting.flush(NOW + 3 * DAY_MINUTES);
         }
-        counting.sum(NOW + 3 * DAY);
+        counting.sum(NOW + 3 * DAY_MINUTES);
         prop_assert_eq!(first_hour(&counting.sums).unwrap(), None);
         for country in [None, Some("DE"), Some("unknown")] {
             let mut exact = Tally::default();
@@ -228,7 +229,7 @@ proptest! {
             let country = country.map(str::to_owned);
             for model in [None, Some(UNKNOWN.to_owned())] {
                 let filter = Filter { country: country.clone(), model, ..Filter::default() };
-                for longest in [HOUR, DAY] {
+                for longest in [HOUR_MINUTES, DAY_MINUTES] {
                     let all = counting.all(&filter, longest);
                     prop_assert_eq!(all.outcomes().collect::<Vec<_>>(), exact.outcomes().collect::<Vec<_>>());
                     let [all, exact] = [&all, &exact].map(|tally| tally.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
@@ -244,14 +245,14 @@ fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);
-    let later = NOW + 5 * HOUR;
+    let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
     // More are to be kept from now on: what is gone does not come back.
     counting.config.store.windows_hours = 48;
     counting.die();
     let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
-    assert_eq!(known, first_of(NOW, HOUR) + HOUR);
+    assert_eq!(known, first_of(NOW, HOUR_MINUTES) + HOUR_MINUTES);
     // The clock was set back: hours of a time that is yet to come say nothing.
-    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR) - 1).unwrap(), 0);
+    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
 }

@@ -9,6 +9,7 @@ use crate::aggregate::aggregator::Rollup;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
 use crate::journal::KeptReport;
+use crate::time::MINUTE_MS;
 
 fn kept(id: u128) -> KeptReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
