@@ -19,7 +19,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::{Config, ConfigError, Mistake, Place};
+use super::Config;
+use super::error::{ConfigError, Mistake, Place};
 use messages::{explain, in_a_line, is_secret, meant};
 use toml_path::{Spot, fill_in, is_part, take_out};
 

@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 use axum::http::header::FORWARDED;
 use axum::http::{HeaderName, HeaderValue, Uri};
 
-use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
-use crate::config::targets::{OutOfOrder, Targets};
-use crate::http::rate_limit::Rate;
+use super::error::Mistake;
+use super::rate::Rate;
+use super::secret::Secret;
+use super::targets::{OutOfOrder, Targets};
+use super::{ClickHouse, Config, CountryFrom, Site};
 use crate::ingest::geoip::Countries;
 use crate::ingest::normalize;
 

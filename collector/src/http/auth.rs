@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::config::Secret;
 use crate::config::origin::is_loopback_host;
+use crate::config::secret::Secret;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::handler::RESOURCE_POLICY;
 use crate::server::state::AppState;

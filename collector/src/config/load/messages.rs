@@ -1,6 +1,6 @@
 //! What of a mistake is told: serde's words about a field come in, go out those of an operator.
 
-use super::{Mistake, Place};
+use crate::config::error::{Mistake, Place};
 
 /// serde's words about a field, and what to do.
 pub(super) fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
