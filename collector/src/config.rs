@@ -2,9 +2,11 @@
 //! environment, once, in `main`; `config/validate.rs` says what of it cannot be. Without either: loopback
 //! only, one site `demo`, data in `./llm-rum-data`.
 
+pub(crate) mod country_database;
 pub(crate) mod error;
 pub(crate) mod filters;
 pub(crate) mod load;
+pub(crate) mod model_name;
 pub(crate) mod origin;
 pub(crate) mod proxy;
 pub(crate) mod rate;

@@ -28,7 +28,7 @@ use crate::aggregate::internal_metrics::{CountKey, Counts};
 use crate::aggregate::sampling::SampleChanges;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::ingest::geoip::CountryError;
+use crate::config::country_database::CountryError;
 
 pub(crate) use backend::{Books, Source};
 pub use clickhouse::ClickHouseError;

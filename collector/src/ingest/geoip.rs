@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
 
-pub(crate) use file::{CountryError, NetworkFile, watch};
+pub(crate) use file::{NetworkFile, watch};
 
+use crate::config::country_database::CountryError;
 use crate::config::{CountryFrom, Ingest};
 use crate::http::client_ip::Peer;
 
