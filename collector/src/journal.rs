@@ -28,13 +28,12 @@ use beacon::StreamReport;
 use tokio::task::yield_now;
 use tracing::{error, info, warn};
 
-use crate::aggregate::dedup::StreamId;
-use crate::aggregate::internal_metrics::LeftOut;
 use crate::config::{Config, Sync};
 use crate::http::counters::Door;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::geoip::Country;
-use crate::ingest::validate::Accepted;
+use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
 use frame::{Frame, Span};
 use group_commit::{Entered, Group, Queue};
 use record::Record;

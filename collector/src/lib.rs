@@ -12,6 +12,8 @@ mod time;
 
 mod config;
 
+mod report;
+
 mod http;
 
 mod ingest;

@@ -8,6 +8,7 @@ use beacon::{Cost, Dropped, StreamReport};
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{Door, DoorResult};
 use crate::journal::{Damage, Kept};
+use crate::report::accepted::LeftOut;
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,15 +46,6 @@ impl Handled {
     pub(crate) const fn changes_state(self) -> bool {
         matches!(self, Self::New | Self::Revised)
     }
-}
-
-/// What of a batch of good reports is not kept, but counted.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    /// Reports that lie outside their site's `sample`.
-    pub(crate) sampled_out: u64,
-    /// Fields that this version does not know.
-    pub(crate) ignored_fields: u64,
 }
 
 /// A family of counts.

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use beacon::{Outcome, StreamReport};
 
-use crate::aggregate::dedup::{Stream, StreamId, spread};
+use crate::aggregate::dedup::Stream;
 use crate::aggregate::series::SeriesId;
+use crate::report::stream_id::{StreamId, spread};
 use crate::store::StoreError;
 use crate::time::day_of;
 

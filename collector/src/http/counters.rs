@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::aggregate::internal_metrics::{LeftOut, PREFLIGHT, SAMPLED_OUT};
+use crate::aggregate::internal_metrics::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::Reason;
+use crate::report::accepted::LeftOut;
 
 /// What became of a request to the front door, where it did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use crate::http::counters::Ticket;
 use crate::http::error::{ApiError, Reason};
 use crate::http::rate_limit::Wait;
 use crate::ingest::body::{self, Incoming, Packing};
-use crate::ingest::geoip::Country;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::Batch;
+use crate::report::country::Country;
 use crate::server::state::{AppState, OpenSite};
 use crate::time;
 

@@ -11,20 +11,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-use crate::aggregate::dedup::{StreamId, spread};
-use crate::aggregate::internal_metrics::LeftOut;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
+use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::stream_id::{StreamId, spread};
 use crate::server::state::OpenSite;
 use crate::time::DAY_MS;
-
-/// A report that passed every limit; only this file makes one.
-#[derive(Debug)]
-pub(crate) struct Accepted {
-    pub(crate) id: StreamId,
-    pub(crate) report: StreamReport,
-}
 
 /// A batch within every limit.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::http::rate_limit::{NetworkPaces, SitePace};
 use crate::ingest::body::Room;
-use crate::ingest::geoip::{self, Countries};
+use crate::ingest::geoip::Countries;
 use crate::ingest::normalize::Aliases;
 use crate::journal::{Health, Journal};
 use crate::server::aggregation_worker::{self, Started, Threads};
@@ -80,7 +80,7 @@ impl Collector {
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
         let look_every = Duration::from_secs(config.country.look_seconds.into());
-        let watch = geoip::watch(&countries, look_every, &door).map_err(StoreError::Thread)?;
+        let watch = countries.watch(look_every, &door).map_err(StoreError::Thread)?;
         let aliases = Arc::new(Aliases::new(&config.models));
         let shared = Shared {
             keys: by_key(&config.sites),

@@ -12,9 +12,9 @@ use super::clickhouse::Tables;
 use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use super::samples::SamplesAsked;
 use super::stream_index::Listing;
-use crate::aggregate::dedup::StreamId;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::Tally;
+use crate::report::stream_id::StreamId;
 
 /// One query's view of the store.
 pub(crate) enum Source<'a> {

@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 
 use super::StoreError;
 use super::reader::{Filter, IN_FILTER, Page, StoredStream};
-use crate::aggregate::dedup::StreamId;
 use crate::aggregate::sampling::{Kept, Sample, SampleChanges};
+use crate::report::stream_id::StreamId;
 use crate::time::day_of;
 
 /// Which kept samples are asked for.

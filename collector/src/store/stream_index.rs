@@ -7,10 +7,11 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 use super::{StoreError, samples};
-use crate::aggregate::dedup::{Place, Stream, StreamId, Streams};
+use crate::aggregate::dedup::{Place, Stream, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
-use crate::ingest::geoip::Country;
 use crate::journal::Segments;
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]

@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 
 use maxminddb::{PathElement, Reader};
 
-use super::{Countries, Country};
 use crate::background_thread::Background;
 use crate::config::country_database::{CountryError, read};
 use crate::http::client_ip::Network;
 use crate::http::counters::Door;
+use crate::report::country::Country;
 
 /// A file that has been read, in memory.
 pub(crate) struct NetworkFile {
@@ -63,17 +63,8 @@ impl NetworkFile {
     }
 }
 
-/// Looks for a new file until dropped. `None` where no file is configured.
-pub(crate) fn watch(
-    countries: &Countries,
-    every: Duration,
-    door: &Arc<Door>,
-) -> io::Result<Option<Background>> {
-    let Countries::File(file) = countries else { return Ok(None) };
-    Ok(Some(watch_file(file.clone(), every, door.clone())?))
-}
-
-fn watch_file(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
+/// Looks for a new file until dropped.
+pub(super) fn watch(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             if let Some(looked) = file.look_again() {
@@ -124,7 +115,7 @@ mod tests {
         replace(&database(&[("192.0.2.0", 24, "NL")]));
         let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
         let every = Duration::from_millis(2);
-        let watch = watch_file(file.clone(), every, door.clone()).unwrap();
+        let watching = watch(file.clone(), every, door.clone()).unwrap();
         let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
@@ -149,7 +140,7 @@ mod tests {
         until([1, 2], "BR");
         replace(&whole);
         until([2, 2], "JP");
-        drop(watch);
+        drop(watching);
         assert_eq!(door.take_country_files(), [0, 0], "each is told once");
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::aggregate::dedup::{Place, StreamId};
+use crate::aggregate::dedup::Place;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window_stats::Tally;
+use crate::report::stream_id::StreamId;
 use crate::store::backend::Books;
 use crate::store::reader::{self, books};
 use crate::store::rollups::Kept;

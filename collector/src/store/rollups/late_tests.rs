@@ -19,8 +19,8 @@ use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::Tally;
 use crate::config::{Config, Sync};
-use crate::ingest::geoip::Country;
 use crate::journal::{At, KeptReport};
+use crate::report::country::Country;
 use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.

@@ -5,11 +5,12 @@ use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
 use super::super::schema::PLACES_PER_PARTITION;
 use super::Publishing;
-use crate::aggregate::dedup::{Place, spread};
+use crate::aggregate::dedup::Place;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::Tally;
+use crate::report::stream_id::spread;
 use crate::store::{Books, StoreError};
 
 impl Publishing {
