@@ -10,9 +10,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use beacon::MAX_REPORTS;
+
 use crate::config::rate::Rate;
 use crate::http::client_ip::Network;
-use crate::ingest::validate::MOST_REPORTS;
 
 /// What a rate allows, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +154,7 @@ const WAYS: usize = 4;
 const SETS: usize = 1 << 14;
 const DEFAULT_BURST_SECONDS: u32 = 10;
 /// Reports of a beacon beside its first.
-const MOST_MORE: usize = MOST_REPORTS - 1;
+const MOST_MORE: usize = MAX_REPORTS - 1;
 
 #[cfg(test)]
 mod tests {
