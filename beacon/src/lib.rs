@@ -22,5 +22,6 @@ pub use histogram::{
 };
 pub use outcome::Outcome;
 pub use report::{
-    Batch, Dropped, MAX_REPORTS, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
+    Batch, Dropped, MAX_REPORTS, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming,
+    StreamReport,
 };

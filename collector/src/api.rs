@@ -5,6 +5,7 @@ mod abandonment;
 mod breakdown;
 mod compare;
 mod csv;
+mod error;
 pub(crate) mod health;
 mod heatmap;
 mod histogram;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
-use crate::http::counters::{Door, DoorResult};
+use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
 use crate::journal::{Damage, Kept};
 use crate::report::accepted::LeftOut;
 
@@ -330,12 +330,6 @@ const MOST: u64 = u64::MAX >> 10;
 
 /// The result of a beacon that was not refused.
 pub(crate) const ACCEPTED: &str = "accepted";
-
-/// The result of a request that only asks whether it may send.
-pub(crate) const PREFLIGHT: &str = "preflight";
-
-/// The result of a beacon, and the count of reports, outside the site's `sample`.
-pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 
 /// Streams that gave way and are in the totals.
 pub(crate) const TOTALLED: &str = "totalled";

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::{ApiError, Params};
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
-    REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
+    REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::server::state::AppState;
 use crate::store::{Books, Source, StoreError};
 

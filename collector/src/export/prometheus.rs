@@ -21,10 +21,10 @@ use exemplars::Exemplars;
 use crate::aggregate::cumulative_stats::{Buckets, Classic};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
-    TIMED_CHUNKS,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
 use crate::aggregate::series::{Overflow, Series};
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::server::state::AppState;
 use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};

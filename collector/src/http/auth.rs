@@ -12,7 +12,7 @@ use subtle::{Choice, ConstantTimeEq};
 use crate::config::origin::is_loopback_host;
 use crate::config::secret::Secret;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::handler::RESOURCE_POLICY;
+use crate::http::headers::RESOURCE_POLICY;
 use crate::server::state::AppState;
 
 /// Stands before every route that gives data away.

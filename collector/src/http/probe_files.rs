@@ -17,8 +17,8 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
+use crate::http::headers::RESOURCE_POLICY;
 use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
-use crate::ingest::handler::RESOURCE_POLICY;
 use crate::server::state::AppState;
 
 #[derive(RustEmbed)]

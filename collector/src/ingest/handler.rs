@@ -9,7 +9,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, USER_AGENT,
     VARY,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
 
 use crate::config::Site;
@@ -17,6 +17,7 @@ use crate::http::client_ip::{Network, Peer};
 use crate::http::connection::Timer;
 use crate::http::counters::Ticket;
 use crate::http::error::{ApiError, Reason};
+use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::Wait;
 use crate::ingest::body::{self, Incoming, Packing};
 use crate::ingest::validate::{Admitted, admit};
@@ -227,6 +228,3 @@ fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 
 /// The route.
 pub(crate) const PATH: &str = "/v1/beacons";
-
-/// Pages that isolate themselves may still read the answer.
-pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
