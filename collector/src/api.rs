@@ -18,6 +18,7 @@ mod param_schema;
 mod params;
 mod percentiles;
 mod slo;
+pub(crate) mod state;
 mod stream_stats;
 mod streams;
 mod summary;
@@ -47,9 +48,9 @@ pub(crate) use timeseries::timeseries;
 
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
+use crate::api::state::ApiState;
 use crate::config::targets::Targets;
 use crate::http::error::{ApiError, Reason};
-use crate::server::state::AppState;
 use crate::store::{Dimension, Filter, Source, StoreError};
 
 /// A share, with what it is a share of.
@@ -77,20 +78,20 @@ struct TargetsOf {
 
 impl TargetsOf {
     /// The filtered use case; else the default of the filtered site; else that of the first site.
-    fn of(state: &AppState, filter: &Filter) -> Self {
-        let sites = &state.config().sites;
+    fn of(state: &ApiState, filter: &Filter) -> Self {
+        let sites = &state.config.sites;
         let site = sites.iter().find(|site| filter.site.as_ref() == Some(&site.name)).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
         let use_case = filter.use_case.clone().unwrap_or_else(default);
         // Without a filter, and with one site alone, all streams are that site's.
         let own =
             filter.site.as_deref().or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
-        let targets = state.config().targets(own, &use_case);
+        let targets = state.config.targets(own, &use_case);
         Self { use_case, targets }
     }
 
     /// Those that a use case has within what a filter chooses.
-    fn of_use_case(state: &AppState, filter: &Filter, use_case: &str) -> Self {
+    fn of_use_case(state: &ApiState, filter: &Filter, use_case: &str) -> Self {
         Self::of(state, &Filter { use_case: Some(use_case.to_owned()), ..filter.clone() })
     }
 }
@@ -106,7 +107,7 @@ struct TargetsInView {
 
 impl TargetsInView {
     /// By what each use case has in view.
-    fn of(state: &AppState, filter: &Filter, by_use_case: &BTreeMap<String, Tally>) -> Self {
+    fn of(state: &ApiState, filter: &Filter, by_use_case: &BTreeMap<String, Tally>) -> Self {
         // Where a later revision went elsewhere, the window is still there.
         let use_cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
         let use_cases: Vec<_> = use_cases.map(|(use_case, _)| use_case).collect();

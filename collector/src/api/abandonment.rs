@@ -13,7 +13,7 @@ use super::percentiles::relative_error;
 use super::{ApiError, Params, Range};
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::stats::kaplan_meier::{Reached, Waits};
 use crate::store::Source;
 
@@ -53,7 +53,7 @@ struct Point {
 }
 
 /// Answers with the curve of leaving.
-pub(crate) async fn abandonment(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[WAIT, FORMAT])?;
     let (metric, which, in_vain) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
@@ -63,7 +63,7 @@ pub(crate) async fn abandonment(State(state): State<AppState>, params: Params) -
         store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
         Ok(all)
     };
-    let all = state.reader().run(read_all).await?;
+    let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
     let (shown, left, failed) = (of(which), of(in_vain.left), of(in_vain.failed));
     let curve = Waits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);

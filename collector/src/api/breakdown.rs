@@ -16,7 +16,7 @@ use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::{Dimension, Source};
 
 /// Streams by the values of a dimension.
@@ -67,7 +67,7 @@ struct Earlier {
 }
 
 /// Answers with the streams by the values of a dimension.
-pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
@@ -87,7 +87,7 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((now, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut groups = groups(&now, earlier.as_ref(), which);
     let more = groups.len().saturating_sub(limit);

@@ -14,7 +14,7 @@ use super::percentiles::quantile_ms;
 use super::{ApiError, Params, Quantiles, Range};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::Source;
 use crate::time::MINUTE_MS;
 
@@ -53,7 +53,7 @@ struct Point {
 }
 
 /// Answers with both sides' time to first token.
-pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
@@ -67,7 +67,7 @@ pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Re
         )?;
         Ok(steps)
     };
-    let steps = state.reader().run(read_steps).await?;
+    let steps = state.reader.run(read_steps).await?;
     let mut all = Tally::default();
     for step in &steps {
         all.merge(step);

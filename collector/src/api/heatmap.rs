@@ -11,7 +11,7 @@ use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::Source;
 use crate::time::MINUTE_MS;
 
@@ -39,7 +39,7 @@ struct Column {
 }
 
 /// Answers with a distribution over time.
-pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
@@ -55,7 +55,7 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
         };
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let points = range.step_starts(step_ms).zip(columns);

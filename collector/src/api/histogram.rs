@@ -11,7 +11,7 @@ use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::Source;
 
 /// How values are spread.
@@ -48,7 +48,7 @@ pub(super) struct BucketOf {
 }
 
 /// Answers with the distribution of a metric.
-pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
@@ -67,7 +67,7 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((all, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));

@@ -13,8 +13,8 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
     REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
+use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
-use crate::server::state::AppState;
 use crate::store::{Books, Source, StoreError};
 
 /// All of it from one transaction.
@@ -94,11 +94,11 @@ impl ProbeCost {
 
 /// Answers with the books.
 pub(crate) async fn accounting(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     params: Params,
 ) -> Result<Json<Accounting>, ApiError> {
     params.none()?;
-    Ok(Json(state.reader().run(add_up).await?))
+    Ok(Json(state.reader.run(add_up).await?))
 }
 
 fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {

@@ -13,7 +13,7 @@ use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::Source;
 use crate::time::MINUTE_MS;
 
@@ -51,7 +51,7 @@ struct Ends {
 }
 
 /// Answers with how streams ended over time.
-pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
@@ -66,7 +66,7 @@ pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> 
         };
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut all = Tally::default();
     steps.iter().for_each(|step| all.merge(step));

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use crate::aggregate::metric::Metric;
+use crate::api::state::ApiState;
 use crate::http::error::{ApiError, Reason};
-use crate::server::state::AppState;
 use crate::store::{self, Filter, WindowsAsked};
 use crate::time;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
@@ -130,7 +130,7 @@ impl Params {
     }
 
     /// The asked range, by default the last hour, the running minute included.
-    pub(super) fn range(&self, state: &AppState) -> Result<Range, ApiError> {
+    pub(super) fn range(&self, state: &ApiState) -> Result<Range, ApiError> {
         let now_ms = time::now_ms();
         self.range_at(now_ms, state.minutes_from_ms(now_ms))
     }
@@ -165,7 +165,7 @@ impl Params {
 
 impl Range {
     /// The newest so many minutes, the running one included.
-    pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
+    pub(super) fn newest(state: &ApiState, minutes: i64) -> Self {
         let now_ms = time::now_ms();
         let to_ms = (minute_of(now_ms) + 1) * MINUTE_MS;
         let minutes_from_ms = state.minutes_from_ms(now_ms);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::param_schema::FILTERS;
 use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Kept, Promise, Severity};
 use crate::store::Source;
 use crate::time::{DAY_MINUTES, DAY_MS};
@@ -68,12 +68,12 @@ struct Day {
 }
 
 /// Answers with the budgets of the filtered use case.
-pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result<Json<Slo>, ApiError> {
+pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result<Json<Slo>, ApiError> {
     params.among(&FILTERS)?;
     let mut filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
     filter.use_case = Some(targets.use_case.clone());
-    let days = state.config().budget_days();
+    let days = state.config.budget_days();
     let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
@@ -93,7 +93,7 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
         };
         store.both(by_day, |store| store.each(lately, sum))
     };
-    let (by_day, lately) = state.reader().run(read_all).await?;
+    let (by_day, lately) = state.reader.run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {
         let kept = |tally: &Tally| promise.kept(tally, &targets.targets);
         let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();

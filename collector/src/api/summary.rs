@@ -15,7 +15,7 @@ use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf}
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::slo::verdict::{self, Case, Verdict};
 use crate::store::{Dimension, Filter, Source, StoreError};
 
@@ -58,7 +58,7 @@ struct Previous {
 
 /// Answers with the summary of a range.
 pub(crate) async fn summary(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     params: Params,
 ) -> Result<Json<Summary>, ApiError> {
     params.only(&[AGAINST])?;
@@ -67,7 +67,7 @@ pub(crate) async fn summary(
     let earlier = range.earlier(against);
     let asked = filter.clone();
     let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
-    let Read { by_use_case, before, open, overflow } = state.reader().run(read).await?;
+    let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
     let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
     let cases = cases.map(|(use_case, tally)| {
         let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);

@@ -12,7 +12,7 @@ use super::percentiles::{Percentiles, relative_error};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::api::state::ApiState;
 use crate::store::{Filter, Source, StoreError};
 use crate::time::MINUTE_MS;
 
@@ -43,7 +43,7 @@ struct Point {
 }
 
 /// Answers with a metric over time.
-pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
     let (metric, which) = metric(&params)?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
@@ -58,7 +58,7 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((points, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
     csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })

@@ -23,10 +23,10 @@ use crate::api::{Figures, Ratio};
 use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
+use crate::ingest::site::OpenSite;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::{At, KeptReport, record};
 use crate::report::accepted::{Accepted, LeftOut};
-use crate::server::state::OpenSite;
 use crate::store::{Loaded, StoreError};
 use lines::{Line, Lines};
 

@@ -6,6 +6,8 @@ mod exemplars;
 pub(crate) mod names;
 mod native;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
@@ -24,15 +26,21 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
 use crate::aggregate::series::{Overflow, Series};
+use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
-use crate::server::state::AppState;
-use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::journal::Health;
+use crate::store::{self, Filter, Listing, Published, SeriesSnapshot, Snapshot, StreamsAsked};
 use crate::time;
 use crate::time::minute_of;
 
 /// Answers a scrape.
-pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(
+    State(state): State<ApiState>,
+    State(health): State<Arc<Health>>,
+    State(published): State<Option<Published>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
     let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
         let snapshot = store::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
@@ -42,11 +50,11 @@ pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -
         };
         Ok((snapshot, exemplars))
     };
-    let (snapshot, exemplars) = state.reader().run_own(read_all).await?;
-    let writable = !state.health().storage_failed();
-    let behind_seconds = state.published().map(|published| published.behind_seconds(now_ms));
-    let listeners = state.live().listeners();
-    let sites = state.config().sites.iter().map(|site| site.name.clone()).collect();
+    let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
+    let writable = !health.storage_failed();
+    let behind_seconds = published.map(|published| published.behind_seconds(now_ms));
+    let listeners = state.live.listeners();
+    let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, behind_seconds };
     // Thousands of series take long enough to hold up the beacons that this worker takes.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::{self, State};
@@ -19,7 +20,6 @@ use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
-use crate::server::state::AppState;
 
 #[derive(RustEmbed)]
 #[folder = "../probe-wasm/dist"]
@@ -56,11 +56,11 @@ pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
 
 /// The probe of one version, for pages of any origin.
 pub(crate) async fn versioned(
-    State(state): State<AppState>,
+    State(probes): State<Arc<Probes>>,
     extract::Path((version, name)): extract::Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    match state.probes().find(&version, &name, &headers) {
+    match probes.find(&version, &name, &headers) {
         Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
         None => {
             let message =

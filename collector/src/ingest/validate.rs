@@ -12,11 +12,11 @@ use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 use crate::http::error::{ApiError, Reason};
+use crate::ingest::site::OpenSite;
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
 use crate::report::accepted::{Accepted, LeftOut};
 use crate::report::stream_id::{StreamId, spread};
-use crate::server::state::OpenSite;
 use crate::time::DAY_MS;
 
 /// A batch within every limit.
