@@ -51,7 +51,8 @@ use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::config::targets::Targets;
 use crate::http::error::{ApiError, Reason};
-use crate::store::{Dimension, Filter, Source, StoreError};
+use crate::store::error::StoreError;
+use crate::store::{Dimension, Filter, Source};
 
 /// A share, with what it is a share of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

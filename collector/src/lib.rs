@@ -55,4 +55,6 @@ pub use server::collector::Collector;
 pub use server::listener::serve;
 pub use server::router::app;
 pub use server::state::AppState;
-pub use store::{ClickHouseError, StoreError, Unreadable};
+
+pub use store::ClickHouseError;
+pub use store::error::{StoreError, Unreadable};

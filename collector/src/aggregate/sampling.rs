@@ -12,7 +12,6 @@ use beacon::{Outcome, StreamReport};
 use crate::aggregate::dedup::Stream;
 use crate::aggregate::series::SeriesId;
 use crate::report::stream_id::{StreamId, spread};
-use crate::store::StoreError;
 use crate::time::day_of;
 
 /// Why a stream is kept.
@@ -102,12 +101,12 @@ impl Samples {
 
     /// Keeps a stream that is being counted, if it is one to be kept. `stored` gives the samples of a site
     /// and day that the store has.
-    pub(crate) fn offer(
+    pub(crate) fn offer<E: From<serde_json::Error>>(
         &mut self,
         stream: &Stream,
         report: &StreamReport,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<(), StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+    ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
         }
@@ -132,13 +131,13 @@ impl Samples {
     }
 
     /// An earlier revision of a stream, counted at `received_ms`, no longer stands.
-    pub(crate) fn take_back(
+    pub(crate) fn take_back<E>(
         &mut self,
         site: &str,
         id: StreamId,
         received_ms: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<(), StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+    ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
         }
@@ -179,12 +178,12 @@ impl Samples {
         self.by_site.get_mut(site)?.get_mut(&day)
     }
 
-    fn day(
+    fn day<E>(
         &mut self,
         site: &str,
         day: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<&mut Day, StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+    ) -> Result<&mut Day, E> {
         if self.day_mut(site, day).is_none() {
             let held = stored(site, day)?.into_iter();
             let mut loaded = Day {
@@ -286,7 +285,7 @@ mod tests {
         StreamReport { outcome, open: false, ttft_ms: Some(waited_ms), ..StreamReport::new("0") }
     }
 
-    fn nothing_stored(_: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn nothing_stored(_: &str, _: i64) -> Result<Vec<Kept>, serde_json::Error> {
         Ok(Vec::new())
     }
 
@@ -347,7 +346,7 @@ mod tests {
     fn what_the_store_has_is_not_chosen_against() {
         let mut samples = Samples::new(1);
         let slow = Kept { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
-        let stored = |_: &str, _| Ok(vec![slow.clone()]);
+        let stored = |_: &str, _| Ok::<_, serde_json::Error>(vec![slow.clone()]);
         samples.offer(&stream(1), &report(Outcome::Complete, 49.0), stored).unwrap();
         assert_eq!(chosen(&samples), [vec![], vec![], vec![1]]);
         offer(&mut samples, 2, &report(Outcome::Complete, 51.0));

@@ -1,7 +1,8 @@
 //! How a query that the store cannot answer is answered.
 
 use crate::http::error::{ApiError, Reason};
-use crate::store::{ClickHouseError, StoreError};
+use crate::store::ClickHouseError;
+use crate::store::error::StoreError;
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {

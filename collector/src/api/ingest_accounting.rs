@@ -15,7 +15,8 @@ use crate::aggregate::internal_metrics::{
 };
 use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
-use crate::store::{Books, Source, StoreError};
+use crate::store::error::StoreError;
+use crate::store::{Books, Source};
 
 /// All of it from one transaction.
 #[derive(Serialize, JsonSchema)]

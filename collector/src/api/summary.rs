@@ -17,7 +17,8 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::slo::verdict::{self, Case, Verdict};
-use crate::store::{Dimension, Filter, Source, StoreError};
+use crate::store::error::StoreError;
+use crate::store::{Dimension, Filter, Source};
 
 /// Everything that the first screen says.
 #[derive(Serialize, JsonSchema)]

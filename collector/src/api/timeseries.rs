@@ -13,7 +13,8 @@ use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
-use crate::store::{Filter, Source, StoreError};
+use crate::store::error::StoreError;
+use crate::store::{Filter, Source};
 use crate::time::MINUTE_MS;
 
 /// A metric over time.

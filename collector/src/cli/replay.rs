@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::aggregate::aggregator::{Earlier, Rollup};
+use crate::aggregate::changes::Loaded;
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::sampling::Kept;
@@ -27,7 +28,6 @@ use crate::ingest::site::OpenSite;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::{At, KeptReport, record};
 use crate::report::accepted::{Accepted, LeftOut};
-use crate::store::{Loaded, StoreError};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.
@@ -87,9 +87,9 @@ pub enum ReplayError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// What was counted cannot be counted on.
+    /// A report that is sampled cannot be written as JSON.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Report(#[from] serde_json::Error),
 }
 
 impl Replayed {
@@ -204,7 +204,7 @@ impl Replay {
         }
     }
 
-    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), StoreError> {
+    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
             Ok(Admitted { reports, left_out: LeftOut { sampled_out, ignored_fields } }) => {
@@ -225,7 +225,7 @@ impl Replay {
         }
     }
 
-    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), StoreError> {
+    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), serde_json::Error> {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
@@ -237,7 +237,7 @@ impl Replay {
         Ok(())
     }
 
-    fn close(mut self) -> Result<Replayed, StoreError> {
+    fn close(mut self) -> Result<Replayed, serde_json::Error> {
         let streams = self.rollup.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
         while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
@@ -278,22 +278,24 @@ impl Remembered {
 }
 
 impl Earlier for Remembered {
+    type Error = serde_json::Error;
+
     /// Nothing leaves the memory.
-    fn window(&self, _: WindowKey) -> Result<Window, StoreError> {
+    fn window(&self, _: WindowKey) -> Result<Window, Self::Error> {
         Ok(Window::default())
     }
 
-    fn total(&self, _: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, _: SeriesId) -> Result<Total, Self::Error> {
         Ok(Total::default())
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
         let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let record = place.and_then(|place| self.records.get(place));
         Ok(record.and_then(|record| record::read(record)).map(|record| record.report))
     }
 
-    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, Self::Error> {
         Ok(Vec::new())
     }
 }

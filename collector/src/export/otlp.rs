@@ -17,7 +17,8 @@ use tracing::warn;
 use crate::aggregate::series::Series;
 use crate::background_thread::Background;
 use crate::config::{self, Config, Temporality};
-use crate::store::{STORE, StoreError, open_to_read, snapshot};
+use crate::store::error::StoreError;
+use crate::store::{STORE, open_to_read, snapshot};
 use crate::time;
 use points::{Numbers, Span};
 

@@ -18,7 +18,8 @@ use crate::aggregate::aggregator::Rollup;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
-use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};
+use crate::store::error::StoreError;
+use crate::store::{Listing, MinutesFrom, Published, Publisher, Writer};
 use crate::time;
 
 /// A collector's threads, at work.

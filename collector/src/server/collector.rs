@@ -17,7 +17,8 @@ use crate::ingest::state::IngestState;
 use crate::journal::Health;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
-use crate::store::{Reader, StoreError, Tables};
+use crate::store::error::StoreError;
+use crate::store::{Reader, Tables};
 
 /// A collector at work on its folder.
 pub struct Collector {

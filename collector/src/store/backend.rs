@@ -7,7 +7,6 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rusqlite::Connection;
 
-use super::StoreError;
 use super::clickhouse::Tables;
 use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
 use super::samples::SamplesAsked;
@@ -15,6 +14,7 @@ use super::stream_index::Listing;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
 
 /// One query's view of the store.
 pub(crate) enum Source<'a> {

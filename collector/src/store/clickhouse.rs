@@ -4,7 +4,7 @@
 //!
 //! `outbox.rs` says what ClickHouse does not have yet, `publisher.rs` sends it, `queries.rs` answers queries.
 
-mod client;
+pub(super) mod client;
 mod outbox;
 mod publisher;
 mod queries;
@@ -12,5 +12,5 @@ mod rows;
 mod schema;
 
 pub use client::ClickHouseError;
-pub(crate) use publisher::{Heard, Published, Publisher};
+pub(crate) use publisher::{Published, Publisher};
 pub(crate) use queries::Tables;

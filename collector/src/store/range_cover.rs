@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::StoreError;
 use super::rollups::ROLLUP_MINUTES;
+use crate::store::error::StoreError;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

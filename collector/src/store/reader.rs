@@ -10,7 +10,6 @@ use beacon::Outcome;
 use rusqlite::{Connection, OpenFlags, named_params, params};
 use tokio::sync::Semaphore;
 
-use super::StoreError;
 use super::backend::{Books, Source};
 use super::clickhouse::Tables;
 use super::range_cover::pieces;
@@ -23,6 +22,7 @@ use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
 use crate::aggregate::window_stats::Tally;
+use crate::store::error::StoreError;
 
 /// A small pool of reading connections.
 pub(crate) struct Reader {

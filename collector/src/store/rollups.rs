@@ -23,9 +23,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use self::build::{label, put, sum};
 pub(super) use self::sealed_hours::{change_hour, end_of_frozen, freeze, of_frozen_hour};
 use super::reader::Filter;
-use super::{StoreError, samples};
+use super::samples;
 use crate::aggregate::series::Series;
 use crate::config;
+use crate::store::error::StoreError;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// Lengths of rollups in minutes. Each is made from the one before, the first from windows of a minute.

@@ -3,10 +3,10 @@
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
-use super::StoreError;
 use super::reader::{Filter, IN_FILTER, Page, StoredStream};
 use crate::aggregate::sampling::{Kept, Sample, SampleChanges};
 use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
 use crate::time::day_of;
 
 /// Which kept samples are asked for.

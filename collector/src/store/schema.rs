@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::StoreError;
+use crate::store::error::StoreError;
 
 /// Brings the file to the layout of this version, one step after the other.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

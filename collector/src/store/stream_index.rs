@@ -6,12 +6,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
-use super::{StoreError, samples};
+use super::samples;
 use crate::aggregate::dedup::{Place, Stream, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::journal::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]

@@ -19,8 +19,9 @@ use tracing::warn;
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::Patience;
 use super::rollups::{self, MinutesFrom, Summer};
-use super::{Changes, Loaded, StoreError, dedup_log, reader, samples, schema};
+use super::{dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::Earlier;
+use crate::aggregate::changes::{Changes, Loaded};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::dedup::{Place, Stream};
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
@@ -30,6 +31,7 @@ use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::Tally;
 use crate::config::{self, Sync};
 use crate::journal::{At, Segments};
+use crate::store::error::StoreError;
 use crate::time;
 use crate::time::minute_of;
 
@@ -224,6 +226,8 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 impl Earlier for Writer {
+    type Error = StoreError;
+
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         if let Some(tally) = rollups::of_frozen_hour(&self.connection, at)? {
             return Ok(Window::of_hour(tally));

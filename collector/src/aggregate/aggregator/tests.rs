@@ -18,22 +18,24 @@ struct Past {
 }
 
 impl Earlier for Past {
-    fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
+    type Error = Box<dyn std::error::Error>;
+
+    fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
         let bytes = self.windows.get(&at);
         let tally = bytes.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(bytes))?;
         Ok(Window { tally, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<Total, Self::Error> {
         let bytes = self.totals.get(&series);
         Ok(bytes.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
         Ok(self.reports.get(&at.position).cloned())
     }
 
-    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, Self::Error> {
         Ok(Vec::new())
     }
 }

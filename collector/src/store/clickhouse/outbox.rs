@@ -11,10 +11,11 @@ use crate::aggregate::dedup::Place;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::StreamId;
+use crate::store::STORE;
 use crate::store::backend::Books;
+use crate::store::error::StoreError;
 use crate::store::reader::{self, books};
 use crate::store::rollups::Kept;
-use crate::store::{STORE, StoreError};
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {

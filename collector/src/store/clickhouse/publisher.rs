@@ -13,10 +13,11 @@ use std::time::Duration;
 use super::client::{ClickHouseError, Client};
 use super::outbox::Outbox;
 use super::{rows, schema};
+use crate::aggregate::changes::Heard;
 use crate::aggregate::dedup::Place;
 use crate::config::{self, ClickHouse, Config};
 use crate::report::stream_id::StreamId;
-use crate::store::StoreError;
+use crate::store::error::StoreError;
 use crate::store::stream_index::Listing;
 use crate::time;
 
@@ -44,15 +45,6 @@ struct Shared {
 /// When this collector last published all that it had.
 #[derive(Clone)]
 pub(crate) struct Published(Arc<Shared>);
-
-/// Another collector's revision of a stream that is known here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heard {
-    pub(crate) id: StreamId,
-    pub(crate) rev: u32,
-    /// Of two collectors with the same revision one has to give way.
-    pub(crate) has_precedence: bool,
-}
 
 impl Publisher {
     pub(crate) fn start(

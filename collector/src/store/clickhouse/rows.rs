@@ -12,7 +12,7 @@ use super::client::ClickHouseError;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, UNKNOWN};
 use crate::aggregate::window_stats::{Parts, Tally};
-use crate::store::StoreError;
+use crate::store::error::StoreError;
 
 /// Rows of one insert.
 #[derive(Default)]

@@ -11,7 +11,8 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::{Due, FIVE_MINUTES, Kept, ROLLUP_MINUTES, ROWS_AT_A_TIME};
 use crate::aggregate::series::{Series, UNKNOWN};
 use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, reader};
+use crate::store::error::StoreError;
+use crate::store::reader;
 
 /// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;

@@ -38,6 +38,8 @@ struct Counting {
 struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
 
 impl Earlier for Past<'_> {
+    type Error = StoreError;
+
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         self.0.window(at)
     }

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Kept, first_hour, first_of, label, put};
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, reader};
+use crate::store::error::StoreError;
+use crate::store::reader;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which

@@ -11,7 +11,8 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::spread;
-use crate::store::{Books, StoreError};
+use crate::store::Books;
+use crate::store::error::StoreError;
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
