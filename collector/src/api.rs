@@ -51,8 +51,9 @@ use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::config::targets::Targets;
 use crate::http::error::{ApiError, Reason};
+use crate::store::backend::Source;
 use crate::store::error::StoreError;
-use crate::store::{Dimension, Filter, Source};
+use crate::store::query::{Dimension, Filter};
 
 /// A share, with what it is a share of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

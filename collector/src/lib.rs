@@ -56,5 +56,5 @@ pub use server::listener::serve;
 pub use server::router::app;
 pub use server::state::AppState;
 
-pub use store::ClickHouseError;
+pub use crate::store::clickhouse::client::ClickHouseError;
 pub use store::error::{StoreError, Unreadable};

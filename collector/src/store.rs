@@ -1,29 +1,19 @@
-//! What the collector keeps on disk, in terms of the pipeline: changes, and what is loaded at the start.
-//! `store/writer.rs` writes it; `store/backend.rs` answers queries, from `store/reader.rs` and
-//! `store/stream_index.rs`.
+//! Keeps on disk what was counted. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for several
+//! collectors, `backend.rs` answers queries from either.
 
-mod backend;
+pub(crate) mod backend;
 mod checkpoint;
-mod clickhouse;
+pub(crate) mod clickhouse;
 mod clock_jump_guard;
 mod dedup_log;
 pub(crate) mod error;
+pub(crate) mod paths;
+pub(crate) mod query;
 mod range_cover;
-mod reader;
-mod rollups;
+pub(crate) mod reader;
+pub(crate) mod reader_pool;
+pub(crate) mod rollups;
 mod samples;
 mod schema;
-mod stream_index;
-mod writer;
-
-pub(crate) use backend::{Books, Source};
-pub use clickhouse::ClickHouseError;
-pub(crate) use clickhouse::{Published, Publisher, Tables};
-pub(crate) use reader::{
-    Dimension, Filter, RATE_MS, Reader, SeriesSnapshot, Snapshot, StoredStream, StreamsAsked, WindowsAsked,
-    open as open_to_read, snapshot,
-};
-pub(crate) use rollups::{MinutesFrom, ROLLUP_MINUTES};
-pub(crate) use samples::SamplesAsked;
-pub(crate) use stream_index::Listing;
-pub(crate) use writer::{FILE as STORE, JOURNAL, Writer};
+pub(crate) mod stream_index;
+pub(crate) mod writer;

@@ -15,7 +15,7 @@ use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::stats::kaplan_meier::{Reached, Waits};
-use crate::store::Source;
+use crate::store::backend::Source;
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]

@@ -17,7 +17,8 @@ use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_cas
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
-use crate::store::{Dimension, Source};
+use crate::store::backend::Source;
+use crate::store::query::Dimension;
 
 /// Streams by the values of a dimension.
 #[derive(Serialize, JsonSchema)]

@@ -15,7 +15,7 @@ use super::{ApiError, Params, Quantiles, Range};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
-use crate::store::Source;
+use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 
 /// Both sides' time to first token.

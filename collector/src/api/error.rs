@@ -1,7 +1,7 @@
 //! How a query that the store cannot answer is answered.
 
 use crate::http::error::{ApiError, Reason};
-use crate::store::ClickHouseError;
+use crate::store::clickhouse::client::ClickHouseError;
 use crate::store::error::StoreError;
 
 impl From<StoreError> for ApiError {

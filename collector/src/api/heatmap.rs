@@ -12,7 +12,7 @@ use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
 use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::api::state::ApiState;
-use crate::store::Source;
+use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 
 /// A distribution over time.

@@ -12,7 +12,7 @@ use super::param_schema::{AGAINST, FORMAT, METRIC};
 use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
-use crate::store::Source;
+use crate::store::backend::Source;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]

@@ -15,8 +15,9 @@ use crate::aggregate::internal_metrics::{
 };
 use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::store::backend::Source;
 use crate::store::error::StoreError;
-use crate::store::{Books, Source};
+use crate::store::query::Books;
 
 /// All of it from one transaction.
 #[derive(Serialize, JsonSchema)]

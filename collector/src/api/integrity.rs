@@ -14,7 +14,7 @@ use super::param_schema::{FORMAT, STEP};
 use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
-use crate::store::Source;
+use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 
 /// How streams ended.

@@ -24,8 +24,9 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::live_feed::Told;
 use crate::api::state::ApiState;
+use crate::store::backend::Source;
 use crate::store::error::StoreError;
-use crate::store::{Filter, RATE_MS, Source, StreamsAsked};
+use crate::store::query::{Filter, RATE_MS, StreamsAsked};
 use crate::time;
 
 /// What happens now.

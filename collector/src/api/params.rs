@@ -12,7 +12,8 @@ use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use crate::aggregate::metric::Metric;
 use crate::api::state::ApiState;
 use crate::http::error::{ApiError, Reason};
-use crate::store::{self, Filter, WindowsAsked};
+use crate::store::query::{Filter, WindowsAsked};
+use crate::store::rollups::key::ROLLUP_MINUTES;
 use crate::time;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
 
@@ -242,7 +243,7 @@ impl Range {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
-        let longest = store::ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
+        let longest = ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
         WindowsAsked { filter, minutes, longest, metrics }
     }

@@ -13,7 +13,7 @@ use super::{ApiError, Params, Range, TargetsOf, share};
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Kept, Promise, Severity};
-use crate::store::Source;
+use crate::store::backend::Source;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// All budgets of a use case, over the newest days.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::api::live_feed::Live;
 use crate::config::Config;
 use crate::http::counters::Door;
-use crate::store::{MinutesFrom, Reader};
+use crate::store::reader_pool::Reader;
+use crate::store::rollups::MinutesFrom;
 use crate::time::{HOUR_MS, MINUTE_MS};
 
 /// Shared by all queries.

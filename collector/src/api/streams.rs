@@ -12,7 +12,7 @@ use super::{ApiError, Params, Reason};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::sampling::Sample;
 use crate::api::state::ApiState;
-use crate::store::{SamplesAsked, StoredStream, StreamsAsked};
+use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
 /// is asked for.

@@ -17,8 +17,9 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
 use crate::slo::verdict::{self, Case, Verdict};
+use crate::store::backend::Source;
 use crate::store::error::StoreError;
-use crate::store::{Dimension, Filter, Source};
+use crate::store::query::{Dimension, Filter};
 
 /// Everything that the first screen says.
 #[derive(Serialize, JsonSchema)]

@@ -13,8 +13,9 @@ use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::state::ApiState;
+use crate::store::backend::Source;
 use crate::store::error::StoreError;
-use crate::store::{Filter, Source};
+use crate::store::query::Filter;
 use crate::time::MINUTE_MS;
 
 /// A metric over time.

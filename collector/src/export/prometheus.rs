@@ -30,7 +30,10 @@ use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::Health;
-use crate::store::{self, Filter, Listing, Published, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::store::clickhouse::publisher::Published;
+use crate::store::query::{Filter, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::store::reader;
+use crate::store::stream_index::Listing;
 use crate::time;
 use crate::time::minute_of;
 
@@ -43,7 +46,7 @@ pub(crate) async fn metrics(
 ) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
     let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
-        let snapshot = store::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
+        let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             Form::Text => None,
             Form::Protobuf => Some(Exemplars::of(&listing.newest(file, &newest(now_ms))?.streams)),

@@ -18,8 +18,11 @@ use crate::aggregate::aggregator::Rollup;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::{Damage, Health, Journal, Kept, Written};
+use crate::store::clickhouse::publisher::{Published, Publisher};
 use crate::store::error::StoreError;
-use crate::store::{Listing, MinutesFrom, Published, Publisher, Writer};
+use crate::store::rollups::MinutesFrom;
+use crate::store::stream_index::Listing;
+use crate::store::writer::Writer;
 use crate::time;
 
 /// A collector's threads, at work.

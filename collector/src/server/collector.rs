@@ -17,8 +17,9 @@ use crate::ingest::state::IngestState;
 use crate::journal::Health;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
+use crate::store::clickhouse::queries::Tables;
 use crate::store::error::StoreError;
-use crate::store::{Reader, Tables};
+use crate::store::reader_pool::Reader;
 
 /// A collector at work on its folder.
 pub struct Collector {

@@ -10,7 +10,7 @@ use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::ingest::state::IngestState;
 use crate::journal::Health;
-use crate::store::Published;
+use crate::store::clickhouse::publisher::Published;
 
 /// Shared by all handlers.
 #[derive(Clone)]

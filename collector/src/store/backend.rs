@@ -7,14 +7,16 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rusqlite::Connection;
 
-use super::clickhouse::Tables;
-use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
-use super::samples::SamplesAsked;
 use super::stream_index::Listing;
+use super::{reader, samples};
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::StreamId;
+use crate::store::clickhouse::queries::Tables;
 use crate::store::error::StoreError;
+use crate::store::query::{
+    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+};
 
 /// One query's view of the store.
 pub(crate) enum Source<'a> {
@@ -27,22 +29,6 @@ pub(crate) enum Source<'a> {
     },
     /// What all collectors have published.
     Cluster(&'a Tables),
-}
-
-/// What came in and what became of it, since ever.
-pub(crate) struct Books {
-    pub(crate) counts: Counts,
-    /// Streams that are in the totals.
-    pub(crate) counted: u64,
-}
-
-impl Books {
-    /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
-    /// what they would have been there.
-    pub(super) fn joined(mut self) -> Self {
-        let twice = self.counts.join();
-        Self { counted: self.counted.saturating_sub(twice), ..self }
-    }
 }
 
 impl Source<'_> {
@@ -167,7 +153,7 @@ impl Source<'_> {
     /// Reports that outlive the newest.
     pub(crate) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
         match self {
-            Self::File { connection, .. } => asked.page(connection),
+            Self::File { connection, .. } => samples::page(connection, asked),
             Self::Cluster(tables) => tables.samples(asked),
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::rollups::ROLLUP_MINUTES;
 use crate::store::error::StoreError;
+use crate::store::rollups::key::ROLLUP_MINUTES;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,52 +3,39 @@
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
-use super::reader::{Filter, IN_FILTER, Page, StoredStream};
+use super::reader::IN_FILTER;
 use crate::aggregate::sampling::{Kept, Sample, SampleChanges};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
+use crate::store::query::{Filter, Page, SamplesAsked, StoredStream};
 use crate::time::day_of;
 
-/// Which kept samples are asked for.
-pub(crate) struct SamplesAsked {
-    pub(crate) sample: Sample,
-    pub(crate) filter: Filter,
-    pub(crate) outcome: Option<Outcome>,
-    /// Arrived from the first up to, not including, the second.
-    pub(crate) received_ms: (i64, i64),
-    /// So many were on the pages before.
-    pub(crate) skip: i64,
-    pub(crate) limit: usize,
-}
-
-impl SamplesAsked {
-    /// The slowest first; of the others the newest.
-    pub(crate) fn page(&self, connection: &Connection) -> Result<Page, StoreError> {
-        let order = match self.sample {
-            Sample::Slowest => "waited_ms",
-            Sample::Failed | Sample::Uniform => "received_ms",
-        };
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
-             WHERE day BETWEEN :first AND :last AND kinds & :kind
-               AND received_ms >= :from AND received_ms < :to
-               AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
-             ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
-        ))?;
-        let Filter { site, use_case, provider, model, country } = &self.filter;
-        let (from, to) = self.received_ms;
-        let asked = named_params! {
-            ":first": day_of(from), ":last": day_of(to), ":kind": self.sample.bit(), ":from": from, ":to": to,
-            ":outcome": self.outcome.map(Outcome::as_str), ":limit": self.limit as i64 + 1,
-            ":skip": self.skip, ":site": site, ":use_case": use_case, ":provider": provider,
-            ":model": model, ":country": country,
-        };
-        let mut streams = statement.query_map(asked, stored)?.collect::<Result<Vec<_>, _>>()?;
-        let more = streams.len() > self.limit;
-        streams.truncate(self.limit);
-        let next = more.then(|| self.skip.cast_unsigned() + self.limit as u64);
-        Ok(Page { streams, next })
-    }
+/// The slowest first; of the others the newest.
+pub(super) fn page(connection: &Connection, asked: &SamplesAsked) -> Result<Page, StoreError> {
+    let order = match asked.sample {
+        Sample::Slowest => "waited_ms",
+        Sample::Failed | Sample::Uniform => "received_ms",
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
+         WHERE day BETWEEN :first AND :last AND kinds & :kind
+           AND received_ms >= :from AND received_ms < :to
+           AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
+         ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
+    ))?;
+    let Filter { site, use_case, provider, model, country } = &asked.filter;
+    let (from, to) = asked.received_ms;
+    let named = named_params! {
+        ":first": day_of(from), ":last": day_of(to), ":kind": asked.sample.bit(), ":from": from, ":to": to,
+        ":outcome": asked.outcome.map(Outcome::as_str), ":limit": asked.limit as i64 + 1,
+        ":skip": asked.skip, ":site": site, ":use_case": use_case, ":provider": provider,
+        ":model": model, ":country": country,
+    };
+    let mut streams = statement.query_map(named, stored)?.collect::<Result<Vec<_>, _>>()?;
+    let more = streams.len() > asked.limit;
+    streams.truncate(asked.limit);
+    let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
+    Ok(Page { streams, next })
 }
 
 /// One of them.

@@ -126,10 +126,11 @@ mod tests {
     use beacon::StreamReport;
     use rusqlite::params;
 
-    use super::super::reader::{Dimension, Filter, WindowsAsked, windows_by};
+    use super::super::reader::windows_by;
     use super::*;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::Tally;
+    use crate::store::query::{Dimension, Filter, WindowsAsked};
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
+use super::reader::IN_FILTER;
 use super::samples;
 use crate::aggregate::dedup::{Place, Stream, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
@@ -13,6 +13,7 @@ use crate::journal::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
+use crate::store::query::{Filter, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]

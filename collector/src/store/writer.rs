@@ -18,13 +18,13 @@ use tracing::warn;
 
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::Patience;
-use super::rollups::{self, MinutesFrom, Summer};
+use super::paths::JOURNAL_FOLDER;
+use super::rollups::{self, MinutesFrom, Summer, sealed_hours};
 use super::{dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::Earlier;
 use crate::aggregate::changes::{Changes, Loaded};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::dedup::{Place, Stream};
-use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::sampling::Kept;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
@@ -32,6 +32,7 @@ use crate::aggregate::window_stats::Tally;
 use crate::config::{self, Sync};
 use crate::journal::{At, Segments};
 use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
 use crate::time;
 use crate::time::minute_of;
 
@@ -54,7 +55,7 @@ impl Writer {
     /// Opens the store in `folder`, made when missing, and brings it to the layout of this version.
     pub(crate) fn open(folder: &Path, sync: Sync, limits: config::Store) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
-        let file = folder.join(FILE);
+        let file = folder.join(STORE_FILE);
         let mut connection = Connection::open(&file)?;
         // Our own threads hold the lock for some 10 ms, on a busy machine with a slow disk for much longer. Whoever
         // does for longer than this makes a flush fail, which is tried again, and the collector not ready.
@@ -82,9 +83,9 @@ impl Writer {
         let patience = Patience::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(rollups::end_of_frozen(&connection, minute_of(time::now_ms()))?);
+        minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
         let summer = Summer::start(&file, limits)?;
-        let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
+        let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
         Ok(Self {
             checkpointer,
             summer,
@@ -114,7 +115,7 @@ impl Writer {
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
         Ok(Loaded {
             series,
-            counts: load_counts(&self.connection)?,
+            counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
             applied: applied.cast_unsigned(),
         })
@@ -152,11 +153,11 @@ impl Writer {
         let oldest = rollups::oldest_kept(minute, self.windows_hours);
         let kept = self.patience.store(&self.connection).map_err(StoreError::from);
         let frozen = kept.and_then(|()| match may_drop {
-            true => rollups::freeze(&self.connection, oldest),
+            true => sealed_hours::freeze(&self.connection, oldest),
             false => Ok(()),
         });
         let frozen = frozen.and_then(|()| {
-            self.minutes_from.set(rollups::end_of_frozen(&self.connection, minute)?);
+            self.minutes_from.set(sealed_hours::end_of_frozen(&self.connection, minute)?);
             Ok(())
         });
         if let Err(error) = &frozen {
@@ -229,7 +230,7 @@ impl Earlier for Writer {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(tally) = rollups::of_frozen_hour(&self.connection, at)? {
+        if let Some(tally) = sealed_hours::of_frozen_hour(&self.connection, at)? {
             return Ok(Window::of_hour(tally));
         }
         let mut statement =
@@ -255,24 +256,6 @@ impl Earlier for Writer {
     }
 }
 
-pub(super) fn load_counts(connection: &Connection) -> Result<Counts, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT kind, site, word, n FROM counts")?;
-    let rows = statement.query_map([], |row| {
-        let kind: String = row.get(0)?;
-        let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
-        Ok((kind, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?.cast_unsigned()))
-    })?;
-    let mut counts = BTreeMap::new();
-    for row in rows {
-        let (kind, site, word, n) = row?;
-        // A kind of a later version is left as it is in the store.
-        if let Some(kind) = kind {
-            counts.insert(CountKey { kind, site, word }, n);
-        }
-    }
-    Ok(Counts::new(counts))
-}
-
 fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO series (id, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -296,7 +279,7 @@ fn write_counted(
     let mut touched = None;
     for (key, Window { tally, before }) in &changes.windows {
         if let Some(before) = before {
-            rollups::change_hour(transaction, *key, before, tally)?;
+            sealed_hours::change_hour(transaction, *key, before, tally)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {
@@ -414,9 +397,3 @@ const INCREMENTAL: i64 = 2;
 
 /// 64 MB in the pages of those versions.
 const MOST_PAGES_AT_ONCE: i64 = 16_000;
-
-/// Name of the file in the data folder.
-pub(crate) const FILE: &str = "llm-rum.sqlite";
-
-/// Name of the journal's folder in the data folder.
-pub(crate) const JOURNAL: &str = "journal";

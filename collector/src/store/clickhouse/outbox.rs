@@ -11,11 +11,11 @@ use crate::aggregate::dedup::Place;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::StreamId;
-use crate::store::STORE;
-use crate::store::backend::Books;
 use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
+use crate::store::query::Books;
 use crate::store::reader::{self, books};
-use crate::store::rollups::Kept;
+use crate::store::rollups::key::Kept;
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {
@@ -87,7 +87,7 @@ pub(super) struct Places {
 
 impl Outbox {
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(folder.join(STORE))?;
+        let connection = Connection::open(folder.join(STORE_FILE))?;
         connection.busy_timeout(Duration::from_secs(5))?;
         // What a power cut takes of it is sent again.
         connection.pragma_update(None, "synchronous", "normal")?;
@@ -305,7 +305,7 @@ mod tests {
 
     use super::*;
     use crate::config::{self, Sync};
-    use crate::store::Writer;
+    use crate::store::writer::Writer;
 
     /// A store with so many sums over the same five minutes, and what publishes it, little by little.
     fn outbox(folder: &Path, sums: u64) -> Outbox {

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::publisher::ALL_LABELS;
 use super::rows::{self, LABELS, tally_columns};
 use super::schema::SLOT;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
@@ -14,12 +13,12 @@ use crate::aggregate::sampling::Sample;
 use crate::aggregate::window_stats::Tally;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
-use crate::store::backend::Books;
 use crate::store::error::StoreError;
+use crate::store::query::{
+    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+};
 use crate::store::range_cover::{Piece, cover};
-use crate::store::reader::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
-use crate::store::rollups::{FIVE_MINUTES, Kept};
-use crate::store::samples::SamplesAsked;
+use crate::store::rollups::key::{FIVE_MINUTES, Kept};
 use crate::time;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 
@@ -313,7 +312,7 @@ impl Tables {
 
 fn of_piece(collector: &str, piece: &Piece, kept: Kept) -> String {
     let Piece { length, from, to, countries } = piece;
-    let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept.in_cluster(*countries).bits()) };
+    let kept = if *length == 1 { Kept::ALL } else { kept.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
         60..DAY_MINUTES => minute / DAY_MINUTES,

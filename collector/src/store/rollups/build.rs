@@ -8,14 +8,23 @@ use std::ops::Range;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{Due, FIVE_MINUTES, Kept, ROLLUP_MINUTES, ROWS_AT_A_TIME};
 use crate::aggregate::series::{Series, UNKNOWN};
 use crate::aggregate::window_stats::Tally;
 use crate::store::error::StoreError;
 use crate::store::reader;
+use crate::store::rollups::key::{FIVE_MINUTES, Kept, ROLLUP_MINUTES};
+use crate::store::rollups::rows::{ROWS_AT_A_TIME, label, put};
 
 /// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;
+
+/// A window to be summed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) start: i64,
+    /// How often it had changed when this was read.
+    pub(super) changes: i64,
+}
 
 /// What these numbers are of.
 #[derive(Clone, Copy)]
@@ -144,31 +153,6 @@ fn merged(
         }
     }
     Ok(sum)
-}
-
-/// The number of these labels.
-pub(super) fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
-    )?;
-    let Series { site, use_case, provider, model, country } = labels;
-    statement.query_row(params![kept.bits(), site, use_case, provider, model, country], |row| row.get(0))
-}
-
-/// Replaces a sum by these bytes of one.
-pub(super) fn put(
-    connection: &Connection,
-    label: i64,
-    length: i64,
-    start: i64,
-    sum: &[u8],
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    statement.execute(params![label, length, start, sum])?;
-    Ok(())
 }
 
 /// As many as 500 usual rows have.

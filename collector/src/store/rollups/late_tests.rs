@@ -7,9 +7,9 @@ use beacon::{Outcome, StreamReport};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::STORE;
-use super::super::reader::{WindowsAsked, windows};
+use super::super::reader::windows;
 use super::super::writer::Writer;
+use super::sealed_hours::{end_of_frozen, freeze};
 use super::*;
 use crate::aggregate::aggregator::{Earlier, Rollup};
 use crate::aggregate::cumulative_stats::Total;
@@ -21,6 +21,8 @@ use crate::aggregate::window_stats::Tally;
 use crate::config::{Config, Sync};
 use crate::journal::{At, KeptReport};
 use crate::report::country::Country;
+use crate::store::paths::STORE_FILE;
+use crate::store::query::{Filter, WindowsAsked};
 use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
@@ -64,7 +66,7 @@ impl Counting {
         let config = Config { data: folder.path().into(), store, ..Config::default() };
         let writer = Writer::open(folder.path(), Sync::Normal, config.store.clone()).unwrap();
         let rollup = Rollup::new(config.clone(), writer.load().unwrap());
-        let sums = Connection::open(folder.path().join(STORE)).unwrap();
+        let sums = Connection::open(folder.path().join(STORE_FILE)).unwrap();
         Self { _folder: folder, config, writer: Some(writer), rollup, sums, reports: Vec::new() }
     }
 

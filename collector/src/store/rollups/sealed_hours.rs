@@ -3,11 +3,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Kept, first_hour, first_of, label, put};
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::Tally;
 use crate::store::error::StoreError;
 use crate::store::reader;
+use crate::store::rollups::key::{Kept, first_of};
+use crate::store::rollups::rows::{first_hour, label, put};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
@@ -36,8 +37,9 @@ pub(in crate::store) fn of_frozen_hour(
              JOIN sums ON sums.labels = labels.id
          WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
     )?;
-    let sum =
-        statement.query_row(params![series, Kept::ALL.0, HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
+    let sum = statement
+        .query_row(params![series, Kept::ALL.bits(), HOUR_MINUTES, hour], |row| row.get(0))
+        .optional()?;
     Ok(Some(sum.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?))
 }
 

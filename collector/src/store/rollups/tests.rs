@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use beacon::{Outcome, StreamReport};
 
-use super::super::reader::{WindowsAsked, windows, windows_by};
+use super::super::reader::{windows, windows_by};
 use super::super::schema;
+use super::sealed_hours::{change_hour, freeze, of_frozen_hour};
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::Tally;
-use crate::store::Dimension;
+use crate::store::query::{Dimension, Filter, WindowsAsked};
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;

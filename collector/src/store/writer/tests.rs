@@ -108,7 +108,7 @@ fn a_flush_waits_for_whoever_writes() {
         true
     };
     writer.connection.busy_handler(Some(wait)).unwrap();
-    let mut other = Connection::open(folder.path().join(FILE)).unwrap();
+    let mut other = Connection::open(folder.path().join(STORE_FILE)).unwrap();
     let writing = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     writing.execute("UPDATE journal SET applied = applied", []).unwrap();
     let flush = thread::spawn(move || writer.apply(rollup.changes()));

@@ -4,15 +4,16 @@
 use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
 use super::super::schema::PLACES_PER_PARTITION;
-use super::Publishing;
+use super::round::Publishing;
 use crate::aggregate::dedup::Place;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::Tally;
 use crate::report::stream_id::spread;
-use crate::store::Books;
 use crate::store::error::StoreError;
+use crate::store::query::Books;
+use crate::store::rollups::key::Kept;
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -23,8 +24,12 @@ impl Publishing {
             }
             let mut rows = Rows::default();
             for window in &windows {
-                let sum =
-                    SumRow { length: 1, kept: ALL_LABELS, start: window.minute, series: &window.series };
+                let sum = SumRow {
+                    length: 1,
+                    kept: Kept::ALL.bits().into(),
+                    start: window.minute,
+                    series: &window.series,
+                };
                 self.push_sum(&mut rows, &sum, &window.tally.decode()?);
                 if rows.is_full() {
                     self.insert_sums(&mut rows)?;
@@ -245,8 +250,5 @@ struct SumRow<'a> {
     start: i64,
     series: &'a Series,
 }
-
-/// A minute tells all labels apart.
-pub(in crate::store::clickhouse) const ALL_LABELS: i64 = 7;
 
 const STREAMS_AT_A_TIME: u64 = 2_000;
