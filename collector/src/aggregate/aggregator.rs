@@ -16,7 +16,8 @@ use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::Held;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::journal::{At, KeptReport};
+use crate::journal::batch::KeptReport;
+use crate::journal::segments::At;
 use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.

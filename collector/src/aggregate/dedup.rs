@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::aggregate::series::SeriesId;
-use crate::journal::At;
+use crate::journal::segments::At;
 use crate::report::stream_id::StreamId;
 use ring_buffer::Row;
 

@@ -7,7 +7,7 @@ use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
-use crate::journal::{Damage, Kept};
+use crate::journal::batch::{Damage, Kept};
 use crate::report::accepted::LeftOut;
 
 /// What became of an accepted report.

@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::journal::At;
+    use crate::journal::segments::At;
 
     fn stream(id: StreamId) -> Stream {
         Stream {

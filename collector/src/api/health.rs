@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::journal::Health;
+use crate::journal::health::Health;
 
 /// Whether work should be sent here.
 #[derive(Serialize, JsonSchema)]

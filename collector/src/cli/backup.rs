@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::http::probe_files::FOLDER as PROBE;
-use crate::journal::base_of;
+use crate::journal::segments::base_of;
 use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
 
 /// Why there is no backup.

@@ -26,7 +26,9 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::OpenSite;
 use crate::ingest::validate::{Admitted, admit};
-use crate::journal::{At, KeptReport, record};
+use crate::journal::batch::KeptReport;
+use crate::journal::record;
+use crate::journal::segments::At;
 use crate::report::accepted::{Accepted, LeftOut};
 use lines::{Line, Lines};
 

@@ -29,7 +29,7 @@ use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
-use crate::journal::Health;
+use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::Published;
 use crate::store::query::{Filter, SeriesSnapshot, Snapshot, StreamsAsked};
 use crate::store::reader;

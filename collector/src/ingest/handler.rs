@@ -23,7 +23,7 @@ use crate::ingest::body::{self, Incoming, Packing};
 use crate::ingest::site::OpenSite;
 use crate::ingest::state::IngestState;
 use crate::ingest::validate::{Admitted, admit};
-use crate::journal::Batch;
+use crate::journal::batch::Batch;
 use crate::report::country::Country;
 use crate::time;
 

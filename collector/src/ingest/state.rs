@@ -9,7 +9,8 @@ use crate::ingest::body::Room;
 use crate::ingest::geoip::Countries;
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::Sites;
-use crate::journal::{Health, Journal};
+use crate::journal::Journal;
+use crate::journal::health::Health;
 
 /// Shared by all requests that send beacons.
 pub(crate) struct IngestState {

@@ -14,7 +14,7 @@ use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::ingest::geoip::Countries;
 use crate::ingest::state::IngestState;
-use crate::journal::Health;
+use crate::journal::health::Health;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::Tables;

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::http::counters::Door;
 use crate::http::probe_files::Probes;
 use crate::ingest::state::IngestState;
-use crate::journal::Health;
+use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::Published;
 
 /// Shared by all handlers.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
 use crate::aggregate::dedup::{Counted, Place, Stream};
 use crate::aggregate::series::SeriesId;
-use crate::journal::At;
+use crate::journal::segments::At;
 
 /// The bytes of some revisions.
 pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {

@@ -9,7 +9,7 @@ use super::reader::IN_FILTER;
 use super::samples;
 use crate::aggregate::dedup::{Place, Stream, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
-use crate::journal::Segments;
+use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;

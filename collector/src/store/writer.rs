@@ -30,7 +30,7 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::Tally;
 use crate::config::{self, Sync};
-use crate::journal::{At, Segments};
+use crate::journal::segments::{At, Segments};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::time;

@@ -8,7 +8,7 @@ use super::*;
 use crate::aggregate::aggregator::Rollup;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
-use crate::journal::KeptReport;
+use crate::journal::batch::KeptReport;
 use crate::time::MINUTE_MS;
 
 fn kept(id: u128) -> KeptReport {
