@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, WAIT};
-use super::params::bad;
+use super::params::{Params, Range, bad};
 use super::percentiles::relative_error;
-use super::{ApiError, Params, Range};
+use super::state::ApiState;
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{Reached, Waits};
 use crate::store::backend::Source;
 
@@ -82,7 +82,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
 }
 
 fn wait(params: &Params) -> Result<(&'static str, Metric, InVain), ApiError> {
-    let (name, which) = super::metric(params)?;
+    let (name, which) = params.metric()?;
     let in_vain = which.in_vain().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
     Ok((name, which, in_vain))
 }

@@ -11,12 +11,14 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
-use super::params::bad;
+use super::params::{Params, Range, bad};
 use super::percentiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
+use super::ratio::{Ratio, share};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::store::query::Dimension;
 
@@ -70,7 +72,7 @@ struct Earlier {
 /// Answers with the streams by the values of a dimension.
 pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let against = params.against()?;
     let (by, dimension) = dimension(&params)?;

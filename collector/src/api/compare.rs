@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
-use super::percentiles::quantile_ms;
-use super::{ApiError, Params, Quantiles, Range};
+use super::params::{Params, Range};
+use super::percentiles::{Quantiles, quantile_ms};
+use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 

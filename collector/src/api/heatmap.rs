@@ -10,8 +10,10 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
-use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::api::state::ApiState;
+use super::params::{Params, Range};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 
@@ -41,7 +43,7 @@ struct Column {
 /// Answers with a distribution over time.
 pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let asked = filter.clone();

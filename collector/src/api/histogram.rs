@@ -9,9 +9,12 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC};
-use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 
 /// How values are spread.
@@ -50,7 +53,7 @@ pub(super) struct BucketOf {
 /// Answers with the distribution of a metric.
 pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
     let asked = filter.clone();

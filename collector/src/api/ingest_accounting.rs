@@ -8,13 +8,14 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiError, Params};
+use super::params::Params;
+use super::state::ApiState;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
     REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
-use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::store::error::StoreError;
 use crate::store::query::Books;

@@ -11,9 +11,12 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
-use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
+use super::params::{Params, Range};
+use super::ratio::Ratio;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
 

@@ -15,15 +15,17 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::openapi;
 use super::param_schema::FILTERS;
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::schema;
+use super::state::ApiState;
 use super::streams::object;
-use super::{ApiError, Params, Quantiles, Range, Reason};
 use crate::aggregate::dedup::Place;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::api::live_feed::Told;
-use crate::api::state::ApiState;
+use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Source;
 use crate::store::error::StoreError;
 use crate::store::query::{Filter, RATE_MS, StreamsAsked};
@@ -162,7 +164,7 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
 }
 
 fn streams(_: &mut SchemaGenerator) -> Schema {
-    let list = json!({ "type": "array", "maxItems": SHOWN, "items": openapi::stream() });
+    let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
     list.try_into().expect("a schema is an object")
 }
 

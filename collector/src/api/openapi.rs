@@ -18,6 +18,7 @@ use super::param_schema::{
     AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
     WAIT,
 };
+use super::schema::stream;
 use super::slo::Slo;
 use super::summary::Summary;
 use super::timeseries::Timeseries;
@@ -220,14 +221,5 @@ fn page(_: &mut SchemaGenerator) -> Value {
     json!({ "type": "object", "required": ["streams", "next"], "properties": {
         "streams": { "type": "array", "items": stream() },
         "next": { "type": ["string", "null"] },
-    } })
-}
-
-/// The reports are those of the crate `beacon`, which knows no schemas: what each of them has.
-pub(super) fn stream() -> Value {
-    json!({ "type": "object", "required": ["v", "id", "outcome", "site", "received_ms", "country"], "properties": {
-        "v": { "type": "integer" }, "id": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
-        "outcome": { "type": "string" }, "site": { "type": "string" }, "received_ms": { "type": "integer" },
-        "country": { "type": "string" },
     } })
 }

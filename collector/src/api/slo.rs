@@ -9,9 +9,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::FILTERS;
-use super::{ApiError, Params, Range, TargetsOf, share};
+use super::params::{Params, Range};
+use super::ratio::share;
+use super::state::ApiState;
+use super::targets_in_view::TargetsOf;
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Kept, Promise, Severity};
 use crate::store::backend::Source;
 use crate::time::{DAY_MINUTES, DAY_MS};

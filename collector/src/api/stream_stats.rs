@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Quantiles, Ratio, share};
+use super::percentiles::Quantiles;
+use super::ratio::{Ratio, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
 use crate::slo::verdict;

@@ -7,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
 use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
-use super::params::bad;
-use super::{ApiError, Params, Reason};
+use super::params::{Params, bad};
+use super::state::ApiState;
 use crate::aggregate::dedup::Place;
 use crate::aggregate::sampling::Sample;
-use crate::api::state::ApiState;
+use crate::http::error::{ApiError, Reason};
 use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range

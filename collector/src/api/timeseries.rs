@@ -8,11 +8,13 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
+use super::params::{Params, Range};
 use super::percentiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::api::state::ApiState;
+use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::store::error::StoreError;
 use crate::store::query::Filter;
@@ -47,7 +49,7 @@ struct Point {
 /// Answers with a metric over time.
 pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
