@@ -10,7 +10,7 @@ use super::percentiles::Quantiles;
 use super::ratio::{Ratio, share};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::Tally;
-use crate::slo::verdict;
+use crate::stats::binomial;
 
 /// Counts, percentiles and shares of some streams.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -64,7 +64,7 @@ impl Figures {
 impl Errors {
     pub(super) fn of(tally: &Tally) -> Self {
         let (count, total) = (tally.errors(), tally.judged());
-        let at_least = (total > 0).then(|| verdict::at_least(count, total));
+        let at_least = (total > 0).then(|| binomial::lower_bound(count, total));
         Self { count, total, ratio: share(count, total), at_least }
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::aggregate::metric::{InVain, Metric};
 use crate::aggregate::window_stats::Tally;
 use crate::config::targets::Targets;
+use crate::stats::binomial;
 use crate::stats::kaplan_meier::Waits;
 
 /// What the first screen says.
@@ -119,7 +120,7 @@ impl Failures {
     fn against(what: &'static str, count: u64, judged: u64, target: Option<f64>) -> Self {
         let allowed = target.map(|target| 1.0 - target);
         let missed = target.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
-        let proven = missed && allowed.is_some_and(|allowed| at_least(count, judged) > allowed);
+        let proven = missed && allowed.is_some_and(|allowed| binomial::lower_bound(count, judged) > allowed);
         Self { what, count, judged, allowed, missed, proven }
     }
 
@@ -288,40 +289,6 @@ impl Speed {
     }
 }
 
-/// The share that so many of `all` stand for at least, with 95 % confidence: Clopper and Pearson's lower bound, the
-/// exact one, which counts one failure among few as the chance that it may be.
-pub(crate) fn at_least(count: u64, all: u64) -> f64 {
-    if count > MOST_EXACT {
-        return wilsons_bound(count, all);
-    }
-    let (mut low, mut high) = (0.0, count as f64 / all as f64);
-    for _ in 0..HALVINGS {
-        let share = f64::midpoint(low, high);
-        if chance_of(count, all, share) < CHANCE { low = share } else { high = share }
-    }
-    low
-}
-
-/// How likely so many of `all` or more are where each is one with this probability.
-fn chance_of(count: u64, all: u64, share: f64) -> f64 {
-    // In logarithms: the first terms are smaller than any double.
-    let mut term = all as f64 * (-share).ln_1p();
-    let odds = (share / (1.0 - share)).ln();
-    let fewer = (0..count).map(|k| {
-        let likely = term.exp();
-        term += ((all - k) as f64 / (k + 1) as f64).ln() + odds;
-        likely
-    });
-    1.0 - fewer.sum::<f64>()
-}
-
-/// The same for many, of which it is short by less than a thousandth.
-fn wilsons_bound(count: u64, all: u64) -> f64 {
-    let (all, share) = (all as f64, count as f64 / all as f64);
-    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
-}
-
 /// `1.4 s`, `149 ms`, `12 s`.
 fn seconds(ms: f64) -> String {
     match ms {
@@ -381,14 +348,6 @@ fn uncapitalised(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Of finding so many where there are no more than is said.
-const CHANCE: f64 = 0.05;
-/// So much of a normal distribution lies above so many standard deviations.
-const Z: f64 = 1.645;
-/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
-const MOST_EXACT: u64 = 1_000;
-/// To a millionth of the share.
-const HALVINGS: u32 = 40;
 /// Below this many streams a percentile or a share says little.
 const FEW: u64 = 30;
 

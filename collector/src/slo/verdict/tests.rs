@@ -214,35 +214,6 @@ fn one_failure_among_some_is_chance() {
     );
 }
 
-/// Worked out by halving, over sums of the binomial distribution of 80 digits.
-const EXACT: [(u64, u64, f64); 8] = [
-    (1, 51, 0.001_005_245_27),
-    (1, 81, 0.000_633_050_087),
-    (1, 248, 0.000_206_806_413),
-    (3, 248, 0.003_305_039_77),
-    (81, 263, 0.261_055_746),
-    (40, 40, 0.927_842_475),
-    (37, 1_900, 0.014_555_820_7),
-    (200, 100_000, 0.001_773_397_19),
-];
-
-#[test]
-fn the_lower_bound_is_that_of_clopper_and_pearson() {
-    for (count, all, bound) in EXACT {
-        let found = at_least(count, all);
-        assert!((found / bound - 1.0).abs() < 1e-6, "{count} of {all}: {found}");
-    }
-    assert_eq!(at_least(0, 50), 0.0);
-}
-
-#[test]
-fn where_counts_are_large_the_bound_is_as_good_as_exact() {
-    for all in [1_001, 2_000, 100_000, 10_000_000] {
-        let (exact, near) = (at_least(1_000, all), wilsons_bound(1_000, all));
-        assert!(near >= exact && near < exact * 1.001, "{all}: {near}, {exact}");
-    }
-}
-
 #[test]
 fn of_many_use_cases_the_worst_is_told() {
     let well = &[(Complete, 800.0, 1_000), (Truncated, 800.0, 2)][..];
