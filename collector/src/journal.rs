@@ -31,7 +31,7 @@ use tracing::{error, warn};
 use crate::config::{Config, Sync};
 use crate::http::counters::Door;
 use crate::http::error::{ApiError, Reason};
-use crate::journal::batch::{Batch, Damage, Kept, unpack};
+use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
 use group_commit::{Entered, Group, Queue};
@@ -54,7 +54,7 @@ impl Journal {
         door: Arc<Door>,
         health: Arc<Health>,
         applied: u64,
-        mut each: impl FnMut(Kept) -> Result<(), E>,
+        mut each: impl FnMut(JournaledBatch) -> Result<(), E>,
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
         let found = recovery::replay(segments, applied, |position, payload, end| {

@@ -43,7 +43,7 @@ pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};
 pub use cli::prometheus_rules::{NoRule, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
-pub use config::error::{ConfigError, Mistake, Place};
+pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;
 pub use config::load::Draft;
 pub use config::origin::{Origin, OriginError};

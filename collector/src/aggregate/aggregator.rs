@@ -8,9 +8,9 @@ use beacon::StreamReport;
 
 use crate::aggregate::changes::{Changes, Heard, Loaded, Revisions};
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Counted, Memory, Place, Stream, Streams};
+use crate::aggregate::dedup::{Counted, Memory, SeqNo, Stream, Streams};
 use crate::aggregate::internal_metrics::{Counts, Handled};
-use crate::aggregate::sampling::{Kept, Samples};
+use crate::aggregate::sampling::{Samples, StoredSample};
 use crate::aggregate::series::{Book, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::Held;
@@ -32,7 +32,7 @@ pub(crate) trait Earlier {
     /// A report from the journal.
     fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error>;
     /// The kept samples of a site and day as they were last stored.
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, Self::Error>;
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
 }
 
 /// The state behind everything that is counted. One thread owns it.
@@ -44,9 +44,9 @@ pub(crate) struct Rollup {
     /// Queries list from it.
     streams: Arc<RwLock<Streams>>,
     /// Place of the first revision that the store does not have.
-    unstored_from: Place,
+    unstored_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
-    settled: Vec<Place>,
+    settled: Vec<SeqNo>,
     series: Book,
     windows: Held<WindowKey, Window>,
     totals: Held<SeriesId, Total>,
@@ -244,7 +244,7 @@ impl Rollup {
         Ok(Handled::Revised)
     }
 
-    fn settle_one<E: Earlier>(&mut self, place: Place, earlier: &E) -> Result<(), E::Error> {
+    fn settle_one<E: Earlier>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
         let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,

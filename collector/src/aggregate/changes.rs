@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::RwLockReadGuard;
 
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Place, Stream, Streams};
+use crate::aggregate::dedup::{SeqNo, Stream, Streams};
 use crate::aggregate::internal_metrics::{CountKey, Counts};
 use crate::aggregate::sampling::SampleChanges;
 use crate::aggregate::series::{Series, SeriesId};
@@ -26,26 +26,26 @@ pub(crate) struct Changes<'a> {
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,
     /// Revisions before this place are forgotten.
-    pub(crate) remembered_from: Place,
+    pub(crate) remembered_from: SeqNo,
     /// The journal before this position is not needed, by what is remembered from then on.
     pub(crate) needs_journal_from: u64,
     pub(crate) applied: u64,
     /// Revisions before this place are in the store then.
-    pub(crate) next: Place,
+    pub(crate) next: SeqNo,
 }
 
 /// What changed of single streams.
 pub(crate) struct Revisions<'a> {
     pub(crate) streams: RwLockReadGuard<'a, Streams>,
     /// Revisions of before that were counted since.
-    pub(crate) settled: &'a [Place],
+    pub(crate) settled: &'a [SeqNo],
     /// Revisions from this place on are new.
-    pub(crate) from: Place,
+    pub(crate) from: SeqNo,
 }
 
 impl Revisions<'_> {
     /// All that stand.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Place, Stream)> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (SeqNo, Stream)> {
         let settled = self.settled.iter().filter_map(|&place| Some((place, self.streams.at(place)?)));
         let fresh = self.streams.from(self.from).map(|(place, stream)| (place, *stream));
         settled.chain(fresh).filter(|(_, stream)| !stream.superseded)
@@ -58,7 +58,7 @@ pub(crate) struct Loaded {
     /// In the order of their numbers.
     pub(crate) series: Vec<Series>,
     pub(crate) counts: Counts,
-    pub(crate) streams: BTreeMap<Place, Stream>,
+    pub(crate) streams: BTreeMap<SeqNo, Stream>,
     /// Position in the journal up to which everything is counted.
     pub(crate) applied: u64,
 }

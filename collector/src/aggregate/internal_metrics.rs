@@ -7,7 +7,7 @@ use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
-use crate::journal::batch::{Damage, Kept};
+use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::LeftOut;
 
 /// What became of an accepted report.
@@ -156,7 +156,7 @@ impl Counts {
     }
 
     /// A batch that the journal holds, and with it what of it was left out.
-    pub(crate) fn accepted(&mut self, Kept { reports, left_out, .. }: &Kept) {
+    pub(crate) fn accepted(&mut self, JournaledBatch { reports, left_out, .. }: &JournaledBatch) {
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
         let site = reports.first().and_then(|first| first.report.site.as_deref());

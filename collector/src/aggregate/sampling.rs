@@ -44,7 +44,7 @@ impl Sample {
 
 /// A kept stream, as the store has it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredSample {
     pub(crate) id: StreamId,
     /// The samples that it is in, a bit each.
     pub(crate) kinds: u8,
@@ -68,7 +68,7 @@ pub(crate) struct SampleChanges<'a> {
     /// With their days.
     pub(crate) gone: &'a [(i64, StreamId)],
     /// With their days, and with their rows where they are new.
-    pub(crate) kept: Vec<(i64, &'a Kept, Option<&'a Row>)>,
+    pub(crate) kept: Vec<(i64, &'a StoredSample, Option<&'a Row>)>,
 }
 
 /// The samples of the days that streams are counted in.
@@ -88,7 +88,7 @@ struct Day {
 }
 
 struct Held {
-    kept: Kept,
+    kept: StoredSample,
     /// Until the store has it.
     row: Option<Row>,
     changed: bool,
@@ -105,12 +105,12 @@ impl Samples {
         &mut self,
         stream: &Stream,
         report: &StreamReport,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
     ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
         }
-        let (kept, most) = (Kept::of(stream.id, report), self.most);
+        let (kept, most) = (StoredSample::of(stream.id, report), self.most);
         let number = day_of(stream.received_ms);
         let site = report.site.as_deref().unwrap_or_default();
         let day = self.day(site, number, stored)?;
@@ -136,7 +136,7 @@ impl Samples {
         site: &str,
         id: StreamId,
         received_ms: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
     ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
@@ -182,7 +182,7 @@ impl Samples {
         &mut self,
         site: &str,
         day: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, E>,
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
     ) -> Result<&mut Day, E> {
         if self.day_mut(site, day).is_none() {
             let held = stored(site, day)?.into_iter();
@@ -200,7 +200,7 @@ impl Samples {
 }
 
 impl Day {
-    fn has_room_for(&self, kept: &Kept) -> bool {
+    fn has_room_for(&self, kept: &StoredSample) -> bool {
         let above = |floor: Option<Score>, score| floor.is_none_or(|floor| score > floor);
         Sample::ALL
             .into_iter()
@@ -228,7 +228,7 @@ impl Day {
     }
 }
 
-impl Kept {
+impl StoredSample {
     /// A stream, with all the samples that it could be in.
     fn of(id: StreamId, report: &StreamReport) -> Self {
         // A sender may write `-0.0`, whose bits are above those of every wait.
@@ -285,7 +285,7 @@ mod tests {
         StreamReport { outcome, open: false, ttft_ms: Some(waited_ms), ..StreamReport::new("0") }
     }
 
-    fn nothing_stored(_: &str, _: i64) -> Result<Vec<Kept>, serde_json::Error> {
+    fn nothing_stored(_: &str, _: i64) -> Result<Vec<StoredSample>, serde_json::Error> {
         Ok(Vec::new())
     }
 
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn what_the_store_has_is_not_chosen_against() {
         let mut samples = Samples::new(1);
-        let slow = Kept { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
+        let slow = StoredSample { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
         let stored = |_: &str, _| Ok::<_, serde_json::Error>(vec![slow.clone()]);
         samples.offer(&stream(1), &report(Outcome::Complete, 49.0), stored).unwrap();
         assert_eq!(chosen(&samples), [vec![], vec![], vec![1]]);

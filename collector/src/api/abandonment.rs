@@ -12,7 +12,7 @@ use super::params::{Params, Range, bad};
 use super::percentiles::relative_error;
 use super::state::ApiState;
 use crate::aggregate::metric::{InVain, Metric};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{Reached, Waits};
 use crate::store::backend::Source;
@@ -58,7 +58,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     let (metric, which, in_vain) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let read_all = move |store: &Source<'_>| {
-        let mut all = Tally::default();
+        let mut all = WindowStats::default();
         let metrics = which.with_in_vain();
         store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
         Ok(all)

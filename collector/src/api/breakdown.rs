@@ -17,7 +17,7 @@ use super::ratio::{Ratio, share};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::store::query::Dimension;
@@ -105,14 +105,14 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
 }
 
 fn groups(
-    now: &BTreeMap<String, Tally>,
-    earlier: Option<&BTreeMap<String, Tally>>,
+    now: &BTreeMap<String, WindowStats>,
+    earlier: Option<&BTreeMap<String, WindowStats>>,
     which: Metric,
 ) -> Vec<Group> {
-    let sum = |of: fn(&Tally) -> u64| now.values().map(of).sum::<u64>();
-    let (streams, judged) = (sum(Tally::streams), sum(Tally::judged));
+    let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
+    let (streams, judged) = (sum(WindowStats::streams), sum(WindowStats::judged));
     let bad = judged - sum(|tally| tally.good);
-    let nothing = Tally::default();
+    let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
         // Where a later revision went elsewhere, the window is still there.
@@ -138,7 +138,7 @@ fn groups(
 }
 
 impl Earlier {
-    fn of(tally: &Tally, which: Metric) -> Self {
+    fn of(tally: &WindowStats, which: Metric) -> Self {
         Self { streams: tally.streams(), percentiles: Percentiles::of(tally, which) }
     }
 }

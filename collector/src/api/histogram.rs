@@ -13,7 +13,7 @@ use super::params::{Params, Range};
 use super::percentiles::Quantiles;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Source;
 
@@ -59,7 +59,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let all = |store: &Source<'_>, range: Range| {
-            let mut all = Tally::default();
+            let mut all = WindowStats::default();
             let metrics = which.with_in_vain();
             store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
             Ok(all)
@@ -72,7 +72,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();
+    let buckets_of = |tally: &WindowStats| coarse(tally.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,

@@ -15,7 +15,7 @@ use super::params::{Params, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::time::MINUTE_MS;
@@ -61,7 +61,7 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let steps = |store: &Source<'_>| {
-            let mut steps = vec![Tally::default(); range.steps(step_ms)];
+            let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
             store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
                 steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
             })?;
@@ -71,7 +71,7 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     };
     let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut all = Tally::default();
+    let mut all = WindowStats::default();
     steps.iter().for_each(|step| all.merge(step));
     let points = range.step_starts(step_ms).zip(&steps);
     let points = points.map(|(t, step)| Point { t, ends: Ends::of(step) }).collect();
@@ -79,7 +79,7 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
 }
 
 impl Ends {
-    fn of(tally: &Tally) -> Self {
+    fn of(tally: &WindowStats) -> Self {
         Self {
             streams: tally.streams(),
             integrity: Ratio::of(tally.whole, tally.judged()),

@@ -21,9 +21,9 @@ use super::percentiles::Quantiles;
 use super::schema;
 use super::state::ApiState;
 use super::streams::object;
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::api::live_feed::Told;
 use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Source;
@@ -130,12 +130,12 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
         outcome: None,
         only_ended: true,
         received_ms: (0, i64::MAX),
-        before: Place::MAX,
+        before: SeqNo::MAX,
         limit: SHOWN,
     };
     let take = move |store: &Source<'_>| {
         let waits = |store: &Source<'_>| {
-            let mut tally = Tally::default();
+            let mut tally = WindowStats::default();
             store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
             Ok(tally)
         };

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::Waits;
 
@@ -73,14 +73,14 @@ pub(super) struct Quantiles {
 
 impl Quantiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
         Self { percentiles: Percentiles::of(tally, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
         let histogram = tally.histogram(metric);
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
@@ -99,7 +99,7 @@ impl Percentiles {
 }
 
 impl Adjusted {
-    fn of(tally: &Tally, metric: Metric) -> Option<Self> {
+    fn of(tally: &WindowStats, metric: Metric) -> Option<Self> {
         let in_vain = metric.in_vain()?;
         let (left, failed) = (tally.histogram(in_vain.left), tally.histogram(in_vain.failed));
         let waits = Waits::new(tally.histogram(metric), [left, failed]);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_gaps_of_a_few_streams_bound_nothing() {
-        let mut tally = Tally::default();
+        let mut tally = WindowStats::default();
         for gap_ms in [20.0, 90.0] {
             let mut gaps = Histogram::default();
             (0..200).for_each(|_| gaps.record(gap_ms));

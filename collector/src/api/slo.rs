@@ -13,9 +13,9 @@ use super::params::{Params, Range};
 use super::ratio::share;
 use super::state::ApiState;
 use super::targets_in_view::TargetsOf;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Kept, Promise, Severity};
+use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Promise, Severity, SliCount};
 use crate::store::backend::Source;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
@@ -82,12 +82,12 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
     let read_all = move |store: &Source<'_>| {
         let sum = |store: &Source<'_>, range: Range| {
-            let mut sum = Tally::default();
+            let mut sum = WindowStats::default();
             store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
             Ok(sum)
         };
         let by_day = |store: &Source<'_>| {
-            let mut by_day = BTreeMap::<i64, Tally>::new();
+            let mut by_day = BTreeMap::<i64, WindowStats>::new();
             // No window is longer than a day, and none lies across two.
             store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
                 by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(tally);
@@ -98,7 +98,7 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {
-        let kept = |tally: &Tally| promise.kept(tally, &targets.targets);
+        let kept = |tally: &WindowStats| promise.kept(tally, &targets.targets);
         let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
         let lately: Vec<_> = lately.iter().map(kept).collect();
         Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
@@ -107,8 +107,14 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
 }
 
 impl Budget {
-    fn of(promise: Promise, objective: f64, days: u32, by_day: Vec<(i64, Kept)>, lately: &[Kept]) -> Self {
-        let all = by_day.iter().fold(Kept::default(), |all, (_, day)| Kept {
+    fn of(
+        promise: Promise,
+        objective: f64,
+        days: u32,
+        by_day: Vec<(i64, SliCount)>,
+        lately: &[SliCount],
+    ) -> Self {
+        let all = by_day.iter().fold(SliCount::default(), |all, (_, day)| SliCount {
             good: all.good + day.good,
             total: all.total + day.total,
         });
@@ -116,13 +122,16 @@ impl Budget {
             ALERT_WINDOWS
                 .iter()
                 .position(|length| *length == minutes)
-                .map_or(Kept::default(), |at| lately[at])
+                .map_or(SliCount::default(), |at| lately[at])
         };
         let sounds = |alarm: &&Alarm| {
             alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
         };
-        let burn =
-            |(minutes, kept): (i64, &Kept)| Burn { minutes, total: kept.total, rate: kept.burn(objective) };
+        let burn = |(minutes, kept): (i64, &SliCount)| Burn {
+            minutes,
+            total: kept.total,
+            rate: kept.burn(objective),
+        };
         Self {
             promise,
             objective,
@@ -139,7 +148,7 @@ impl Budget {
 }
 
 impl Day {
-    const fn of((day, Kept { good, total }): (i64, Kept)) -> Self {
+    const fn of((day, SliCount { good, total }): (i64, SliCount)) -> Self {
         Self { t: day * DAY_MS, good, total }
     }
 }

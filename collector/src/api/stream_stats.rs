@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::percentiles::Quantiles;
 use super::ratio::{Ratio, share};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 
 /// Counts, percentiles and shares of some streams.
@@ -43,7 +43,7 @@ pub(super) struct Errors {
 
 impl Figures {
     /// The tally holds what is [shown](SHOWN).
-    pub(crate) fn of(tally: &Tally) -> Self {
+    pub(crate) fn of(tally: &WindowStats) -> Self {
         Self {
             outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
@@ -62,7 +62,7 @@ impl Figures {
 }
 
 impl Errors {
-    pub(super) fn of(tally: &Tally) -> Self {
+    pub(super) fn of(tally: &WindowStats) -> Self {
         let (count, total) = (tally.errors(), tally.judged());
         let at_least = (total > 0).then(|| binomial::lower_bound(count, total));
         Self { count, total, ratio: share(count, total), at_least }

@@ -9,7 +9,7 @@ use beacon::Outcome;
 use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::{Params, bad};
 use super::state::ApiState;
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::Sample;
 use crate::http::error::{ApiError, Reason};
 use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
@@ -42,7 +42,7 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
             state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
-            let before = cursor.map_or(Place::MAX, i64::cast_unsigned);
+            let before = cursor.map_or(SeqNo::MAX, i64::cast_unsigned);
             let asked = StreamsAsked { filter, outcome, only_ended: false, received_ms, before, limit };
             state.reader.run(move |store| store.newest(&asked)).await?
         }

@@ -17,7 +17,7 @@ use super::stream_stats::{Errors, Figures, SHOWN};
 use super::targets_in_view::{TargetsInView, TargetsOf};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
 use crate::store::backend::Source;
@@ -79,7 +79,7 @@ pub(crate) async fn summary(
         Case { use_case, tally, targets }
     });
     let verdict = verdict::of(open, cases);
-    let mut now = Tally::default();
+    let mut now = WindowStats::default();
     by_use_case.values().for_each(|tally| now.merge(tally));
     Ok(Json(Summary {
         range,
@@ -98,7 +98,7 @@ pub(crate) async fn summary(
 }
 
 impl Previous {
-    fn of(range: Range, before: &Tally) -> Self {
+    fn of(range: Range, before: &WindowStats) -> Self {
         Self {
             range,
             streams: before.streams(),
@@ -112,8 +112,8 @@ impl Previous {
 
 /// What the store says of the period and of the one before.
 struct Read {
-    by_use_case: BTreeMap<String, Tally>,
-    before: Tally,
+    by_use_case: BTreeMap<String, WindowStats>,
+    before: WindowStats,
     open: u64,
     overflow: BTreeMap<String, u64>,
 }
@@ -123,7 +123,7 @@ impl Read {
         let by_use_case =
             |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
         let before = |store: &Source<'_>| {
-            let mut before = Tally::default();
+            let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_in_vain();
             store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
             Ok(before)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::params::Range;
 use super::state::ApiState;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::store::backend::Source;
 use crate::store::error::StoreError;
@@ -52,7 +52,7 @@ pub(super) struct TargetsInView {
 
 impl TargetsInView {
     /// By what each use case has in view.
-    pub(super) fn of(state: &ApiState, filter: &Filter, by_use_case: &BTreeMap<String, Tally>) -> Self {
+    pub(super) fn of(state: &ApiState, filter: &Filter, by_use_case: &BTreeMap<String, WindowStats>) -> Self {
         // Where a later revision went elsewhere, the window is still there.
         let use_cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
         let use_cases: Vec<_> = use_cases.map(|(use_case, _)| use_case).collect();
@@ -69,6 +69,6 @@ pub(super) fn by_use_case(
     store: &Source<'_>,
     range: Range,
     filter: &Filter,
-) -> Result<BTreeMap<String, Tally>, StoreError> {
+) -> Result<BTreeMap<String, WindowStats>, StoreError> {
     store.tallies_by(&range.windows(filter, None, &[]), Dimension::UseCase)
 }

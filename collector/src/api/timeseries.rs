@@ -13,7 +13,7 @@ use super::percentiles::{Percentiles, relative_error};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Source;
 use crate::store::error::StoreError;
@@ -75,11 +75,11 @@ fn points(
     step_ms: i64,
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
-    let mut steps = vec![Tally::default(); range.steps(step_ms)];
+    let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
     store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, tally| {
         steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
     })?;
-    let point = |(t, step): (i64, &Tally)| Point {
+    let point = |(t, step): (i64, &WindowStats)| Point {
         t,
         percentiles: Percentiles::of(step, which),
         streams: step.streams(),

@@ -16,10 +16,10 @@ use crate::aggregate::aggregator::{Earlier, Rollup};
 use crate::aggregate::changes::Loaded;
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::internal_metrics::Kind;
-use crate::aggregate::sampling::Kept;
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::api::ratio::Ratio;
 use crate::api::stream_stats::Figures;
 use crate::config::Config;
@@ -244,7 +244,7 @@ impl Replay {
         let streams = self.rollup.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
         while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
-        let mut all = Tally::default();
+        let mut all = WindowStats::default();
         // Nothing was stored, so everything is among the changes.
         self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
         let counts = &self.rollup.counts;
@@ -298,7 +298,7 @@ impl Earlier for Remembered {
         Ok(record.and_then(|record| record::read(record)).map(|record| record.report))
     }
 
-    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, Self::Error> {
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
         Ok(Vec::new())
     }
 }

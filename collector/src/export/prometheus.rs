@@ -21,7 +21,7 @@ use accept::Form;
 use exemplars::Exemplars;
 
 use crate::aggregate::cumulative_stats::{Buckets, Classic};
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
@@ -76,7 +76,7 @@ fn newest(now_ms: i64) -> StreamsAsked {
         outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
-        before: Place::MAX,
+        before: SeqNo::MAX,
         limit: MOST_EXEMPLARS,
     }
 }

@@ -32,11 +32,11 @@ pub(crate) struct ProbeFile(EmbeddedFile);
 /// What pages name with its version: this binary's and those before it.
 pub(crate) struct Probes {
     version: String,
-    earlier: Vec<Kept>,
+    earlier: Vec<ArchivedFile>,
 }
 
 /// One file that an earlier binary carried.
-struct Kept {
+struct ArchivedFile {
     version: String,
     name: &'static str,
     /// `None`: as it is.
@@ -100,7 +100,7 @@ impl Probes {
         let version = version().unwrap_or_default();
         let folder = data.join(FOLDER);
         // Without it the collector still does all else.
-        let keep = || -> io::Result<Vec<Kept>> {
+        let keep = || -> io::Result<Vec<ArchivedFile>> {
             if !version.is_empty() {
                 keep(&folder.join(&version))?;
             }
@@ -123,7 +123,7 @@ impl Probes {
         if version == self.version {
             return Asset::embedded::<Built>(name, asked);
         }
-        let forms: Vec<&Kept> =
+        let forms: Vec<&ArchivedFile> =
             self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
         let mut taken = Coding::taken(asked).map(Some).chain([None]);
         let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
@@ -158,7 +158,7 @@ fn keep(folder: &Path) -> io::Result<()> {
 }
 
 /// The newest of them; what is older goes.
-fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
+fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
@@ -184,7 +184,7 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
             match fs::read(path.join(form)) {
                 Ok(content) => {
                     let content = content.into();
-                    kept.push(Kept { version: version.to_owned(), name, coding, content });
+                    kept.push(ArchivedFile { version: version.to_owned(), name, coding, content });
                 }
                 // Some versions had fewer files.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -32,7 +32,7 @@ pub(crate) struct Written {
 }
 
 /// A batch that stands in the journal.
-pub(crate) struct Kept {
+pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<KeptReport>,
     pub(crate) left_out: LeftOut,
@@ -72,7 +72,7 @@ impl Batch {
 
 impl Written {
     /// As a restart would find it. `None` where that would find no reports in it.
-    pub(crate) fn kept(&self) -> Option<Kept> {
+    pub(crate) fn kept(&self) -> Option<JournaledBatch> {
         unpack(self.position, self.frame.payload(), self.end())
     }
 
@@ -87,10 +87,14 @@ impl Written {
     }
 }
 
-pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Kept> {
+pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
     let (received_ms, spans) = frame::unpack(payload)?;
-    let mut kept =
-        Kept { received_ms, reports: Vec::with_capacity(spans.len()), left_out: LeftOut::default(), end };
+    let mut kept = JournaledBatch {
+        received_ms,
+        reports: Vec::with_capacity(spans.len()),
+        left_out: LeftOut::default(),
+        end,
+    };
     for span in spans {
         let bytes = span.of(payload);
         match record::read_left_out(bytes) {

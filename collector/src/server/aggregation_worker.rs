@@ -18,7 +18,7 @@ use crate::aggregate::aggregator::Rollup;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::Journal;
-use crate::journal::batch::{Damage, Kept, Written};
+use crate::journal::batch::{Damage, JournaledBatch, Written};
 use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::{Published, Publisher};
 use crate::store::error::StoreError;
@@ -282,7 +282,7 @@ impl Default for Pace {
     }
 }
 
-fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
+fn count(rollup: &mut Rollup, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
     rollup.counts.accepted(&kept);
     for report in kept.reports {
         rollup.apply(&report, kept.received_ms, store)?;

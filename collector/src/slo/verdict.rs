@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::{InVain, Metric};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::Waits;
@@ -35,7 +35,7 @@ pub(crate) enum Level {
 /// A use case's streams, and what they are judged by.
 pub(crate) struct Case<'a> {
     pub(crate) use_case: &'a str,
-    pub(crate) tally: &'a Tally,
+    pub(crate) tally: &'a WindowStats,
     pub(crate) targets: Targets,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdic
     Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
 }
 
-fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
+fn judge(tally: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
     if tally.judged() == 0 {
         let text =
             "None of the streams can be judged: their users ended them, or their content could not be seen.";
@@ -109,7 +109,7 @@ struct Failures {
 
 impl Failures {
     /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
-    fn of(tally: &Tally, targets: &Targets) -> Self {
+    fn of(tally: &WindowStats, targets: &Targets) -> Self {
         let judged = tally.judged();
         let failed = Self::against("failed", tally.errors(), judged, targets.availability);
         let broken = judged.saturating_sub(tally.whole);
@@ -160,7 +160,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn of(tally: &Tally, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+    fn of(tally: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
         let InVain { left, failed } = metric.in_vain()?;
         let (left, failed) = (tally.histogram(left), tally.histogram(failed));
         let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
@@ -199,7 +199,7 @@ enum Percentile {
 impl Speed {
     /// Of the wait for the first visible token and that for the end the one that misses more; where they are
     /// alike, the first that has targets.
-    fn of(tally: &Tally, targets: &Targets) -> Self {
+    fn of(tally: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
             ("for the first visible token", Metric::Ttfv),
             tally,
@@ -218,7 +218,7 @@ impl Speed {
         if by_end { end } else { token }
     }
 
-    fn by((doing, metric): (&'static str, Metric), tally: &Tally, limits: [Option<f64>; 3]) -> Self {
+    fn by((doing, metric): (&'static str, Metric), tally: &WindowStats, limits: [Option<f64>; 3]) -> Self {
         let waits = tally.histogram(metric);
         let missed = |percentile, q, target: Option<f64>| {
             let (value_ms, target_ms) = (waits.quantile(q)?, target?);

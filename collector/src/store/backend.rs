@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::stream_index::Listing;
 use super::{reader, samples};
 use crate::aggregate::internal_metrics::Counts;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::Tables;
 use crate::store::error::StoreError;
@@ -69,7 +69,7 @@ impl Source<'_> {
     pub(crate) fn windows(
         &self,
         asked: &WindowsAsked<'_>,
-        each: impl FnMut(i64, &Tally),
+        each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
             Self::File { connection, .. } => reader::windows(connection, asked, each),
@@ -82,7 +82,7 @@ impl Source<'_> {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-        each: impl FnMut(&str, &Tally),
+        each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
             Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
@@ -95,8 +95,8 @@ impl Source<'_> {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-    ) -> Result<BTreeMap<String, Tally>, StoreError> {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
+        let mut tallies: BTreeMap<String, WindowStats> = BTreeMap::new();
         self.windows_by(asked, dimension, |value, tally| match tallies.get_mut(value) {
             Some(known) => known.merge(tally),
             None => _ = tallies.insert(value.to_owned(), tally.clone()),

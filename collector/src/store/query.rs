@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use beacon::Outcome;
 
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::Sample;
@@ -69,7 +69,7 @@ pub(crate) struct StreamsAsked {
     /// Latest revision arrived from the first up to, not including, the second.
     pub(crate) received_ms: (i64, i64),
     /// Cursor of the page before.
-    pub(crate) before: Place,
+    pub(crate) before: SeqNo,
     pub(crate) limit: usize,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct StoredStream {
 /// Some stored reports, newest first, and where the next ones begin.
 pub(crate) struct Page {
     pub(crate) streams: Vec<StoredStream>,
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<SeqNo>,
 }
 
 /// What arrived within the newest while.

@@ -12,10 +12,10 @@ use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
 use crate::store::query::{Books, Dimension, SeriesSnapshot, Snapshot, WindowsAsked};
-use crate::store::rollups::key::Kept;
+use crate::store::rollups::key::GroupByMask;
 
 /// A connection that reads.
 pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
@@ -29,7 +29,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
 pub(crate) fn windows(
     connection: &Connection,
     asked: &WindowsAsked<'_>,
-    mut each: impl FnMut(i64, &Tally),
+    mut each: impl FnMut(i64, &WindowStats),
 ) -> Result<(), StoreError> {
     each_window(connection, asked, None, |start, _, tally| each(start, tally))
 }
@@ -39,7 +39,7 @@ pub(crate) fn windows_by(
     connection: &Connection,
     asked: &WindowsAsked<'_>,
     dimension: Dimension,
-    mut each: impl FnMut(&str, &Tally),
+    mut each: impl FnMut(&str, &WindowStats),
 ) -> Result<(), StoreError> {
     each_window(connection, asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
 }
@@ -48,7 +48,7 @@ fn each_window(
     connection: &Connection,
     WindowsAsked { filter, minutes, longest, metrics }: &WindowsAsked<'_>,
     column: Option<&str>,
-    mut each: impl FnMut(i64, &str, &Tally),
+    mut each: impl FnMut(i64, &str, &WindowStats),
 ) -> Result<(), StoreError> {
     // Hours come to stand and minutes go meanwhile: all of it is read as it is now.
     let snapshot = connection.unchecked_transaction()?;
@@ -61,7 +61,7 @@ fn each_window(
         "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
     );
-    let kept = Kept::of(filter, column);
+    let kept = GroupByMask::of(filter, column);
     for piece in pieces(&snapshot, *minutes, *longest)? {
         let kept = if piece.countries { kept } else { kept.without_countries() };
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
@@ -74,7 +74,7 @@ fn each_window(
         })?;
         while let Some(row) = rows.next()? {
             let tally =
-                Tally::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
+                WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
             each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &tally);
         }
     }
@@ -136,7 +136,7 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     let mut rows = statement.query(params![from, UNKNOWN])?;
     let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let tally = Tally::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let tally = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
         let tpot = tally.histogram(Metric::Tpot);
         let (sum, count) = sums.entry(row.get(0)?).or_default();
         *sum += tpot.sum();

@@ -4,7 +4,7 @@ use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::reader::IN_FILTER;
-use crate::aggregate::sampling::{Kept, Sample, SampleChanges};
+use crate::aggregate::sampling::{Sample, SampleChanges, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::query::{Filter, Page, SamplesAsked, StoredStream};
@@ -46,14 +46,14 @@ pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<Stored
 }
 
 /// The samples of a site and day.
-pub(super) fn of_day(connection: &Connection, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+pub(super) fn of_day(connection: &Connection, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT stream, kinds, waited_ms FROM samples
          WHERE day = ?1 AND series IN (SELECT id FROM series WHERE site = ?2)",
     )?;
     let rows = statement.query_map(params![day, site], |row| {
         let id = StreamId::from_be_bytes(row.get(0)?);
-        Ok(Kept { id, kinds: row.get(1)?, waited_ms: row.get(2)? })
+        Ok(StoredSample { id, kinds: row.get(1)?, waited_ms: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -112,7 +112,7 @@ mod tests {
         let mut connection = Connection::open(&file).unwrap();
         schema::migrate(&mut connection, &file).unwrap();
         connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
-        let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
+        let kept = |id| StoredSample { id, kinds: Sample::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();
         let row = Row { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };

@@ -24,11 +24,11 @@ use super::{dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::Earlier;
 use crate::aggregate::changes::{Changes, Loaded};
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Place, Stream};
-use crate::aggregate::sampling::Kept;
+use crate::aggregate::dedup::{SeqNo, Stream};
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
 use crate::journal::segments::{At, Segments};
 use crate::store::error::StoreError;
@@ -174,7 +174,7 @@ impl Writer {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn load_streams(&self) -> Result<BTreeMap<Place, Stream>, StoreError> {
+    fn load_streams(&self) -> Result<BTreeMap<SeqNo, Stream>, StoreError> {
         let mut streams = BTreeMap::new();
         let mut statement = self.connection.prepare("SELECT revisions FROM remembered ORDER BY flush")?;
         let mut rows = statement.query([])?;
@@ -237,7 +237,7 @@ impl Earlier for Writer {
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
-        let tally = found.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(&bytes))?;
+        let tally = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
         Ok(Window { tally, before: None })
     }
 
@@ -251,7 +251,7 @@ impl Earlier for Writer {
         Ok(self.segments.report(at)?)
     }
 
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
         samples::of_day(&self.connection, site, day)
     }
 }
@@ -304,7 +304,7 @@ fn write_counted(
 }
 
 /// The number of this flush, and how far revisions are in the store with it.
-fn next_flush(transaction: &Transaction<'_>, stored: Place) -> rusqlite::Result<i64> {
+fn next_flush(transaction: &Transaction<'_>, stored: SeqNo) -> rusqlite::Result<i64> {
     let next = "UPDATE collector SET flush = flush + 1, stored = ?1 RETURNING flush";
     transaction.prepare_cached(next)?.query_row([stored.cast_signed()], |row| row.get(0))
 }
@@ -369,7 +369,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     let mut some = Vec::with_capacity(REVISIONS_A_ROW);
     loop {
         some.extend(revisions.by_ref().take(REVISIONS_A_ROW));
-        let Some(newest) = some.iter().map(|(place, _): &(Place, Stream)| *place).max() else { break };
+        let Some(newest) = some.iter().map(|(place, _): &(SeqNo, Stream)| *place).max() else { break };
         insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
         // Whoever answers beacons goes first.

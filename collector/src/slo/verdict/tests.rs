@@ -5,8 +5,8 @@ use super::*;
 /// Streams that end so after that wait, as many as said.
 type Streams = [(Outcome, f64, usize)];
 
-fn tally(streams: &Streams) -> Tally {
-    let mut tally = Tally::default();
+fn tally(streams: &Streams) -> WindowStats {
+    let mut tally = WindowStats::default();
     for &(outcome, wait_ms, count) in streams {
         let report = StreamReport {
             outcome,
@@ -53,12 +53,12 @@ fn nothing_is_said_to_be_nothing() {
 #[test]
 fn a_target_that_is_kept_because_users_give_up_is_not_called_kept() {
     let mut waited = tally(&[(Complete, 800.0, 930), (Complete, 3_000.0, 40)]);
-    let with_leavers = |tally: &mut Tally, count, close_ms| {
+    let with_leavers = |tally: &mut WindowStats, count, close_ms| {
         let close_ms = Some(close_ms);
         let report = StreamReport { outcome: Aborted, close_ms, ..StreamReport::new("0") };
         (0..count).for_each(|_| tally.add(&report, false));
     };
-    let said = |tally: &Tally| {
+    let said = |tally: &WindowStats| {
         let verdict = of(0, [Case { use_case: "chat", tally, targets: Targets::of("chat") }].into_iter());
         (verdict.level, verdict.text)
     };

@@ -10,7 +10,7 @@ use super::rows::{self, LABELS, tally_columns};
 use super::schema::SLOT;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::Sample;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
@@ -18,7 +18,7 @@ use crate::store::query::{
     Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
 };
 use crate::store::range_cover::{Piece, cover};
-use crate::store::rollups::key::{FIVE_MINUTES, Kept};
+use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
 use crate::time;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 
@@ -39,7 +39,7 @@ impl Tables {
     pub(in crate::store) fn windows(
         &self,
         asked: &WindowsAsked<'_>,
-        mut each: impl FnMut(i64, &Tally),
+        mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         self.sums(asked, None, |start, _, tally| each(start, tally))
     }
@@ -49,7 +49,7 @@ impl Tables {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-        mut each: impl FnMut(&str, &Tally),
+        mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
         self.sums(asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
     }
@@ -58,13 +58,13 @@ impl Tables {
         &self,
         asked: &WindowsAsked<'_>,
         column: Option<&str>,
-        mut each: impl FnMut(i64, &str, &Tally),
+        mut each: impl FnMut(i64, &str, &WindowStats),
     ) -> Result<(), StoreError> {
         let pieces = self.pieces(asked)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = Kept::of(asked.filter, column);
+        let kept = GroupByMask::of(asked.filter, column);
         let (start, value) = match column {
             Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
@@ -310,9 +310,9 @@ impl Tables {
     }
 }
 
-fn of_piece(collector: &str, piece: &Piece, kept: Kept) -> String {
+fn of_piece(collector: &str, piece: &Piece, kept: GroupByMask) -> String {
     let Piece { length, from, to, countries } = piece;
-    let kept = if *length == 1 { Kept::ALL } else { kept.in_cluster(*countries) }.bits();
+    let kept = if *length == 1 { GroupByMask::ALL } else { kept.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
         60..DAY_MINUTES => minute / DAY_MINUTES,

@@ -9,10 +9,10 @@ use std::ops::Range;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::aggregate::series::{Series, UNKNOWN};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
 use crate::store::reader;
-use crate::store::rollups::key::{FIVE_MINUTES, Kept, ROLLUP_MINUTES};
+use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask, ROLLUP_MINUTES};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, label, put};
 
 /// What is made: each sum by its labels, with the numbers of its parts.
@@ -40,11 +40,11 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
     let range = due.start..due.start + length;
     let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
-    let groups = groups(connection, from, Kept::ALL, range.clone())?;
-    write(connection, Kept::ALL, length, &range, (from, &groups))?;
+    let groups = groups(connection, from, GroupByMask::ALL, range.clone())?;
+    write(connection, GroupByMask::ALL, length, &range, (from, &groups))?;
     // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
-    let summed = self::groups(connection, Parts::Sums(length), Kept::ALL, range.clone())?;
-    for kept in Kept::each().filter(|kept| *kept != Kept::ALL) {
+    let summed = self::groups(connection, Parts::Sums(length), GroupByMask::ALL, range.clone())?;
+    for kept in GroupByMask::each().filter(|kept| *kept != GroupByMask::ALL) {
         match shorter {
             Some(_) => {
                 let groups = self::groups(connection, from, kept, range.clone())?;
@@ -56,7 +56,7 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
         }
     }
     let countries = summed.keys().any(|series| series.country != UNKNOWN);
-    for kept in Kept::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
+    for kept in GroupByMask::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
         write(connection, kept, length, &range, (Parts::Sums(length), &fewer(&summed, kept)))?;
     }
     connection
@@ -66,7 +66,12 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
 }
 
 /// Each by itself: the labels that something was counted of in these minutes.
-fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -> Result<Groups, StoreError> {
+fn groups(
+    connection: &Connection,
+    from: Parts,
+    kept: GroupByMask,
+    range: Range<i64>,
+) -> Result<Groups, StoreError> {
     let (query, values) = match from {
         Parts::Windows => (
             "SELECT site, use_case, provider, model, country, id FROM series WHERE id IN
@@ -86,7 +91,7 @@ fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn fewer(groups: &Groups, kept: Kept) -> Groups {
+fn fewer(groups: &Groups, kept: GroupByMask) -> Groups {
     let mut fewer = Groups::new();
     for (series, from) in groups {
         fewer.entry(kept.labels(series)).or_default().extend(from);
@@ -97,7 +102,7 @@ fn fewer(groups: &Groups, kept: Kept) -> Groups {
 /// Some at a time, so that the thread that counts never waits long.
 fn write(
     connection: &mut Connection,
-    kept: Kept,
+    kept: GroupByMask,
     length: i64,
     range: &Range<i64>,
     (from, groups): (Parts, &Groups),
@@ -125,10 +130,10 @@ fn merged(
     from: Parts,
     ids: &[i64],
     range: &Range<i64>,
-) -> Result<Tally, StoreError> {
-    let mut sum = Tally::default();
+) -> Result<WindowStats, StoreError> {
+    let mut sum = WindowStats::default();
     let mut add = |row: &rusqlite::Row<'_>| {
-        sum.merge(&Tally::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+        sum.merge(&WindowStats::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
         Ok::<_, StoreError>(())
     };
     match from {

@@ -13,9 +13,9 @@ pub(in crate::store) const FIVE_MINUTES: i64 = 5;
 /// case, provider, model and country; with the first three countries are told apart too. With countries there
 /// is at most one more, as with two there would be about as many sums as series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Kept(u8);
+pub(in crate::store) struct GroupByMask(u8);
 
-impl Kept {
+impl GroupByMask {
     const USE_CASE: u8 = 1;
     const PROVIDER: u8 = 2;
     const MODEL: u8 = 4;

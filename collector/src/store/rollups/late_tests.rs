@@ -14,10 +14,10 @@ use super::*;
 use crate::aggregate::aggregator::{Earlier, Rollup};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::sampling::Kept as KeptSample;
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
 use crate::journal::batch::KeptReport;
 use crate::journal::segments::At;
@@ -55,7 +55,7 @@ impl Earlier for Past<'_> {
         Ok(self.1.get(at.position as usize).map(|(kept, _)| kept.report.clone()))
     }
 
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<KeptSample>, StoreError> {
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
         self.0.samples(site, day)
     }
 }
@@ -113,9 +113,9 @@ impl Counting {
         self.apply_from(applied);
     }
 
-    fn all(&self, filter: &Filter, longest: i64) -> Tally {
+    fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
         let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
-        let mut all = Tally::default();
+        let mut all = WindowStats::default();
         windows(&self.sums, &asked, |_, tally| all.merge(tally)).unwrap();
         all
     }
@@ -225,7 +225,7 @@ proptest! {
         counting.sum(NOW + 3 * DAY_MINUTES);
         prop_assert_eq!(first_hour(&counting.sums).unwrap(), None);
         for country in [None, Some("DE"), Some("unknown")] {
-            let mut exact = Tally::default();
+            let mut exact = WindowStats::default();
             for (report, counted) in latest.values() {
                 if country.is_none_or(|country| country == counted.unwrap_or(UNKNOWN)) {
                     exact.add(report, true);

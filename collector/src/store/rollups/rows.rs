@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, params};
 
-use super::key::{Kept, first_of};
+use super::key::{GroupByMask, first_of};
 use crate::aggregate::series::Series;
 use crate::store::error::StoreError;
 use crate::time::HOUR_MINUTES;
 
 /// The number of these labels.
-pub(super) fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
+pub(super) fn label(connection: &Connection, kept: GroupByMask, labels: &Series) -> rusqlite::Result<i64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT DO UPDATE SET kept = kept RETURNING id",

@@ -4,10 +4,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::aggregate::window::WindowKey;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
 use crate::store::reader;
-use crate::store::rollups::key::{Kept, first_of};
+use crate::store::rollups::key::{GroupByMask, first_of};
 use crate::store::rollups::rows::{first_hour, label, put};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
@@ -27,7 +27,7 @@ pub(in crate::store) fn freeze(connection: &Connection, before: i64) -> Result<(
 pub(in crate::store) fn of_frozen_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
-) -> Result<Option<Tally>, StoreError> {
+) -> Result<Option<WindowStats>, StoreError> {
     let hour = first_of(minute, HOUR_MINUTES);
     if !is_frozen(connection, hour)? {
         return Ok(None);
@@ -38,9 +38,9 @@ pub(in crate::store) fn of_frozen_hour(
          WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
     )?;
     let sum = statement
-        .query_row(params![series, Kept::ALL.bits(), HOUR_MINUTES, hour], |row| row.get(0))
+        .query_row(params![series, GroupByMask::ALL.bits(), HOUR_MINUTES, hour], |row| row.get(0))
         .optional()?;
-    Ok(Some(sum.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?))
+    Ok(Some(sum.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?))
 }
 
 /// Changes a frozen hour by what a series in it was and is: all sums over it, which stand before and after. Its
@@ -48,8 +48,8 @@ pub(in crate::store) fn of_frozen_hour(
 pub(in crate::store) fn change_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
-    before: &Tally,
-    now: &Tally,
+    before: &WindowStats,
+    now: &WindowStats,
 ) -> Result<(), StoreError> {
     let hour = first_of(minute, HOUR_MINUTES);
     let mut change = connection.prepare_cached(
@@ -64,13 +64,14 @@ pub(in crate::store) fn change_hour(
         .execute([DAY_MINUTES, first_of(minute, DAY_MINUTES)])?;
     let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
     let labels = connection.prepare_cached(labels)?.query_row([series], |row| reader::series(row, 0))?;
-    let and_one: &[Kept] = if countries { &Kept::COUNTRY_AND_ONE } else { &[] };
+    let and_one: &[GroupByMask] = if countries { &GroupByMask::COUNTRY_AND_ONE } else { &[] };
     let mut sum = connection
         .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
-    for kept in Kept::each().chain(and_one.iter().copied()) {
+    for kept in GroupByMask::each().chain(and_one.iter().copied()) {
         let id = label(connection, kept, &kept.labels(&labels))?;
         let held = sum.query_row([id, HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
-        let held = held.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?;
+        let held =
+            held.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?;
         match held.with_changed(before, now) {
             Some(changed) => put(connection, id, HOUR_MINUTES, hour, &changed.encode())?,
             None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),

@@ -10,7 +10,7 @@ use super::sealed_hours::{change_hour, freeze, of_frozen_hour};
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::store::query::{Dimension, Filter, WindowsAsked};
 
 /// Fourteen and a half days after 1970, at noon.
@@ -45,8 +45,8 @@ const SERIES: [(&str, &str, &str, &str); 4] = [
     ("coding", "b", "m3", "FR"),
 ];
 
-fn tally(ttft_ms: i64) -> Tally {
-    let mut tally = Tally::default();
+fn tally(ttft_ms: i64) -> WindowStats {
+    let mut tally = WindowStats::default();
     let report =
         StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
     tally.add(&report, true);
@@ -74,8 +74,8 @@ fn fill(connection: &Connection) {
     }
 }
 
-fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (Tally, u64) {
-    let (mut sum, mut handed) = (Tally::default(), 0);
+fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
+    let (mut sum, mut handed) = (WindowStats::default(), 0);
     windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, tally| {
         assert!((minutes.0..minutes.1).contains(&start));
         sum.merge(tally);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::aggregate::changes::Heard;
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::config;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::client::{ClickHouseError, Client};
@@ -36,9 +36,9 @@ pub(super) struct Publishing {
     pub(super) version: u64,
     pub(super) sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
     /// By collector: its last revision that was heard of.
-    pub(super) heard_up_to: HashMap<String, Place>,
+    pub(super) heard_up_to: HashMap<String, SeqNo>,
     /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
-    pub(super) unheard_from: Option<Place>,
+    pub(super) unheard_from: Option<SeqNo>,
     pub(super) dropped_up_to: u64,
 }
 
@@ -73,7 +73,7 @@ impl Publishing {
     }
 
     /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
-    pub(super) fn hear(&mut self, unheard_from: Place) -> Result<(), StoreError> {
+    pub(super) fn hear(&mut self, unheard_from: SeqNo) -> Result<(), StoreError> {
         let known = self
             .heard_up_to
             .iter()
@@ -88,13 +88,13 @@ impl Publishing {
         );
         let mut heard = Vec::new();
         let mut up_to = HashMap::new();
-        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, Place, String, u32)| {
+        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, SeqNo, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.listing.knows(id)
             {
                 heard.push(Heard { id, rev, has_precedence: other > self.collector });
             }
-            let last: &mut Place = up_to.entry(other).or_default();
+            let last: &mut SeqNo = up_to.entry(other).or_default();
             *last = place.max(*last);
             Ok(())
         })?;

@@ -5,15 +5,15 @@ use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
 use super::super::schema::PLACES_PER_PARTITION;
 use super::round::Publishing;
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::spread;
 use crate::store::error::StoreError;
 use crate::store::query::Books;
-use crate::store::rollups::key::Kept;
+use crate::store::rollups::key::GroupByMask;
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -26,7 +26,7 @@ impl Publishing {
             for window in &windows {
                 let sum = SumRow {
                     length: 1,
-                    kept: Kept::ALL.bits().into(),
+                    kept: GroupByMask::ALL.bits().into(),
                     start: window.minute,
                     series: &window.series,
                 };
@@ -94,7 +94,7 @@ impl Publishing {
         self.insert_sums(&mut rows)
     }
 
-    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &Tally) {
+    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &WindowStats) {
         let [site, use_case, provider, model, country] = labels(sum.series);
         let key: [Value<'_>; 10] = [
             sum.length.into(),
@@ -183,7 +183,7 @@ impl Publishing {
 
     /// In the order of places, and never over the end of a partition: whoever sees a revision has seen
     /// those before it.
-    pub(super) fn send_streams(&mut self, mut from: Place, stored: Place) -> Result<(), StoreError> {
+    pub(super) fn send_streams(&mut self, mut from: SeqNo, stored: SeqNo) -> Result<(), StoreError> {
         while from < stored {
             let end = (from / PLACES_PER_PARTITION + 1) * PLACES_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
@@ -222,7 +222,7 @@ impl Publishing {
     }
 
     /// What is forgotten here goes there too.
-    pub(super) fn drop_streams(&mut self, remembered_from: Place) -> Result<(), StoreError> {
+    pub(super) fn drop_streams(&mut self, remembered_from: SeqNo) -> Result<(), StoreError> {
         let before = remembered_from / PLACES_PER_PARTITION;
         if before <= self.dropped_up_to {
             return Ok(());
