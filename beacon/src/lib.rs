@@ -28,5 +28,6 @@ pub use histogram::{
 pub use name_shape::NameShape;
 pub use outcome::Outcome;
 pub use report::{
-    Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
+    Batch, Dropped, MAX_REPORTS, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming,
+    StreamReport,
 };

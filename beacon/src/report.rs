@@ -14,10 +14,13 @@ use crate::{Around, Cost, Defects, Histogram, NameShape, Outcome};
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// Most reports in one [`Batch`].
+pub const MAX_REPORTS: usize = 100;
+
 /// What a `POST /v1/beacons` carries. Accepted or refused as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// At least one.
+    /// 1 to [`MAX_REPORTS`].
     pub reports: Vec<StreamReport>,
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod aggregator;
 pub(crate) mod blob_encoding;
 pub(crate) mod censored_wait;
+pub(crate) mod changes;
 pub(crate) mod cumulative_stats;
 pub(crate) mod dedup;
 pub(crate) mod internal_metrics;

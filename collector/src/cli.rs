@@ -2,5 +2,6 @@
 
 pub(crate) mod backup;
 pub(crate) mod grafana;
+pub(crate) mod healthcheck;
 pub(crate) mod prometheus_rules;
 pub(crate) mod replay;

@@ -2,14 +2,19 @@
 //! environment, once, in `main`; `config/validate.rs` says what of it cannot be. Without either: loopback
 //! only, one site `demo`, data in `./llm-rum-data`.
 
-mod error;
-mod load;
+pub(crate) mod country_database;
+pub(crate) mod error;
+pub(crate) mod filters;
+pub(crate) mod load;
+pub(crate) mod model_name;
 pub(crate) mod origin;
+pub(crate) mod proxy;
+pub(crate) mod rate;
+pub(crate) mod secret;
 pub(crate) mod targets;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -17,15 +22,12 @@ use axum::http::HeaderName;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-pub use error::{ConfigError, Mistake, Place};
-pub use load::Draft;
-
+use filters::Filters;
 use origin::Origin;
+use proxy::Proxy;
+use rate::Rate;
+use secret::Secret;
 use targets::Targets;
-
-use crate::http::client_ip::Proxy;
-use crate::http::rate_limit::Rate;
-use crate::ingest::bot_filter::Filters;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]
@@ -272,31 +274,6 @@ pub struct Site {
     /// Targets by use case that go over the common ones.
     #[serde(default)]
     pub targets: BTreeMap<String, Targets>,
-}
-
-/// A configured secret: it prints as nothing.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The secret's bytes, for comparing.
-    #[must_use]
-    pub const fn bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
 }
 
 impl Config {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::ingest::site::OpenSite;
 use crate::ingest::validate::{Admitted, admit};
 use crate::journal::record::{self, Record, read_left_out, write_left_out};
-use crate::server::state::OpenSite;
 
 pub use crate::export::otlp::dropped_points;
 

@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod content_encoding;
 pub(crate) mod counters;
 pub(crate) mod error;
+pub(crate) mod headers;
 pub(crate) mod probe_files;
 pub(crate) mod rate_limit;
 pub(crate) mod snippet;

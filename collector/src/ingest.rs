@@ -5,6 +5,8 @@ pub(crate) mod bot_filter;
 pub(crate) mod geoip;
 pub(crate) mod handler;
 pub(crate) mod normalize;
+pub(crate) mod site;
+pub(crate) mod state;
 pub(crate) mod unknown_fields;
 pub(crate) mod user_agent;
 pub(crate) mod validate;

@@ -8,39 +8,34 @@
 //!
 //! What is counted is read from the very bytes that were written, as it would be after a restart.
 
+pub(crate) mod batch;
 mod commit_waiters;
 mod frame;
 mod group_commit;
+pub(crate) mod health;
 mod preallocation;
 pub(crate) mod record;
 mod recovery;
-mod segments;
+pub(crate) mod segments;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use beacon::StreamReport;
 use tokio::task::yield_now;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
-use crate::aggregate::dedup::StreamId;
-use crate::aggregate::internal_metrics::LeftOut;
 use crate::config::{Config, Sync};
 use crate::http::counters::Door;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::geoip::Country;
-use crate::ingest::validate::Accepted;
-use frame::{Frame, Span};
+use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
+use crate::journal::health::Health;
+use crate::journal::segments::Segments;
 use group_commit::{Entered, Group, Queue};
-use record::Record;
 use segments::Log;
-
-pub(crate) use segments::{At, Segments, base_of};
 
 /// The way in for accepted batches, and the way on for what was kept.
 pub(crate) struct Journal {
@@ -51,64 +46,6 @@ pub(crate) struct Journal {
     sync: Sync,
 }
 
-/// Reports that are to be kept or refused together.
-pub(crate) struct Batch {
-    pub(crate) received_ms: i64,
-    /// `None` where nobody says.
-    pub(crate) country: Option<Country>,
-    /// At least one.
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
-}
-
-/// What a frame holds of a batch.
-enum Item<'a> {
-    Report(&'a Accepted),
-    LeftOut(LeftOut),
-}
-
-/// A batch that stands in the journal, as it was written.
-pub(crate) struct Written {
-    frame: Frame,
-    position: u64,
-}
-
-/// A batch that stands in the journal.
-pub(crate) struct Kept {
-    pub(crate) received_ms: i64,
-    pub(crate) reports: Vec<KeptReport>,
-    pub(crate) left_out: LeftOut,
-    /// Position of what follows it.
-    pub(crate) end: u64,
-}
-
-/// A report that stands in the journal.
-pub(crate) struct KeptReport {
-    pub(crate) id: StreamId,
-    /// Of the client that sent it. `None` where nobody said.
-    pub(crate) country: Option<Country>,
-    pub(crate) report: StreamReport,
-    pub(crate) at: At,
-}
-
-/// What the journal held beside whole batches.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Damage {
-    /// Batches whose bytes are whole and that are no reports of this version, and stretches that were
-    /// whole once and no longer are.
-    pub(crate) unreadable: u64,
-    /// Ends of the journal that were being written when the process or the machine died.
-    pub(crate) torn: u64,
-}
-
-/// Whether beacons can be kept, as the last attempts showed.
-#[derive(Default)]
-pub(crate) struct Health {
-    journal_failed: AtomicBool,
-    store_failed: AtomicBool,
-    draining: AtomicBool,
-}
-
 impl Journal {
     /// Hands out what the files hold from position `applied` on, and goes on where they end.
     pub(crate) fn open<E: From<io::Error>>(
@@ -117,7 +54,7 @@ impl Journal {
         door: Arc<Door>,
         health: Arc<Health>,
         applied: u64,
-        mut each: impl FnMut(Kept) -> Result<(), E>,
+        mut each: impl FnMut(JournaledBatch) -> Result<(), E>,
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
         let found = recovery::replay(segments, applied, |position, payload, end| {
@@ -151,13 +88,7 @@ impl Journal {
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
-        let left_out = (batch.left_out != LeftOut::default()).then_some(Item::LeftOut(batch.left_out));
-        let items = batch.reports.iter().map(Item::Report).chain(left_out);
-        let frame = Frame::pack(batch.received_ms, items, |item, into| match item {
-            Item::Report(Accepted { id, report }) => record::write(*id, batch.country, report, into),
-            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
-        });
-        let (lead, answer) = match self.queue.enter(frame) {
+        let (lead, answer) = match self.queue.enter(batch.pack()) {
             Entered::Leads(answer) => (Some(Lead(self)), answer),
             Entered::Waits(answer) => (None, answer),
             Entered::Refused(reason) => return Err(refusal(reason)),
@@ -179,7 +110,7 @@ impl Journal {
     /// Tries whether the disk takes bytes again, if it did not when last asked. Nobody would find out
     /// otherwise while no beacons are sent here.
     pub(crate) fn probe(&self) {
-        if self.health.journal_failed.load(Ordering::Relaxed) && self.queue.begin_probe() {
+        if self.health.journal_failed() && self.queue.begin_probe() {
             let written = self.log().probe();
             self.health.journal_answered(&written);
             self.queue.end_probe();
@@ -243,46 +174,6 @@ impl Drop for Lead<'_> {
     }
 }
 
-impl Health {
-    /// Neither journal nor store may fail for beacons to be welcome.
-    pub(crate) fn storage_failed(&self) -> bool {
-        self.journal_failed.load(Ordering::Relaxed) || self.store_failed.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn store_answered<T, E: std::fmt::Display>(&self, result: &Result<T, E>) {
-        answered(&self.store_failed, result, "store");
-    }
-
-    /// Until the next write is done.
-    pub(crate) fn journal_is_too_slow(&self) {
-        answered(&self.journal_failed, &Err::<(), _>("a write takes too long"), "journal");
-    }
-
-    fn journal_answered<T>(&self, result: &io::Result<T>) {
-        answered(&self.journal_failed, result, "journal");
-    }
-}
-
-fn answered<T, E: std::fmt::Display>(failed: &AtomicBool, result: &Result<T, E>, what: &str) {
-    if failed.load(Ordering::Relaxed) == result.is_err() {
-        return;
-    }
-    let before = failed.swap(result.is_err(), Ordering::Relaxed);
-    match result {
-        Err(error) if !before => error!(%error, "The {what} cannot be written: not ready until it can"),
-        Ok(_) if before => info!("The {what} can be written again"),
-        _ => {}
-    }
-}
-
 impl recovery::Recovered {
     fn tell(&self) {
         if self.damaged > 0 {
@@ -297,46 +188,6 @@ impl recovery::Recovered {
                 self.torn_bytes
             );
         }
-    }
-}
-
-impl Written {
-    /// As a restart would find it. `None` where that would find no reports in it.
-    pub(crate) fn kept(&self) -> Option<Kept> {
-        unpack(self.position, self.frame.payload(), self.end())
-    }
-
-    /// What it holds in memory, and of the queue's room.
-    pub(crate) const fn held_bytes(&self) -> usize {
-        self.frame.held_bytes()
-    }
-
-    /// Position of what follows it.
-    const fn end(&self) -> u64 {
-        self.position + self.frame.len() as u64
-    }
-}
-
-fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Kept> {
-    let (received_ms, spans) = frame::unpack(payload)?;
-    let mut kept =
-        Kept { received_ms, reports: Vec::with_capacity(spans.len()), left_out: LeftOut::default(), end };
-    for span in spans {
-        let bytes = span.of(payload);
-        match record::read_left_out(bytes) {
-            Some(left_out) => kept.left_out = left_out,
-            None => {
-                let Record { id, country, report } = record::read(bytes)?;
-                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
-            }
-        }
-    }
-    Some(kept)
-}
-
-impl Span {
-    const fn at(self, position: u64) -> At {
-        At { position: position + self.offset as u64, len: self.len }
     }
 }
 

@@ -12,6 +12,8 @@ mod time;
 
 mod config;
 
+mod report;
+
 mod http;
 
 mod ingest;
@@ -38,18 +40,22 @@ pub mod fuzzing;
 
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;
+pub use cli::healthcheck::{HealthcheckError, healthcheck};
 pub use cli::prometheus_rules::{NoRule, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
+pub use config::error::{ConfigError, Mistake, SourceLocation};
+pub use config::filters::Filters;
+pub use config::load::Draft;
 pub use config::origin::{Origin, OriginError};
+pub use config::proxy::{Proxy, ProxyError};
+pub use config::rate::Rate;
+pub use config::secret::Secret;
 pub use config::targets::Targets;
-pub use config::{
-    ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
-    Store, Sync, Temporality,
-};
-pub use http::client_ip::{Proxy, ProxyError};
-pub use http::rate_limit::Rate;
-pub use ingest::bot_filter::Filters;
+pub use config::{ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality};
+pub use server::collector::Collector;
 pub use server::listener::serve;
 pub use server::router::app;
-pub use server::state::{AppState, Collector};
-pub use store::{ClickHouseError, StoreError, Unreadable};
+pub use server::state::AppState;
+
+pub use crate::store::clickhouse::client::ClickHouseError;
+pub use store::error::{StoreError, Unreadable};

@@ -1,7 +1,4 @@
-//! The `llm-rum` binary: arguments come in; a collector runs, a configuration is checked, a file
-//! is replayed, or a running collector is asked whether it is well.
-
-mod healthcheck;
+//! The `llm-rum` binary: reads arguments and the configuration, then runs one command.
 
 use std::fs::File;
 use std::io::{BufReader, IsTerminal, Write};
@@ -136,7 +133,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             writeln!(std::io::stdout(), "{:#}", collector::grafana(&config))?;
         }
         Command::Replay { file, config, site } => return replay(&file, config.as_deref(), site.as_deref()),
-        Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait))?,
+        Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
     }
     Ok(ExitCode::SUCCESS)
 }

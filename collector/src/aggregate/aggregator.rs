@@ -6,28 +6,33 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::StreamReport;
 
+use crate::aggregate::changes::{Changes, Heard, Loaded, Revisions};
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Counted, Memory, Place, Stream, Streams};
+use crate::aggregate::dedup::{Counted, Memory, SeqNo, Stream, Streams};
 use crate::aggregate::internal_metrics::{Counts, Handled};
-use crate::aggregate::sampling::{Kept, Samples};
+use crate::aggregate::sampling::{Samples, StoredSample};
 use crate::aggregate::series::{Book, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::Held;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::journal::{At, KeptReport};
-use crate::store::{Changes, Heard, Loaded, Revisions, StoreError};
+use crate::journal::batch::KeptReport;
+use crate::journal::segments::At;
+use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.
 pub(crate) trait Earlier {
+    /// Why it cannot be read. A report that becomes a sample is written as JSON.
+    type Error: From<serde_json::Error>;
+
     /// A window as it was last stored.
-    fn window(&self, at: WindowKey) -> Result<Window, StoreError>;
+    fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
     /// What was ever counted of a series over all countries, as it was last stored.
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError>;
+    fn total(&self, series: SeriesId) -> Result<Total, Self::Error>;
     /// A report from the journal.
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError>;
+    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error>;
     /// The kept samples of a site and day as they were last stored.
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError>;
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
 }
 
 /// The state behind everything that is counted. One thread owns it.
@@ -39,9 +44,9 @@ pub(crate) struct Rollup {
     /// Queries list from it.
     streams: Arc<RwLock<Streams>>,
     /// Place of the first revision that the store does not have.
-    unstored_from: Place,
+    unstored_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
-    settled: Vec<Place>,
+    settled: Vec<SeqNo>,
     series: Book,
     windows: Held<WindowKey, Window>,
     totals: Held<SeriesId, Total>,
@@ -85,12 +90,12 @@ impl Rollup {
     }
 
     /// Counts one report that arrived at `received_ms`, or finds that it is known.
-    pub(crate) fn apply(
+    pub(crate) fn apply<E: Earlier>(
         &mut self,
         &KeptReport { id, country, ref report, at }: &KeptReport,
         received_ms: i64,
-        earlier: &impl Earlier,
-    ) -> Result<(), StoreError> {
+        earlier: &E,
+    ) -> Result<(), E::Error> {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => Handled::New,
@@ -134,7 +139,7 @@ impl Rollup {
 
     /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
     /// takes it out of its window, and remembers only that it is elsewhere.
-    pub(crate) fn heard(&mut self, heard: &Heard, earlier: &impl Earlier) -> Result<(), StoreError> {
+    pub(crate) fn heard<E: Earlier>(&mut self, heard: &Heard, earlier: &E) -> Result<(), E::Error> {
         let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
         if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
             return Ok(());
@@ -162,14 +167,14 @@ impl Rollup {
     }
 
     /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
-    pub(crate) fn settle_next(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+    pub(crate) fn settle_next<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
         silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
     }
 
     /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
     /// all of it.
-    pub(crate) fn forget_some(&mut self, now_ms: i64, earlier: &impl Earlier) -> Result<bool, StoreError> {
+    pub(crate) fn forget_some<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
             let crowded_out = self.write_streams().crowded_out(now_ms);
             let Some(place) = crowded_out else { return Ok(false) };
@@ -225,7 +230,7 @@ impl Rollup {
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back(&mut self, known: &Stream, earlier: &impl Earlier) -> Result<Handled, StoreError> {
+    fn take_back<E: Earlier>(&mut self, known: &Stream, earlier: &E) -> Result<Handled, E::Error> {
         let Some(counted) = known.counted else { return Ok(Handled::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
@@ -239,7 +244,7 @@ impl Rollup {
         Ok(Handled::Revised)
     }
 
-    fn settle_one(&mut self, place: Place, earlier: &impl Earlier) -> Result<(), StoreError> {
+    fn settle_one<E: Earlier>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
         let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
@@ -258,12 +263,12 @@ impl Rollup {
         Ok(())
     }
 
-    fn count(
+    fn count<E: Earlier>(
         &mut self,
         stream: &Stream,
         report: &StreamReport,
-        earlier: &impl Earlier,
-    ) -> Result<Counted, StoreError> {
+        earlier: &E,
+    ) -> Result<Counted, E::Error> {
         let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
@@ -313,14 +318,6 @@ impl Rollup {
         self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The window that a moment falls into.
-pub(crate) const fn minute_of(ms: i64) -> i64 {
-    ms.div_euclid(MINUTE_MS)
-}
-
-/// Length of a window.
-pub(crate) const MINUTE_MS: i64 = 60_000;
 
 /// A beacon of 100 reports adds at most 17 MB to it.
 const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;

@@ -11,21 +11,12 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::aggregate::series::SeriesId;
-use crate::journal::At;
+use crate::journal::segments::At;
+use crate::report::stream_id::StreamId;
 use ring_buffer::Row;
 
-/// A stream's id, 128 random bits.
-pub(crate) type StreamId = u128;
-
-/// A number below 2^53 that follows from the id alone: it chooses by lot, on every collector alike.
-pub(crate) const fn spread(id: StreamId) -> u64 {
-    let folded = (id as u64) ^ ((id >> 64) as u64);
-    // Ids are random, but nobody forces senders: Fibonacci hashing spreads whatever they are.
-    folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11
-}
-
 /// Number of a revision, in order of arrival.
-pub(crate) type Place = u64;
+pub(crate) type SeqNo = u64;
 
 /// One revision of one stream, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,20 +75,20 @@ pub(crate) struct Streams {
     /// Every revision remembered, oldest first.
     revisions: Row<Stream>,
     /// Of the first of them.
-    first: Place,
+    first: SeqNo,
     /// How many of them stand.
     standing: usize,
     /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
     /// hundreds of thousands twice would be a third of all that the collector holds.
-    by_id: HashTable<Place>,
+    by_id: HashTable<SeqNo>,
     hasher: RandomState,
     /// Every open revision, oldest first, and some that are no longer.
-    open: VecDeque<Place>,
+    open: VecDeque<SeqNo>,
 }
 
 impl Streams {
     /// What the store remembers, in order of places; what is missing between them was superseded.
-    pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (Place, Stream)>) -> Self {
+    pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
         let mut streams = Self {
             memory,
             revisions: Row::new(),
@@ -120,12 +111,12 @@ impl Streams {
     }
 
     /// Place of the next revision.
-    pub(crate) fn next(&self) -> Place {
-        self.first + self.revisions.len() as Place
+    pub(crate) fn next(&self) -> SeqNo {
+        self.first + self.revisions.len() as SeqNo
     }
 
     /// Place of the oldest revision remembered.
-    pub(crate) const fn first(&self) -> Place {
+    pub(crate) const fn first(&self) -> SeqNo {
         self.first
     }
 
@@ -134,29 +125,29 @@ impl Streams {
         self.revisions.get(0).map(|oldest| oldest.at.position)
     }
 
-    pub(crate) fn get(&self, id: StreamId) -> Option<(Place, Stream)> {
-        let same = |place: &Place| self.at(*place).is_some_and(|stream| stream.id == id);
+    pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
+        let same = |place: &SeqNo| self.at(*place).is_some_and(|stream| stream.id == id);
         let place = *self.by_id.find(self.hasher.hash_one(id), same)?;
         self.at(place).map(|stream| (place, stream))
     }
 
-    pub(crate) fn at(&self, place: Place) -> Option<Stream> {
+    pub(crate) fn at(&self, place: SeqNo) -> Option<Stream> {
         self.revisions.get(self.index(place)?).copied()
     }
 
     /// Revisions from `place` on.
-    pub(crate) fn from(&self, place: Place) -> impl Iterator<Item = (Place, &Stream)> + Clone {
+    pub(crate) fn from(&self, place: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
         let skipped = self.index(place).unwrap_or(0);
-        (self.first + skipped as Place..).zip(self.revisions.from(skipped))
+        (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
     }
 
     /// Remembers a revision, which takes the place of an earlier one.
     pub(crate) fn put(&mut self, stream: Stream) {
         let place = self.next();
         let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
-        let id_at = |place: Place| revisions[(place - *first) as usize].id;
+        let id_at = |place: SeqNo| revisions[(place - *first) as usize].id;
         let hash = hasher.hash_one(stream.id);
-        let rehash = |place: &Place| hasher.hash_one(id_at(*place));
+        let rehash = |place: &SeqNo| hasher.hash_one(id_at(*place));
         match by_id.entry(hash, |place| id_at(*place) == stream.id, rehash) {
             Entry::Vacant(free) => drop(free.insert(place)),
             Entry::Occupied(mut held) => {
@@ -174,7 +165,7 @@ impl Streams {
     }
 
     /// The revision is in a window now, or cannot be.
-    pub(crate) fn settle(&mut self, place: Place, counted: Counted) {
+    pub(crate) fn settle(&mut self, place: SeqNo, counted: Counted) {
         if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
             stream.counted = Some(counted);
             stream.totalled = true;
@@ -183,7 +174,7 @@ impl Streams {
 
     /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
     /// asked for until [`settle`](Self::settle).
-    pub(crate) fn silent(&mut self, now_ms: i64, after_ms: i64) -> Option<Place> {
+    pub(crate) fn silent(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
         while let Some(&place) = self.open.front() {
             if let Some(stream) = self.waiting(place) {
                 let silent_ms = now_ms.saturating_sub(stream.received_ms);
@@ -197,7 +188,7 @@ impl Streams {
 
     /// Forgets what is too old or too many, and gives back the stream in front that must be counted
     /// before it can be forgotten.
-    pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<Place> {
+    pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(&oldest) = self.revisions.get(0) {
             let Memory { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
@@ -239,17 +230,17 @@ impl Streams {
     }
 
     /// The latest revisions before `before` of the streams that are listed, newest first.
-    pub(crate) fn newest(&self, before: Place) -> impl Iterator<Item = (Place, &Stream)> {
+    pub(crate) fn newest(&self, before: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
         let standing = all.filter(|(_, stream)| stream.stands());
         standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
     }
 
-    fn index(&self, place: Place) -> Option<usize> {
+    fn index(&self, place: SeqNo) -> Option<usize> {
         usize::try_from(place.checked_sub(self.first)?).ok()
     }
 
-    fn waiting(&self, place: Place) -> Option<Stream> {
+    fn waiting(&self, place: SeqNo) -> Option<Stream> {
         self.at(place).filter(|stream| stream.counted.is_none() && !stream.superseded)
     }
 }
@@ -348,12 +339,12 @@ mod tests {
         let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
         assert_eq!(streams.crowded_out(1_000_000), None);
         assert_eq!(known(&streams), [2, 3, 4]);
-        assert_eq!(streams.newest(Place::MAX).count(), 3);
+        assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
         // What another collector counts is not listed here, and takes no place.
         streams.put(Stream { at: At { position: 0, len: 0 }, ..counted(3, 5) });
         streams.put(counted(1, 6));
         assert_eq!(streams.crowded_out(1_000_000), None);
-        let listed: Vec<_> = streams.newest(Place::MAX).map(|(_, stream)| stream.id).collect();
+        let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
         assert_eq!(listed, [1, 4, 2]);
     }
 
@@ -366,7 +357,7 @@ mod tests {
             assert_eq!(streams.crowded_out(received_ms), None);
             assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
         }
-        assert_eq!(streams.standing, streams.newest(Place::MAX).count());
+        assert_eq!(streams.standing, streams.newest(SeqNo::MAX).count());
     }
 
     #[test]
@@ -386,7 +377,7 @@ mod tests {
             assert_eq!(streams.crowded_out(received_ms), None);
         }
         assert!(streams.revisions.len() <= 2);
-        assert_eq!(streams.newest(Place::MAX).count(), 0, "none is to be listed");
+        assert_eq!(streams.newest(SeqNo::MAX).count(), 0, "none is to be listed");
     }
 
     #[test]
@@ -394,7 +385,7 @@ mod tests {
         let memory = Memory { listed: 2, ..MEMORY };
         let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
         let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
-        assert_eq!(listed(Place::MAX), [2, 3]);
+        assert_eq!(listed(SeqNo::MAX), [2, 3]);
         assert_eq!(listed(3), [3]);
     }
 

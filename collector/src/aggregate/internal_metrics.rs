@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
-use crate::http::counters::{Door, DoorResult};
-use crate::journal::{Damage, Kept};
+use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
+use crate::journal::batch::{Damage, JournaledBatch};
+use crate::report::accepted::LeftOut;
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,15 +46,6 @@ impl Handled {
     pub(crate) const fn changes_state(self) -> bool {
         matches!(self, Self::New | Self::Revised)
     }
-}
-
-/// What of a batch of good reports is not kept, but counted.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    /// Reports that lie outside their site's `sample`.
-    pub(crate) sampled_out: u64,
-    /// Fields that this version does not know.
-    pub(crate) ignored_fields: u64,
 }
 
 /// A family of counts.
@@ -164,7 +156,7 @@ impl Counts {
     }
 
     /// A batch that the journal holds, and with it what of it was left out.
-    pub(crate) fn accepted(&mut self, Kept { reports, left_out, .. }: &Kept) {
+    pub(crate) fn accepted(&mut self, JournaledBatch { reports, left_out, .. }: &JournaledBatch) {
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
         let site = reports.first().and_then(|first| first.report.site.as_deref());
@@ -338,12 +330,6 @@ const MOST: u64 = u64::MAX >> 10;
 
 /// The result of a beacon that was not refused.
 pub(crate) const ACCEPTED: &str = "accepted";
-
-/// The result of a request that only asks whether it may send.
-pub(crate) const PREFLIGHT: &str = "preflight";
-
-/// The result of a beacon, and the count of reports, outside the site's `sample`.
-pub(crate) const SAMPLED_OUT: &str = "sampled_out";
 
 /// Streams that gave way and are in the totals.
 pub(crate) const TOTALLED: &str = "totalled";

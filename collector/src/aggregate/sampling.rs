@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use beacon::{Outcome, StreamReport};
 
-use crate::aggregate::aggregator::MINUTE_MS;
-use crate::aggregate::dedup::{Stream, StreamId, spread};
+use crate::aggregate::dedup::Stream;
 use crate::aggregate::series::SeriesId;
-use crate::store::StoreError;
+use crate::report::stream_id::{StreamId, spread};
+use crate::time::day_of;
 
 /// Why a stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Sample {
 
 /// A kept stream, as the store has it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredSample {
     pub(crate) id: StreamId,
     /// The samples that it is in, a bit each.
     pub(crate) kinds: u8,
@@ -68,7 +68,7 @@ pub(crate) struct SampleChanges<'a> {
     /// With their days.
     pub(crate) gone: &'a [(i64, StreamId)],
     /// With their days, and with their rows where they are new.
-    pub(crate) kept: Vec<(i64, &'a Kept, Option<&'a Row>)>,
+    pub(crate) kept: Vec<(i64, &'a StoredSample, Option<&'a Row>)>,
 }
 
 /// The samples of the days that streams are counted in.
@@ -88,7 +88,7 @@ struct Day {
 }
 
 struct Held {
-    kept: Kept,
+    kept: StoredSample,
     /// Until the store has it.
     row: Option<Row>,
     changed: bool,
@@ -101,16 +101,16 @@ impl Samples {
 
     /// Keeps a stream that is being counted, if it is one to be kept. `stored` gives the samples of a site
     /// and day that the store has.
-    pub(crate) fn offer(
+    pub(crate) fn offer<E: From<serde_json::Error>>(
         &mut self,
         stream: &Stream,
         report: &StreamReport,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<(), StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
+    ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
         }
-        let (kept, most) = (Kept::of(stream.id, report), self.most);
+        let (kept, most) = (StoredSample::of(stream.id, report), self.most);
         let number = day_of(stream.received_ms);
         let site = report.site.as_deref().unwrap_or_default();
         let day = self.day(site, number, stored)?;
@@ -131,13 +131,13 @@ impl Samples {
     }
 
     /// An earlier revision of a stream, counted at `received_ms`, no longer stands.
-    pub(crate) fn take_back(
+    pub(crate) fn take_back<E>(
         &mut self,
         site: &str,
         id: StreamId,
         received_ms: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<(), StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
+    ) -> Result<(), E> {
         if self.most == 0 {
             return Ok(());
         }
@@ -178,12 +178,12 @@ impl Samples {
         self.by_site.get_mut(site)?.get_mut(&day)
     }
 
-    fn day(
+    fn day<E>(
         &mut self,
         site: &str,
         day: i64,
-        stored: impl FnOnce(&str, i64) -> Result<Vec<Kept>, StoreError>,
-    ) -> Result<&mut Day, StoreError> {
+        stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
+    ) -> Result<&mut Day, E> {
         if self.day_mut(site, day).is_none() {
             let held = stored(site, day)?.into_iter();
             let mut loaded = Day {
@@ -200,7 +200,7 @@ impl Samples {
 }
 
 impl Day {
-    fn has_room_for(&self, kept: &Kept) -> bool {
+    fn has_room_for(&self, kept: &StoredSample) -> bool {
         let above = |floor: Option<Score>, score| floor.is_none_or(|floor| score > floor);
         Sample::ALL
             .into_iter()
@@ -228,7 +228,7 @@ impl Day {
     }
 }
 
-impl Kept {
+impl StoredSample {
     /// A stream, with all the samples that it could be in.
     fn of(id: StreamId, report: &StreamReport) -> Self {
         // A sender may write `-0.0`, whose bits are above those of every wait.
@@ -260,19 +260,12 @@ impl Kept {
 /// No two streams have the same.
 type Score = (u64, StreamId);
 
-/// The day (UTC), counted since 1970.
-pub(crate) const fn day_of(ms: i64) -> i64 {
-    ms.div_euclid(DAY_MS)
-}
-
-const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::journal::At;
+    use crate::journal::segments::At;
 
     fn stream(id: StreamId) -> Stream {
         Stream {
@@ -292,7 +285,7 @@ mod tests {
         StreamReport { outcome, open: false, ttft_ms: Some(waited_ms), ..StreamReport::new("0") }
     }
 
-    fn nothing_stored(_: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn nothing_stored(_: &str, _: i64) -> Result<Vec<StoredSample>, serde_json::Error> {
         Ok(Vec::new())
     }
 
@@ -352,8 +345,8 @@ mod tests {
     #[test]
     fn what_the_store_has_is_not_chosen_against() {
         let mut samples = Samples::new(1);
-        let slow = Kept { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
-        let stored = |_: &str, _| Ok(vec![slow.clone()]);
+        let slow = StoredSample { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
+        let stored = |_: &str, _| Ok::<_, serde_json::Error>(vec![slow.clone()]);
         samples.offer(&stream(1), &report(Outcome::Complete, 49.0), stored).unwrap();
         assert_eq!(chosen(&samples), [vec![], vec![], vec![1]]);
         offer(&mut samples, 2, &report(Outcome::Complete, 51.0));

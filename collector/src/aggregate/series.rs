@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use beacon::StreamReport;
 
 use crate::config::{Config, Limits};
-use crate::ingest::geoip::Country;
+use crate::report::country::Country;
 
 /// The labels of everything that is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

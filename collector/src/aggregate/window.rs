@@ -1,7 +1,7 @@
 //! One minute of one series, and what is counted in it.
 
 use crate::aggregate::series::SeriesId;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::aggregate::write_back_cache::Weighed;
 
 /// Which one.
@@ -15,15 +15,15 @@ pub(crate) struct WindowKey {
 /// What is counted in it.
 #[derive(Default)]
 pub(crate) struct Window {
-    pub(crate) tally: Tally,
+    pub(crate) tally: WindowStats,
     /// Where the minutes of its hour are gone, and it is the sum over that: what that was. Of other minutes of the
     /// hour there may be more of them, and only what has changed in each goes into the store.
-    pub(crate) before: Option<Box<Tally>>,
+    pub(crate) before: Option<Box<WindowStats>>,
 }
 
 impl Window {
     /// One whose minutes are gone, as the store has it.
-    pub(crate) fn of_hour(tally: Tally) -> Self {
+    pub(crate) fn of_hour(tally: WindowStats) -> Self {
         Self { before: Some(Box::new(tally.clone())), tally }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const SOURCES: [&str; 9] =
 
 /// What a set of streams amounts to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Tally {
+pub(crate) struct WindowStats {
     outcomes: [u64; Outcome::ALL.len()],
     /// Streams that showed the defect, however often.
     defects: [u64; Defect::ALL.len()],
@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     histograms: [Histogram; Metric::ALL.len()],
 }
 
-impl Tally {
+impl WindowStats {
     /// Adds one stream; `good` says whether it met its targets.
     pub(crate) fn add(&mut self, report: &StreamReport, good: bool) {
         self.outcomes[report.outcome as usize] += 1;

@@ -8,8 +8,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-use crate::store::StoreError;
-
 /// Values by key.
 pub(crate) struct Held<K, V> {
     values: HashMap<K, Changing<V>>,
@@ -31,12 +29,12 @@ struct Changing<V> {
 
 impl<K: Copy + Eq + Hash + Ord, V: Weighed> Held<K, V> {
     /// Changes a value, which is what the store has of it where it is not held. `change` says whether it did.
-    pub(crate) fn change(
+    pub(crate) fn change<E>(
         &mut self,
         key: K,
-        stored: impl FnOnce() -> Result<V, StoreError>,
+        stored: impl FnOnce() -> Result<V, E>,
         change: impl FnOnce(&mut V) -> bool,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, E> {
         let held = match self.values.entry(key) {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(free) => {

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, WAIT};
-use super::params::bad;
+use super::params::{Params, Range, bad};
 use super::percentiles::relative_error;
-use super::{ApiError, Params, Range};
+use super::state::ApiState;
 use crate::aggregate::metric::{InVain, Metric};
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{Reached, Waits};
-use crate::store::Source;
+use crate::store::backend::Source;
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]
@@ -53,17 +53,17 @@ struct Point {
 }
 
 /// Answers with the curve of leaving.
-pub(crate) async fn abandonment(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[WAIT, FORMAT])?;
     let (metric, which, in_vain) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let read_all = move |store: &Source<'_>| {
-        let mut all = Tally::default();
+        let mut all = WindowStats::default();
         let metrics = which.with_in_vain();
         store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
         Ok(all)
     };
-    let all = state.reader().run(read_all).await?;
+    let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
     let (shown, left, failed) = (of(which), of(in_vain.left), of(in_vain.failed));
     let curve = Waits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
@@ -82,7 +82,7 @@ pub(crate) async fn abandonment(State(state): State<AppState>, params: Params) -
 }
 
 fn wait(params: &Params) -> Result<(&'static str, Metric, InVain), ApiError> {
-    let (name, which) = super::metric(params)?;
+    let (name, which) = params.metric()?;
     let in_vain = which.in_vain().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
     Ok((name, which, in_vain))
 }

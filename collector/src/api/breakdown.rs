@@ -11,13 +11,16 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
-use super::params::bad;
+use super::params::{Params, Range, bad};
 use super::percentiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, Ratio, TargetsInView, TargetsOf, by_use_case, metric, share};
+use super::ratio::{Ratio, share};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::store::{Dimension, Source};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::store::query::Dimension;
 
 /// Streams by the values of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -67,9 +70,9 @@ struct Earlier {
 }
 
 /// Answers with the streams by the values of a dimension.
-pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let against = params.against()?;
     let (by, dimension) = dimension(&params)?;
@@ -87,7 +90,7 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((now, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut groups = groups(&now, earlier.as_ref(), which);
     let more = groups.len().saturating_sub(limit);
@@ -102,14 +105,14 @@ pub(crate) async fn breakdown(State(state): State<AppState>, params: Params) -> 
 }
 
 fn groups(
-    now: &BTreeMap<String, Tally>,
-    earlier: Option<&BTreeMap<String, Tally>>,
+    now: &BTreeMap<String, WindowStats>,
+    earlier: Option<&BTreeMap<String, WindowStats>>,
     which: Metric,
 ) -> Vec<Group> {
-    let sum = |of: fn(&Tally) -> u64| now.values().map(of).sum::<u64>();
-    let (streams, judged) = (sum(Tally::streams), sum(Tally::judged));
+    let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
+    let (streams, judged) = (sum(WindowStats::streams), sum(WindowStats::judged));
     let bad = judged - sum(|tally| tally.good);
-    let nothing = Tally::default();
+    let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
         // Where a later revision went elsewhere, the window is still there.
@@ -135,7 +138,7 @@ fn groups(
 }
 
 impl Earlier {
-    fn of(tally: &Tally, which: Metric) -> Self {
+    fn of(tally: &WindowStats, which: Metric) -> Self {
         Self { streams: tally.streams(), percentiles: Percentiles::of(tally, which) }
     }
 }

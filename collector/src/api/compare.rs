@@ -10,13 +10,14 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
-use super::percentiles::quantile_ms;
-use super::{ApiError, Params, Quantiles, Range};
-use crate::aggregate::aggregator::MINUTE_MS;
+use super::params::{Params, Range};
+use super::percentiles::{Quantiles, quantile_ms};
+use super::state::ApiState;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::store::Source;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::time::MINUTE_MS;
 
 /// Both sides' time to first token.
 #[derive(Serialize, JsonSchema)]
@@ -53,12 +54,12 @@ struct Point {
 }
 
 /// Answers with both sides' time to first token.
-pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let read_steps = move |store: &Source<'_>| {
-        let mut steps = vec![Tally::default(); range.steps(step_ms)];
+        let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
             &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
             |minute, tally| {
@@ -67,8 +68,8 @@ pub(crate) async fn compare(State(state): State<AppState>, params: Params) -> Re
         )?;
         Ok(steps)
     };
-    let steps = state.reader().run(read_steps).await?;
-    let mut all = Tally::default();
+    let steps = state.reader.run(read_steps).await?;
+    let mut all = WindowStats::default();
     for step in &steps {
         all.merge(step);
     }
@@ -112,7 +113,7 @@ impl Table for Comparison {
 }
 
 impl Point {
-    fn of(t: i64, step: &Tally) -> Self {
+    fn of(t: i64, step: &WindowStats) -> Self {
         let at = |metric, q| quantile_ms(step.histogram(metric), q);
         Self {
             t,

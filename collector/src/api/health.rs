@@ -1,12 +1,14 @@
 //! `GET /healthz` and `GET /readyz`: whether the process lives, and whether work should be sent here.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::server::state::AppState;
+use crate::journal::health::Health;
 
 /// Whether work should be sent here.
 #[derive(Serialize, JsonSchema)]
@@ -29,10 +31,10 @@ pub(crate) async fn healthz() -> &'static str {
 }
 
 /// 200 while beacons can be kept and the collector is not about to stop.
-pub(crate) async fn readyz(State(state): State<AppState>) -> (StatusCode, Json<Ready>) {
-    let storage = if state.health().storage_failed() { Storage::Unavailable } else { Storage::Writable };
-    let draining = state.health().is_draining();
-    let ready = !draining && !state.health().storage_failed();
+pub(crate) async fn readyz(State(health): State<Arc<Health>>) -> (StatusCode, Json<Ready>) {
+    let storage = if health.storage_failed() { Storage::Unavailable } else { Storage::Writable };
+    let draining = health.is_draining();
+    let ready = !draining && !health.storage_failed();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Ready { ready, storage, draining }))
 }

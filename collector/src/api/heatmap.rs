@@ -10,10 +10,12 @@ use serde::Serialize;
 use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
 use super::param_schema::{FORMAT, METRIC, STEP};
-use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::aggregate::aggregator::MINUTE_MS;
-use crate::server::state::AppState;
-use crate::store::Source;
+use super::params::{Params, Range};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::time::MINUTE_MS;
 
 /// A distribution over time.
 #[derive(Serialize, JsonSchema)]
@@ -39,9 +41,9 @@ struct Column {
 }
 
 /// Answers with a distribution over time.
-pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let asked = filter.clone();
@@ -55,7 +57,7 @@ pub(crate) async fn heatmap(State(state): State<AppState>, params: Params) -> Re
         };
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let points = range.step_starts(step_ms).zip(columns);

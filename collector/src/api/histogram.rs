@@ -9,10 +9,13 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC};
-use super::{ApiError, Params, Quantiles, Range, TargetsInView, by_use_case, metric};
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::store::Source;
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]
@@ -48,15 +51,15 @@ pub(super) struct BucketOf {
 }
 
 /// Answers with the distribution of a metric.
-pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let all = |store: &Source<'_>, range: Range| {
-            let mut all = Tally::default();
+            let mut all = WindowStats::default();
             let metrics = which.with_in_vain();
             store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
             Ok(all)
@@ -67,9 +70,9 @@ pub(crate) async fn histogram(State(state): State<AppState>, params: Params) -> 
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((all, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |tally: &Tally| coarse(tally.histogram(which)).collect();
+    let buckets_of = |tally: &WindowStats| coarse(tally.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,

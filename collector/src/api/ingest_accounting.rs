@@ -8,13 +8,17 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiError, Params};
+use super::params::Params;
+use super::state::ApiState;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2, PREFLIGHT,
-    REFUSED_CONNECTIONS, REPORTS, SAMPLED_OUT, TIMED_CHUNKS,
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
+    REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
-use crate::server::state::AppState;
-use crate::store::{Books, Source, StoreError};
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::store::error::StoreError;
+use crate::store::query::Books;
 
 /// All of it from one transaction.
 #[derive(Serialize, JsonSchema)]
@@ -93,11 +97,11 @@ impl ProbeCost {
 
 /// Answers with the books.
 pub(crate) async fn accounting(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     params: Params,
 ) -> Result<Json<Accounting>, ApiError> {
     params.none()?;
-    Ok(Json(state.reader().run(add_up).await?))
+    Ok(Json(state.reader.run(add_up).await?))
 }
 
 fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {

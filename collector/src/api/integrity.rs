@@ -11,11 +11,14 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{FORMAT, STEP};
-use super::{ApiError, Params, Range, Ratio, TargetsInView, by_use_case};
-use crate::aggregate::aggregator::MINUTE_MS;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::store::Source;
+use super::params::{Params, Range};
+use super::ratio::Ratio;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::time::MINUTE_MS;
 
 /// How streams ended.
 #[derive(Serialize, JsonSchema)]
@@ -51,14 +54,14 @@ struct Ends {
 }
 
 /// Answers with how streams ended over time.
-pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let asked = filter.clone();
     let read_all = move |store: &Source<'_>| {
         let steps = |store: &Source<'_>| {
-            let mut steps = vec![Tally::default(); range.steps(step_ms)];
+            let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
             store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
                 steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
             })?;
@@ -66,9 +69,9 @@ pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> 
         };
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
-    let (steps, by_use_case) = state.reader().run(read_all).await?;
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut all = Tally::default();
+    let mut all = WindowStats::default();
     steps.iter().for_each(|step| all.merge(step));
     let points = range.step_starts(step_ms).zip(&steps);
     let points = points.map(|(t, step)| Point { t, ends: Ends::of(step) }).collect();
@@ -76,7 +79,7 @@ pub(crate) async fn integrity(State(state): State<AppState>, params: Params) -> 
 }
 
 impl Ends {
-    fn of(tally: &Tally) -> Self {
+    fn of(tally: &WindowStats) -> Self {
         Self {
             streams: tally.streams(),
             integrity: Ratio::of(tally.whole, tally.judged()),

@@ -15,16 +15,20 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::openapi;
 use super::param_schema::FILTERS;
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::schema;
+use super::state::ApiState;
 use super::streams::object;
-use super::{ApiError, Params, Quantiles, Range, Reason};
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::api::live_feed::Told;
-use crate::server::state::AppState;
-use crate::store::{Filter, RATE_MS, Source, StoreError, StreamsAsked};
+use crate::http::error::{ApiError, Reason};
+use crate::store::backend::Source;
+use crate::store::error::StoreError;
+use crate::store::query::{Filter, RATE_MS, StreamsAsked};
 use crate::time;
 
 /// What happens now.
@@ -70,7 +74,7 @@ struct Ended {
 
 /// Answers with what happens now.
 pub(crate) async fn live(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     params: Params,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -79,14 +83,14 @@ pub(crate) async fn live(
     if !wants_events(&headers) {
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
-    let Some((listener, source)) = state.live().listen(&filter) else {
-        state.door().listener_refused();
+    let Some((listener, source)) = state.live.listen(&filter) else {
+        state.door.listener_refused();
         return Err(ApiError::new(Reason::TooManyListeners, "as many listen as may"));
     };
     if let Some(source) = source {
         tokio::spawn(async move {
             let make = || told(&state, &filter);
-            state.live().drive(source, period(&state), make).await;
+            state.live.drive(source, period(&state), make).await;
         });
     }
     let events = Sse::new(listener.events()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
@@ -104,12 +108,12 @@ fn wants_events(headers: &HeaderMap) -> bool {
 }
 
 /// How often there is something new: in a cluster as often as collectors publish.
-fn period(state: &AppState) -> Duration {
-    let cluster = state.config().store.clickhouse.as_ref();
+fn period(state: &ApiState) -> Duration {
+    let cluster = state.config.store.clickhouse.as_ref();
     Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
 }
 
-async fn told(state: &AppState, filter: &Filter) -> Told {
+async fn told(state: &ApiState, filter: &Filter) -> Told {
     let refused = match snapshot(state, filter).await.map(|snapshot| serde_json::to_string(&snapshot)) {
         Ok(Ok(json)) => return Told::Snapshot(json.into()),
         Ok(Err(error)) => StoreError::from(error).into(),
@@ -118,7 +122,7 @@ async fn told(state: &AppState, filter: &Filter) -> Told {
     Told::Refused(refused.body().into())
 }
 
-async fn snapshot(state: &AppState, filter: &Filter) -> Result<Snapshot, ApiError> {
+async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
     let range = Range::newest(state, PERCENTILE_MINUTES);
     let (filter, now_ms) = (filter.clone(), time::now_ms());
     let asked = StreamsAsked {
@@ -126,12 +130,12 @@ async fn snapshot(state: &AppState, filter: &Filter) -> Result<Snapshot, ApiErro
         outcome: None,
         only_ended: true,
         received_ms: (0, i64::MAX),
-        before: Place::MAX,
+        before: SeqNo::MAX,
         limit: SHOWN,
     };
     let take = move |store: &Source<'_>| {
         let waits = |store: &Source<'_>| {
-            let mut tally = Tally::default();
+            let mut tally = WindowStats::default();
             store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
             Ok(tally)
         };
@@ -156,11 +160,11 @@ async fn snapshot(state: &AppState, filter: &Filter) -> Result<Snapshot, ApiErro
             streams: raw.collect::<Result<_, _>>()?,
         })
     };
-    Ok(state.reader().run(take).await?)
+    Ok(state.reader.run(take).await?)
 }
 
 fn streams(_: &mut SchemaGenerator) -> Schema {
-    let list = json!({ "type": "array", "maxItems": SHOWN, "items": openapi::stream() });
+    let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
     list.try_into().expect("a schema is an object")
 }
 

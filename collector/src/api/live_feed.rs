@@ -10,7 +10,7 @@ use futures_util::stream::{self, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::store::Filter;
+use crate::store::query::Filter;
 
 /// All feeds. There are no more of them than there may be listeners.
 pub(crate) struct Live {

@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::{COMMON, LATEST_MS, Parameter};
-use crate::aggregate::aggregator::MINUTE_MS;
+use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::http::error::{ApiError, Reason};
-use crate::server::state::AppState;
-use crate::store::{self, Filter, WindowsAsked};
+use crate::store::query::{Filter, WindowsAsked};
+use crate::store::rollups::key::ROLLUP_MINUTES;
 use crate::time;
+use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
 
 /// All parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
@@ -106,6 +107,15 @@ impl Params {
         }
     }
 
+    /// The asked metric with its name, by default the time to first visible token.
+    pub(super) fn metric(&self) -> Result<(&'static str, Metric), ApiError> {
+        let asked = self.get("metric").unwrap_or("ttfv");
+        METRICS.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
+            let known = METRICS.map(|(name, _)| name).join(", ");
+            bad(format!("`metric` is one of {known}"))
+        })
+    }
+
     /// How many are asked for, 50 by default.
     pub(super) fn limit(&self) -> Result<usize, ApiError> {
         match self.number("limit")?.unwrap_or(USUAL_LIMIT) {
@@ -119,8 +129,8 @@ impl Params {
         match self.get("against") {
             None => Ok(None),
             Some("previous") => Ok(Some(Against::Previous)),
-            Some("day") => Ok(Some(Against::Earlier { ms: DAY * MINUTE_MS })),
-            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY * MINUTE_MS })),
+            Some("day") => Ok(Some(Against::Earlier { ms: DAY_MS })),
+            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY_MS })),
             Some(_) => Err(bad("`against` is one of previous, day, week")),
         }
     }
@@ -130,7 +140,7 @@ impl Params {
     }
 
     /// The asked range, by default the last hour, the running minute included.
-    pub(super) fn range(&self, state: &AppState) -> Result<Range, ApiError> {
+    pub(super) fn range(&self, state: &ApiState) -> Result<Range, ApiError> {
         let now_ms = time::now_ms();
         self.range_at(now_ms, state.minutes_from_ms(now_ms))
     }
@@ -152,10 +162,10 @@ impl Params {
                 "`from` lies before `to`, both are milliseconds since 1970, at most 400 days apart",
             ));
         }
-        let up = |ms: i64| ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let up = |ms: i64| (minute_of(ms) + 1) * MINUTE_MS;
         let to_ms = up(to_ms - 1);
         let from_ms = match self.get("from") {
-            Some(_) => from_ms.div_euclid(MINUTE_MS) * MINUTE_MS,
+            Some(_) => minute_of(from_ms) * MINUTE_MS,
             // The running minute counts as one of the asked ones.
             None => up(from_ms - 1),
         };
@@ -165,9 +175,9 @@ impl Params {
 
 impl Range {
     /// The newest so many minutes, the running one included.
-    pub(super) fn newest(state: &AppState, minutes: i64) -> Self {
+    pub(super) fn newest(state: &ApiState, minutes: i64) -> Self {
         let now_ms = time::now_ms();
-        let to_ms = now_ms.div_euclid(MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+        let to_ms = (minute_of(now_ms) + 1) * MINUTE_MS;
         let minutes_from_ms = state.minutes_from_ms(now_ms);
         let from_ms = to_ms - minutes * MINUTE_MS;
         Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
@@ -242,7 +252,7 @@ impl Range {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
-        let longest = store::LENGTHS.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
+        let longest = ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
         WindowsAsked { filter, minutes, longest, metrics }
     }
@@ -291,7 +301,7 @@ impl Range {
                     let grown_ms = if by_hours { HOUR_MS - MINUTE_MS } else { 0 };
                     known && length_ms - grown_ms <= step_ms * USUAL_POINTS
                 })
-                .unwrap_or(7 * DAY * MINUTE_MS),
+                .unwrap_or(7 * DAY_MS),
         };
         if length_ms / step_ms > MOST_POINTS {
             return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
@@ -311,19 +321,32 @@ fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-const HOUR: i64 = 60;
-const HOUR_MS: i64 = HOUR * MINUTE_MS;
-const DAY: i64 = 24 * HOUR;
-
-const RANGES: [(&str, i64); 6] =
-    [("15m", 15), ("1h", HOUR), ("6h", 6 * HOUR), ("24h", DAY), ("7d", 7 * DAY), ("30d", 30 * DAY)];
+const RANGES: [(&str, i64); 6] = [
+    ("15m", 15),
+    ("1h", HOUR_MINUTES),
+    ("6h", 6 * HOUR_MINUTES),
+    ("24h", DAY_MINUTES),
+    ("7d", 7 * DAY_MINUTES),
+    ("30d", 30 * DAY_MINUTES),
+];
 
 /// In minutes: steps that fall on whole hours and days.
-const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY];
+const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
+
+const METRICS: [(&str, Metric); 8] = [
+    ("ttfv", Metric::Ttfv),
+    ("ttft", Metric::Ttft),
+    ("ttfp", Metric::Ttfp),
+    ("e2e", Metric::E2e),
+    ("tpot", Metric::Tpot),
+    ("gap", Metric::Gap),
+    ("server_ttft", Metric::ServerTtft),
+    ("overhead", Metric::Overhead),
+];
 
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;
-const LONGEST_MS: i64 = 400 * DAY * MINUTE_MS;
+const LONGEST_MS: i64 = 400 * DAY_MS;
 const USUAL_LIMIT: i64 = 50;
 const MOST_LIMIT: i64 = 500;
 

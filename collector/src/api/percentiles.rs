@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
+use crate::stats::binomial;
 use crate::stats::kaplan_meier::Waits;
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
@@ -72,14 +73,14 @@ pub(super) struct Quantiles {
 
 impl Quantiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
         Self { percentiles: Percentiles::of(tally, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &Tally, metric: Metric) -> Self {
+    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
         let histogram = tally.histogram(metric);
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
@@ -98,7 +99,7 @@ impl Percentiles {
 }
 
 impl Adjusted {
-    fn of(tally: &Tally, metric: Metric) -> Option<Self> {
+    fn of(tally: &WindowStats, metric: Metric) -> Option<Self> {
         let in_vain = metric.in_vain()?;
         let (left, failed) = (tally.histogram(in_vain.left), tally.histogram(in_vain.failed));
         let waits = Waits::new(tally.histogram(metric), [left, failed]);
@@ -110,7 +111,7 @@ impl Adjusted {
 
 impl Interval {
     fn of(histogram: &Histogram, n: u64, q: f64) -> Self {
-        let (lower, upper) = ranks(n, q);
+        let (lower, upper) = binomial::quantile_ranks(n, q);
         // The middle of a rank's share, which no rounding moves to a neighbour.
         let at = |rank: u64| quantile_ms(histogram, (rank as f64 - 0.5) / n as f64);
         Self { lower_ms: lower.and_then(at), upper_ms: upper.and_then(at) }
@@ -131,30 +132,6 @@ fn to_microsecond(ms: f64) -> f64 {
     (ms * 1e3).round() / 1e3
 }
 
-/// The order statistics, counted from 1, between which the quantile lies with 95 % confidence, whatever the
-/// distribution: how many of `n` values lie below it is binomial. `None` where no value is far enough out.
-fn ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
-    let (mut below, mut lower, mut upper) = (0.0, None, None);
-    let odds = (q / (1.0 - q)).ln();
-    // In logarithms: the first terms are smaller than any double.
-    let mut term = n as f64 * (1.0 - q).ln();
-    for k in 0..n {
-        below += f64::exp(term);
-        if below <= TAIL {
-            lower = Some(k + 1);
-        }
-        if below >= 1.0 - TAIL {
-            upper = Some(k + 1);
-            break;
-        }
-        term += ((n - k) as f64 / (k + 1) as f64).ln() + odds;
-    }
-    (lower, upper)
-}
-
-/// What may lie beyond either end.
-const TAIL: f64 = 0.025;
-
 /// From so many values on an interval is left out: around the median it then is under a tenth of the values.
 const MANY: u64 = 500;
 
@@ -164,26 +141,9 @@ mod tests {
 
     use super::*;
 
-    /// Against published tables of distribution-free confidence intervals for the median.
-    #[test]
-    fn the_median_lies_between_the_ranks_that_tables_give() {
-        for (n, ranks_of_table) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33)), (100, (40, 61))]
-        {
-            let (lower, upper) = ranks(n, 0.5);
-            assert_eq!((lower.unwrap(), upper.unwrap()), ranks_of_table, "{n}");
-        }
-    }
-
-    #[test]
-    fn few_values_do_not_bound_a_tail() {
-        assert_eq!(ranks(5, 0.5), (None, None));
-        assert_eq!(ranks(100, 0.99).1, None, "the largest of 100 is below the p99 in 37 of 100 cases");
-        assert!(ranks(499, 0.99).1.is_some());
-    }
-
     #[test]
     fn the_gaps_of_a_few_streams_bound_nothing() {
-        let mut tally = Tally::default();
+        let mut tally = WindowStats::default();
         for gap_ms in [20.0, 90.0] {
             let mut gaps = Histogram::default();
             (0..200).for_each(|_| gaps.record(gap_ms));

@@ -9,12 +9,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::FILTERS;
-use super::{ApiError, Params, Range, TargetsOf, share};
-use crate::aggregate::aggregator::MINUTE_MS;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::slo::error_budget::{Alarm, Kept, LENGTHS, Promise, Severity};
-use crate::store::Source;
+use super::params::{Params, Range};
+use super::ratio::share;
+use super::state::ApiState;
+use super::targets_in_view::TargetsOf;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Promise, Severity, SliCount};
+use crate::store::backend::Source;
+use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// All budgets of a use case, over the newest days.
 #[derive(Serialize, JsonSchema)]
@@ -68,34 +71,34 @@ struct Day {
 }
 
 /// Answers with the budgets of the filtered use case.
-pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result<Json<Slo>, ApiError> {
+pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result<Json<Slo>, ApiError> {
     params.among(&FILTERS)?;
     let mut filter = params.filter();
     let targets = TargetsOf::of(&state, &filter);
     filter.use_case = Some(targets.use_case.clone());
-    let days = state.config().budget_days();
-    let period = Range::newest(&state, i64::from(days) * 24 * 60);
+    let days = state.config.budget_days();
+    let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
-    let lately = LENGTHS.map(|minutes| Range::newest(&state, minutes));
+    let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
     let read_all = move |store: &Source<'_>| {
         let sum = |store: &Source<'_>, range: Range| {
-            let mut sum = Tally::default();
+            let mut sum = WindowStats::default();
             store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
             Ok(sum)
         };
         let by_day = |store: &Source<'_>| {
-            let mut by_day = BTreeMap::<i64, Tally>::new();
+            let mut by_day = BTreeMap::<i64, WindowStats>::new();
             // No window is longer than a day, and none lies across two.
             store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
-                by_day.entry(minute.div_euclid(MINUTES_OF_DAY)).or_default().merge(tally);
+                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(tally);
             })?;
             Ok(by_day)
         };
         store.both(by_day, |store| store.each(lately, sum))
     };
-    let (by_day, lately) = state.reader().run(read_all).await?;
+    let (by_day, lately) = state.reader.run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {
-        let kept = |tally: &Tally| promise.kept(tally, &targets.targets);
+        let kept = |tally: &WindowStats| promise.kept(tally, &targets.targets);
         let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
         let lately: Vec<_> = lately.iter().map(kept).collect();
         Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
@@ -104,19 +107,31 @@ pub(crate) async fn slo(State(state): State<AppState>, params: Params) -> Result
 }
 
 impl Budget {
-    fn of(promise: Promise, objective: f64, days: u32, by_day: Vec<(i64, Kept)>, lately: &[Kept]) -> Self {
-        let all = by_day.iter().fold(Kept::default(), |all, (_, day)| Kept {
+    fn of(
+        promise: Promise,
+        objective: f64,
+        days: u32,
+        by_day: Vec<(i64, SliCount)>,
+        lately: &[SliCount],
+    ) -> Self {
+        let all = by_day.iter().fold(SliCount::default(), |all, (_, day)| SliCount {
             good: all.good + day.good,
             total: all.total + day.total,
         });
         let over = |minutes| {
-            LENGTHS.iter().position(|length| *length == minutes).map_or(Kept::default(), |at| lately[at])
+            ALERT_WINDOWS
+                .iter()
+                .position(|length| *length == minutes)
+                .map_or(SliCount::default(), |at| lately[at])
         };
         let sounds = |alarm: &&Alarm| {
             alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
         };
-        let burn =
-            |(minutes, kept): (i64, &Kept)| Burn { minutes, total: kept.total, rate: kept.burn(objective) };
+        let burn = |(minutes, kept): (i64, &SliCount)| Burn {
+            minutes,
+            total: kept.total,
+            rate: kept.burn(objective),
+        };
         Self {
             promise,
             objective,
@@ -126,16 +141,14 @@ impl Budget {
             allowed: (1.0 - objective) * all.total as f64,
             remaining: all.remaining(objective),
             by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
-            burn: LENGTHS.into_iter().zip(lately).map(burn).collect(),
+            burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
             alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
         }
     }
 }
 
 impl Day {
-    const fn of((day, Kept { good, total }): (i64, Kept)) -> Self {
-        Self { t: day * MINUTES_OF_DAY * MINUTE_MS, good, total }
+    const fn of((day, SliCount { good, total }): (i64, SliCount)) -> Self {
+        Self { t: day * DAY_MS, good, total }
     }
 }
-
-const MINUTES_OF_DAY: i64 = 24 * 60;

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Quantiles, Ratio, share};
+use super::percentiles::Quantiles;
+use super::ratio::{Ratio, share};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
-use crate::slo::verdict;
+use crate::aggregate::window_stats::WindowStats;
+use crate::stats::binomial;
 
 /// Counts, percentiles and shares of some streams.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,7 +43,7 @@ pub(super) struct Errors {
 
 impl Figures {
     /// The tally holds what is [shown](SHOWN).
-    pub(crate) fn of(tally: &Tally) -> Self {
+    pub(crate) fn of(tally: &WindowStats) -> Self {
         Self {
             outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
@@ -61,9 +62,9 @@ impl Figures {
 }
 
 impl Errors {
-    pub(super) fn of(tally: &Tally) -> Self {
+    pub(super) fn of(tally: &WindowStats) -> Self {
         let (count, total) = (tally.errors(), tally.judged());
-        let at_least = (total > 0).then(|| verdict::at_least(count, total));
+        let at_least = (total > 0).then(|| binomial::lower_bound(count, total));
         Self { count, total, ratio: share(count, total), at_least }
     }
 }

@@ -7,16 +7,16 @@ use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
 use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
-use super::params::bad;
-use super::{ApiError, Params, Reason};
-use crate::aggregate::dedup::Place;
+use super::params::{Params, bad};
+use super::state::ApiState;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::Sample;
-use crate::server::state::AppState;
-use crate::store::{SamplesAsked, StoredStream, StreamsAsked};
+use crate::http::error::{ApiError, Reason};
+use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
 /// is asked for.
-pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STREAMS, CURSOR, OUTCOME, SAMPLE])?;
     let range = params.has_range().then(|| params.range(&state)).transpose()?;
     let limit = params.limit()?;
@@ -39,12 +39,12 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
         Some(sample) => {
             let skip = cursor.unwrap_or(0);
             let asked = SamplesAsked { sample, filter, outcome, received_ms, skip, limit };
-            state.reader().run(move |store| store.samples(&asked)).await?
+            state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
-            let before = cursor.map_or(Place::MAX, i64::cast_unsigned);
+            let before = cursor.map_or(SeqNo::MAX, i64::cast_unsigned);
             let asked = StreamsAsked { filter, outcome, only_ended: false, received_ms, before, limit };
-            state.reader().run(move |store| store.newest(&asked)).await?
+            state.reader.run(move |store| store.newest(&asked)).await?
         }
     };
     let streams: Vec<_> = page.streams.iter().map(object).collect();
@@ -54,13 +54,13 @@ pub(crate) async fn streams(State(state): State<AppState>, params: Params) -> Re
 
 /// Answers with one stream.
 pub(crate) async fn stream(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let unknown = || ApiError::new(Reason::UnknownStream, "no stream has this id, or it is no longer kept");
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
-    let found = state.reader().run(move |store| store.one(id)).await?;
+    let found = state.reader.run(move |store| store.one(id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 

@@ -9,15 +9,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::AGAINST;
-use super::params::Against;
+use super::params::{Against, Params, Range};
+use super::percentiles::Quantiles;
+use super::ratio::Ratio;
+use super::state::ApiState;
 use super::stream_stats::{Errors, Figures, SHOWN};
-use super::{ApiError, Params, Quantiles, Range, Ratio, TargetsInView, TargetsOf};
+use super::targets_in_view::{TargetsInView, TargetsOf};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
-use crate::store::{Dimension, Filter, Source, StoreError};
+use crate::store::backend::Source;
+use crate::store::error::StoreError;
+use crate::store::query::{Dimension, Filter};
 
 /// Everything that the first screen says.
 #[derive(Serialize, JsonSchema)]
@@ -58,7 +63,7 @@ struct Previous {
 
 /// Answers with the summary of a range.
 pub(crate) async fn summary(
-    State(state): State<AppState>,
+    State(state): State<ApiState>,
     params: Params,
 ) -> Result<Json<Summary>, ApiError> {
     params.only(&[AGAINST])?;
@@ -67,14 +72,14 @@ pub(crate) async fn summary(
     let earlier = range.earlier(against);
     let asked = filter.clone();
     let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
-    let Read { by_use_case, before, open, overflow } = state.reader().run(read).await?;
+    let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
     let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
     let cases = cases.map(|(use_case, tally)| {
         let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
         Case { use_case, tally, targets }
     });
     let verdict = verdict::of(open, cases);
-    let mut now = Tally::default();
+    let mut now = WindowStats::default();
     by_use_case.values().for_each(|tally| now.merge(tally));
     Ok(Json(Summary {
         range,
@@ -93,7 +98,7 @@ pub(crate) async fn summary(
 }
 
 impl Previous {
-    fn of(range: Range, before: &Tally) -> Self {
+    fn of(range: Range, before: &WindowStats) -> Self {
         Self {
             range,
             streams: before.streams(),
@@ -107,8 +112,8 @@ impl Previous {
 
 /// What the store says of the period and of the one before.
 struct Read {
-    by_use_case: BTreeMap<String, Tally>,
-    before: Tally,
+    by_use_case: BTreeMap<String, WindowStats>,
+    before: WindowStats,
     open: u64,
     overflow: BTreeMap<String, u64>,
 }
@@ -118,7 +123,7 @@ impl Read {
         let by_use_case =
             |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
         let before = |store: &Source<'_>| {
-            let mut before = Tally::default();
+            let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_in_vain();
             store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
             Ok(before)

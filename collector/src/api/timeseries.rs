@@ -8,13 +8,17 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
+use super::params::{Params, Range};
 use super::percentiles::{Percentiles, relative_error};
-use super::{ApiError, Params, Range, TargetsInView, by_use_case, metric};
-use crate::aggregate::aggregator::MINUTE_MS;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
-use crate::server::state::AppState;
-use crate::store::{Filter, Source, StoreError};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Source;
+use crate::store::error::StoreError;
+use crate::store::query::Filter;
+use crate::time::MINUTE_MS;
 
 /// A metric over time.
 #[derive(Serialize, JsonSchema)]
@@ -43,9 +47,9 @@ struct Point {
 }
 
 /// Answers with a metric over time.
-pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
-    let (metric, which) = metric(&params)?;
+    let (metric, which) = params.metric()?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
@@ -58,7 +62,7 @@ pub(crate) async fn timeseries(State(state): State<AppState>, params: Params) ->
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((points, earlier), by_use_case) = state.reader().run(read_all).await?;
+    let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
     csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })
@@ -71,11 +75,11 @@ fn points(
     step_ms: i64,
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
-    let mut steps = vec![Tally::default(); range.steps(step_ms)];
+    let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
     store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, tally| {
         steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
     })?;
-    let point = |(t, step): (i64, &Tally)| Point {
+    let point = |(t, step): (i64, &WindowStats)| Point {
         t,
         percentiles: Percentiles::of(step, which),
         streams: step.streams(),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::http::probe_files::FOLDER as PROBE;
-use crate::journal::base_of;
-use crate::store::{JOURNAL, STORE};
+use crate::journal::segments::base_of;
+use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
 
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum BackupError {
 /// When there is no store, something cannot be read or written, or the collector is too busy. What was
 /// written until then is taken away.
 pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
-    if !data.join(STORE).exists() {
+    if !data.join(STORE_FILE).exists() {
         return Err(BackupError::NoStore(data.into()));
     }
     if target.exists() {
@@ -65,29 +65,29 @@ pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
 /// First the store, as one transaction left it, then the journal: its end may be newer than the store, and
 /// is counted at the start. `false` when a file that the store still needs went meanwhile.
 fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
-    let journal = target.join(JOURNAL);
+    let journal = target.join(JOURNAL_FOLDER);
     // Reports are for those alone who may read the data folder.
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&journal);
     made.map_err(failed(&journal))?;
-    let store = Connection::open_with_flags(data.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let store = Connection::open_with_flags(data.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     // One of an earlier version gives no space back: its copy does.
     if store.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))? == 0 {
         store.pragma_update(None, "auto_vacuum", "incremental")?;
     }
-    store.execute("VACUUM INTO ?1", [target.join(STORE).to_string_lossy()])?;
-    let copy = Connection::open_with_flags(target.join(STORE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    store.execute("VACUUM INTO ?1", [target.join(STORE_FILE).to_string_lossy()])?;
+    let copy = Connection::open_with_flags(target.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let applied: i64 = copy.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
     drop(copy);
-    let before = segments(&data.join(JOURNAL))?;
+    let before = segments(&data.join(JOURNAL_FOLDER))?;
     for name in &before {
-        let (from, to) = (data.join(JOURNAL).join(name), journal.join(name));
+        let (from, to) = (data.join(JOURNAL_FOLDER).join(name), journal.join(name));
         match fs::copy(&from, &to) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             copied => _ = copied.map_err(failed(&from))?,
         }
     }
     // A file that was let go of meanwhile may have been copied while it was written anew.
-    let after = segments(&data.join(JOURNAL))?;
+    let after = segments(&data.join(JOURNAL_FOLDER))?;
     for name in before.iter().filter(|name| !after.contains(name)) {
         remove(&journal.join(name))?;
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::export::prometheus::names;
-use panels::Panel;
+use panels::{COLUMNS, Panel, datasource};
 
 /// The dashboard, as Grafana imports it. Which Prometheus it asks is a variable of it, `DS_PROMETHEUS`.
 #[must_use]
@@ -76,13 +76,6 @@ fn placed(panels: &[Panel]) -> Vec<Value> {
     };
     panels.iter().enumerate().map(place).collect()
 }
-
-fn datasource() -> Value {
-    json!({ "type": "prometheus", "uid": "${DS_PROMETHEUS}" })
-}
-
-/// Of Grafana's grid.
-const COLUMNS: u32 = 24;
 
 #[cfg(test)]
 mod tests {

@@ -13,20 +13,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::aggregate::aggregator::{Earlier, Rollup};
+use crate::aggregate::changes::Loaded;
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::internal_metrics::{Kind, LeftOut};
-use crate::aggregate::sampling::Kept;
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
-use crate::api::{Figures, Ratio};
+use crate::aggregate::window_stats::WindowStats;
+use crate::api::ratio::Ratio;
+use crate::api::stream_stats::Figures;
 use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
-use crate::ingest::validate::{Accepted, Admitted, admit};
-use crate::journal::{At, KeptReport, record};
-use crate::server::state::OpenSite;
-use crate::store::{Loaded, StoreError};
+use crate::ingest::site::OpenSite;
+use crate::ingest::validate::{Admitted, admit};
+use crate::journal::batch::KeptReport;
+use crate::journal::record;
+use crate::journal::segments::At;
+use crate::report::accepted::{Accepted, LeftOut};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.
@@ -86,9 +90,9 @@ pub enum ReplayError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// What was counted cannot be counted on.
+    /// A report that is sampled cannot be written as JSON.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Report(#[from] serde_json::Error),
 }
 
 impl Replayed {
@@ -203,7 +207,7 @@ impl Replay {
         }
     }
 
-    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), StoreError> {
+    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
             Ok(Admitted { reports, left_out: LeftOut { sampled_out, ignored_fields } }) => {
@@ -224,7 +228,7 @@ impl Replay {
         }
     }
 
-    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), StoreError> {
+    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), serde_json::Error> {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
@@ -236,11 +240,11 @@ impl Replay {
         Ok(())
     }
 
-    fn close(mut self) -> Result<Replayed, StoreError> {
+    fn close(mut self) -> Result<Replayed, serde_json::Error> {
         let streams = self.rollup.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
         while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
-        let mut all = Tally::default();
+        let mut all = WindowStats::default();
         // Nothing was stored, so everything is among the changes.
         self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
         let counts = &self.rollup.counts;
@@ -277,22 +281,24 @@ impl Remembered {
 }
 
 impl Earlier for Remembered {
+    type Error = serde_json::Error;
+
     /// Nothing leaves the memory.
-    fn window(&self, _: WindowKey) -> Result<Window, StoreError> {
+    fn window(&self, _: WindowKey) -> Result<Window, Self::Error> {
         Ok(Window::default())
     }
 
-    fn total(&self, _: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, _: SeriesId) -> Result<Total, Self::Error> {
         Ok(Total::default())
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
         let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let record = place.and_then(|place| self.records.get(place));
         Ok(record.and_then(|record| record::read(record)).map(|record| record.report))
     }
 
-    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
         Ok(Vec::new())
     }
 }

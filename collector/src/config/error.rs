@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Where it stands. `None` where nothing is written about it.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// Which field, as `sites[0].keys`. Empty where the text is no TOML.
     pub field: String,
     /// What is wrong with it.
@@ -21,7 +21,7 @@ pub struct Mistake {
 
 /// Where a mistake stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum SourceLocation {
     /// Line of the file, from 1.
     Line(usize),
     /// A variable of the environment.
@@ -52,8 +52,8 @@ pub enum ConfigError {
 fn list(path: Option<&PathBuf>, mistakes: &[Mistake]) -> String {
     let file = path.map_or_else(|| "configuration".to_owned(), |path| path.display().to_string());
     let lines = mistakes.iter().map(|mistake| match &mistake.place {
-        Some(Place::Line(line)) => format!("{file}:{line}: {mistake}"),
-        Some(Place::Variable(name)) => format!("{name}: {mistake}"),
+        Some(SourceLocation::Line(line)) => format!("{file}:{line}: {mistake}"),
+        Some(SourceLocation::Variable(name)) => format!("{name}: {mistake}"),
         None => format!("{file}: {mistake}"),
     });
     lines.collect::<Vec<_>>().join("\n")

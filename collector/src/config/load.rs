@@ -19,7 +19,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::{Config, ConfigError, Mistake, Place};
+use super::Config;
+use super::error::{ConfigError, Mistake, SourceLocation};
 use messages::{explain, in_a_line, is_secret, meant};
 use toml_path::{Spot, fill_in, is_part, take_out};
 
@@ -30,7 +31,7 @@ pub struct Draft {
     path: Option<PathBuf>,
     notes: Notes,
     /// Where every field stands that was written, by its name as in `sites[0].keys`.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, SourceLocation>,
 }
 
 impl Draft {
@@ -57,7 +58,7 @@ impl Draft {
     fn no_text(text: &[u8]) -> Self {
         let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
         let mistake = Mistake {
-            place: Some(Place::Line(line)),
+            place: Some(SourceLocation::Line(line)),
             field: String::new(),
             problem: "this is no UTF-8".to_owned(),
             remedy: "save the file as UTF-8".to_owned(),
@@ -189,10 +190,10 @@ impl Scroll {
         Self { line_ends: ends.map(|(at, _)| at).collect(), variables: variables.collect() }
     }
 
-    fn place(&self, position: usize) -> Place {
+    fn place(&self, position: usize) -> SourceLocation {
         match self.variables.iter().find(|variable| variable.at.contains(&position)) {
-            Some(variable) => Place::Variable(variable.name.clone()),
-            None => Place::Line(self.line_ends.partition_point(|end| *end < position) + 1),
+            Some(variable) => SourceLocation::Variable(variable.name.clone()),
+            None => SourceLocation::Line(self.line_ends.partition_point(|end| *end < position) + 1),
         }
     }
 
@@ -316,7 +317,7 @@ impl Variable {
 
     fn refuse(&self, problem: &str, remedy: &str) -> Mistake {
         Mistake {
-            place: Some(Place::Variable(self.name.clone())),
+            place: Some(SourceLocation::Variable(self.name.clone())),
             field: self.field.join("."),
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
@@ -389,7 +390,7 @@ fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(
 }
 
 /// Where a field stands, or else the nearest that it is part of.
-fn written(places: &BTreeMap<String, Place>, field: &str) -> Option<Place> {
+fn written(places: &BTreeMap<String, SourceLocation>, field: &str) -> Option<SourceLocation> {
     let mut field = field;
     loop {
         if let Some(place) = places.get(field) {

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use axum::http::header::FORWARDED;
 use axum::http::{HeaderName, HeaderValue, Uri};
 
-use super::{ClickHouse, Config, CountryFrom, Mistake, Secret, Site};
-use crate::config::targets::{OutOfOrder, Targets};
-use crate::http::rate_limit::Rate;
-use crate::ingest::geoip::Countries;
-use crate::ingest::normalize;
+use super::error::Mistake;
+use super::rate::Rate;
+use super::secret::Secret;
+use super::targets::{OutOfOrder, Targets};
+use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
 
 impl Config {
     /// Everything that keeps a collector from starting with these values.
@@ -56,7 +56,7 @@ impl Config {
         let mut patterns = HashMap::new();
         for (pattern, name) in &self.models {
             let field = format!("models.{pattern}");
-            let bare = normalize::bare(pattern);
+            let bare = model_name::bare(pattern);
             let beginning = bare.strip_suffix('*').unwrap_or(bare);
             if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
                 let remedy = r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#;
@@ -102,7 +102,10 @@ impl Config {
                 "name the proxies that write it, or remove it",
             );
         }
-        if let Err(error) = Countries::open(&self.country) {
+        if header.is_none()
+            && let Some(path) = mmdb
+            && let Err(error) = country_database::read(path)
+        {
             let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
             found.add("country.mmdb", format!("gives no countries: {error}"), remedy);
         }

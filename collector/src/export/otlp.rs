@@ -17,7 +17,9 @@ use tracing::warn;
 use crate::aggregate::series::Series;
 use crate::background_thread::Background;
 use crate::config::{self, Config, Temporality};
-use crate::store::{STORE, StoreError, open_to_read, snapshot};
+use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
+use crate::store::reader::{open, snapshot};
 use crate::time;
 use points::{Numbers, Span};
 
@@ -64,7 +66,7 @@ impl Pusher {
             .proxy(None)
             .build();
         Self {
-            file: config.data.join(STORE),
+            file: config.data.join(STORE_FILE),
             agent: agent.into(),
             url: format!("{}/v1/metrics", endpoint.trim_end_matches('/')),
             settings: config.otlp.clone(),
@@ -166,7 +168,7 @@ impl Pusher {
     }
 
     fn read(&self) -> Result<BTreeMap<Series, Numbers>, StoreError> {
-        let store: Connection = open_to_read(&self.file)?;
+        let store: Connection = open(&self.file)?;
         let all = snapshot(&store, i64::MAX)?.series;
         Ok(all.into_iter().map(|one| (one.series, Numbers::of(&one.total))).collect())
     }

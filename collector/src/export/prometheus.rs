@@ -6,6 +6,8 @@ mod exemplars;
 pub(crate) mod names;
 mod native;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
@@ -18,35 +20,44 @@ use tokio::task::spawn_blocking;
 use accept::Form;
 use exemplars::Exemplars;
 
-use crate::aggregate::aggregator::minute_of;
 use crate::aggregate::cumulative_stats::{Buckets, Classic};
-use crate::aggregate::dedup::Place;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, PREFLIGHT, REFUSED, REPAIRS, SAMPLED_OUT,
-    TIMED_CHUNKS,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
 use crate::aggregate::series::{Overflow, Series};
+use crate::api::state::ApiState;
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
-use crate::server::state::AppState;
-use crate::store::{self, Filter, Listing, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::journal::health::Health;
+use crate::store::clickhouse::publisher::Published;
+use crate::store::query::{Filter, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::store::reader;
+use crate::store::stream_index::Listing;
 use crate::time;
+use crate::time::minute_of;
 
 /// Answers a scrape.
-pub(crate) async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(
+    State(state): State<ApiState>,
+    State(health): State<Arc<Health>>,
+    State(published): State<Option<Published>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
     let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
-        let snapshot = store::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
+        let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             Form::Text => None,
             Form::Protobuf => Some(Exemplars::of(&listing.newest(file, &newest(now_ms))?.streams)),
         };
         Ok((snapshot, exemplars))
     };
-    let (snapshot, exemplars) = state.reader().run_own(read_all).await?;
-    let writable = !state.health().storage_failed();
-    let behind_seconds = state.published().map(|published| published.behind_seconds(now_ms));
-    let listeners = state.live().listeners();
-    let sites = state.config().sites.iter().map(|site| site.name.clone()).collect();
+    let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
+    let writable = !health.storage_failed();
+    let behind_seconds = published.map(|published| published.behind_seconds(now_ms));
+    let listeners = state.live.listeners();
+    let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, behind_seconds };
     // Thousands of series take long enough to hold up the beacons that this worker takes.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
@@ -65,7 +76,7 @@ fn newest(now_ms: i64) -> StreamsAsked {
         outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
-        before: Place::MAX,
+        before: SeqNo::MAX,
         limit: MOST_EXEMPLARS,
     }
 }

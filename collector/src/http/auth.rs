@@ -1,6 +1,8 @@
 //! Who may read: a request for data comes in, goes on when it shows a configured token, or, where there
 //! is none, when it is addressed to this machine by a loopback name.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
@@ -9,16 +11,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::config::Secret;
+use crate::config::Config;
 use crate::config::origin::is_loopback_host;
+use crate::config::secret::Secret;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::handler::RESOURCE_POLICY;
-use crate::server::state::AppState;
+use crate::http::headers::RESOURCE_POLICY;
 
 /// Stands before every route that gives data away.
-pub(crate) async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let checked = match &state.config().admin_token {
-        Some(token) => check_token(token, &state.config().read_tokens, request.headers()),
+pub(crate) async fn guard(State(config): State<Arc<Config>>, request: Request, next: Next) -> Response {
+    let checked = match &config.admin_token {
+        Some(token) => check_token(token, &config.read_tokens, request.headers()),
         None => check_host(&request),
     };
     let mut response = match checked {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::aggregate::internal_metrics::{LeftOut, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::Reason;
+use crate::report::accepted::LeftOut;
 
 /// What became of a request to the front door, where it did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,3 +158,9 @@ impl Drop for Ticket<'_> {
         }
     }
 }
+
+/// The result of a request that only asks whether it may send.
+pub(crate) const PREFLIGHT: &str = "preflight";
+
+/// The result of a beacon, and the count of reports, outside the site's `sample`.
+pub(crate) const SAMPLED_OUT: &str = "sampled_out";

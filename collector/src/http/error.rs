@@ -9,8 +9,6 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::store::{ClickHouseError, StoreError};
-
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident;)*) => {
         /// Why a request was refused.
@@ -169,16 +167,5 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
         }
         response
-    }
-}
-
-impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
-        tracing::error!(error = &error as &dyn std::error::Error, "A query failed in the store");
-        if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_) | ClickHouseError::Refused { .. }))
-        {
-            return Self::new(Reason::StorageUnavailable, "ClickHouse cannot answer at the moment");
-        }
-        Self::new(Reason::Internal, "the store could not be read")
     }
 }

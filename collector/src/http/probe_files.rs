@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::{self, State};
@@ -17,9 +18,8 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::http::content_encoding::Coding;
 use crate::http::error::{ApiError, Reason};
-use crate::http::static_files::{Asset, HOUR, IMMUTABLE};
-use crate::ingest::handler::RESOURCE_POLICY;
-use crate::server::state::AppState;
+use crate::http::headers::RESOURCE_POLICY;
+use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
 
 #[derive(RustEmbed)]
 #[folder = "../probe-wasm/dist"]
@@ -32,11 +32,11 @@ pub(crate) struct ProbeFile(EmbeddedFile);
 /// What pages name with its version: this binary's and those before it.
 pub(crate) struct Probes {
     version: String,
-    earlier: Vec<Kept>,
+    earlier: Vec<ArchivedFile>,
 }
 
 /// One file that an earlier binary carried.
-struct Kept {
+struct ArchivedFile {
     version: String,
     name: &'static str,
     /// `None`: as it is.
@@ -49,19 +49,19 @@ pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
     let name = uri.path().trim_start_matches('/');
     match Asset::embedded::<Built>(name, &headers) {
         // Pages name it without a version: an hour bounds how long an old one lives.
-        Some(file) => to_any_page(file.serve(HOUR, &headers)),
+        Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
     }
 }
 
 /// The probe of one version, for pages of any origin.
 pub(crate) async fn versioned(
-    State(state): State<AppState>,
+    State(probes): State<Arc<Probes>>,
     extract::Path((version, name)): extract::Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    match state.probes().find(&version, &name, &headers) {
-        Some(asset) => to_any_page(asset.serve(IMMUTABLE, &headers)),
+    match probes.find(&version, &name, &headers) {
+        Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
         None => {
             let message =
                 "this version of the probe is no longer served: `/snippet` has the line for today's";
@@ -100,7 +100,7 @@ impl Probes {
         let version = version().unwrap_or_default();
         let folder = data.join(FOLDER);
         // Without it the collector still does all else.
-        let keep = || -> io::Result<Vec<Kept>> {
+        let keep = || -> io::Result<Vec<ArchivedFile>> {
             if !version.is_empty() {
                 keep(&folder.join(&version))?;
             }
@@ -123,7 +123,7 @@ impl Probes {
         if version == self.version {
             return Asset::embedded::<Built>(name, asked);
         }
-        let forms: Vec<&Kept> =
+        let forms: Vec<&ArchivedFile> =
             self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
         let mut taken = Coding::taken(asked).map(Some).chain([None]);
         let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
@@ -158,7 +158,7 @@ fn keep(folder: &Path) -> io::Result<()> {
 }
 
 /// The newest of them; what is older goes.
-fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
+fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
@@ -184,7 +184,7 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<Kept>> {
             match fs::read(path.join(form)) {
                 Ok(content) => {
                     let content = content.into();
-                    kept.push(Kept { version: version.to_owned(), name, coding, content });
+                    kept.push(ArchivedFile { version: version.to_owned(), name, coding, content });
                 }
                 // Some versions had fewer files.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -266,7 +266,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
             let response =
-                probes.find("000000000000001c", name, &headers).unwrap().serve(IMMUTABLE, &headers);
+                probes.find("000000000000001c", name, &headers).unwrap().serve(CACHE_FOREVER, &headers);
             let said = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
             assert_eq!(said, coding, "{name} for {asked}");
             assert_eq!(response.headers()[VARY], "accept-encoding");

@@ -10,31 +10,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde::Deserialize;
+use beacon::MAX_REPORTS;
 
+use crate::config::rate::Rate;
 use crate::http::client_ip::Network;
-use crate::ingest::validate::MOST_REPORTS;
-
-/// A configured rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rate {
-    /// So many per second in the long run, 1 to 1,000,000.
-    pub per_second: u32,
-    /// So many at once after a silence. Default ten seconds' worth.
-    pub burst: Option<u32>,
-}
-
-impl Rate {
-    /// What cannot be a rate.
-    pub(crate) fn mistake(self) -> Option<&'static str> {
-        match self {
-            Self { per_second: 1..=1_000_000, burst: None | Some(1..=100_000_000) } => None,
-            Self { per_second: 1..=1_000_000, .. } => Some("has a `burst` that is not 1 to 100000000"),
-            Self { .. } => Some("has a `per_second` that is not 1 to 1000000"),
-        }
-    }
-}
 
 /// What a rate allows, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -175,7 +154,7 @@ const WAYS: usize = 4;
 const SETS: usize = 1 << 14;
 const DEFAULT_BURST_SECONDS: u32 = 10;
 /// Reports of a beacon beside its first.
-const MOST_MORE: usize = MOST_REPORTS - 1;
+const MOST_MORE: usize = MAX_REPORTS - 1;
 
 #[cfg(test)]
 mod tests {

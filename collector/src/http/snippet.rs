@@ -2,6 +2,8 @@
 //! needs to load the probe goes out, as a page for people and as JSON for programs. Integrity hashes are
 //! those of the very bytes that this binary serves.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -10,11 +12,11 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::config::origin::{Origin, is_loopback_host};
 use crate::http::error::{ApiError, Reason};
-use crate::http::probe_files::{ProbeFile, WITHOUT_PROBE};
-use crate::http::static_files::{Asset, HOUR, secured};
-use crate::server::state::AppState;
+use crate::http::probe_files::{ProbeFile, Probes, WITHOUT_PROBE};
+use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
 
 /// What is asked for. Without a site the page asks back.
 #[derive(Default, Deserialize)]
@@ -84,17 +86,18 @@ struct Package {
 
 /// For people.
 pub(crate) async fn page(
-    State(state): State<AppState>,
+    State(config): State<Arc<Config>>,
+    State(probes): State<Arc<Probes>>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
     let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
     let collector = asked.collector.clone().or_else(|| address(&headers)).unwrap_or_default();
-    let site = site(&state, asked.site);
+    let site = site(&config, asked.site);
     let (status, body) = if site.is_empty() {
         (None, String::new())
     } else {
-        match Snippet::new(&state, &site, &collector) {
+        match Snippet::new(&config, &probes, &site, &collector) {
             Ok(snippet) => (None, snippet.html()),
             Err(refused) => {
                 let text = format!("<p class=\"bad\" role=\"alert\">{}</p>", escaped(refused.message()));
@@ -114,27 +117,28 @@ pub(crate) async fn page(
 
 /// For programs.
 pub(crate) async fn json(
-    State(state): State<AppState>,
+    State(config): State<Arc<Config>>,
+    State(probes): State<Arc<Probes>>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Query(asked) = asked.map_err(|wrong| ApiError::new(Reason::BadQuery, wrong.body_text()))?;
     let collector = asked.collector.or_else(|| address(&headers)).unwrap_or_default();
-    let snippet = Snippet::new(&state, &site(&state, asked.site), &collector)?;
+    let snippet = Snippet::new(&config, &probes, &site(&config, asked.site), &collector)?;
     Ok(([(CACHE_CONTROL, "no-store")], Json(snippet)).into_response())
 }
 
 /// The page's looks.
 pub(crate) async fn style(headers: HeaderMap) -> Response {
     Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
-        .serve(HOUR, &headers)
+        .serve(CACHE_ONE_HOUR, &headers)
 }
 
 /// The key that was asked for, or the first that there is. Keys are public, but which there are is not for
 /// everyone.
-fn site(state: &AppState, asked: Option<String>) -> String {
-    let local = state.config().admin_token.is_none();
-    let first = || state.config().sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
+fn site(config: &Config, asked: Option<String>) -> String {
+    let local = config.admin_token.is_none();
+    let first = || config.sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
     asked.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default()
 }
 
@@ -147,8 +151,8 @@ fn address(headers: &HeaderMap) -> Option<String> {
 }
 
 impl Snippet {
-    fn new(state: &AppState, site: &str, collector: &str) -> Result<Self, ApiError> {
-        if state.site(site).is_none() {
+    fn new(config: &Config, probes: &Probes, site: &str, collector: &str) -> Result<Self, ApiError> {
+        if !config.sites.iter().any(|known| known.keys.iter().any(|key| key == site)) {
             let message = "no site has this key: `sites` in the configuration names them";
             return Err(ApiError::new(Reason::UnknownSite, message));
         }
@@ -162,7 +166,7 @@ impl Snippet {
         else {
             return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
         };
-        let base = format!("{collector}/probe/{}", state.probes().version());
+        let base = format!("{collector}/probe/{}", probes.version());
         let file =
             |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
         let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));

@@ -38,7 +38,7 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
     }
     match file {
         // Vite names the files in `assets` after their content.
-        Some(file) if name.starts_with("assets/") => file.serve(IMMUTABLE, &headers),
+        Some(file) if name.starts_with("assets/") => file.serve(CACHE_FOREVER, &headers),
         Some(file) => secured(file.serve("no-cache", &headers), CONTENT_SECURITY_POLICY),
         None if name == "index.html" => {
             secured(Html(WITHOUT_DASHBOARD).into_response(), CONTENT_SECURITY_POLICY)
@@ -132,9 +132,9 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-/// For what has its version in its address.
-pub(crate) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
-pub(crate) const HOUR: &str = "public, max-age=3600";
+/// `Cache-Control` of files that have their version in the address.
+pub(crate) const CACHE_FOREVER: &str = "public, max-age=31536000, immutable";
+pub(crate) const CACHE_ONE_HOUR: &str = "public, max-age=3600";
 
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));

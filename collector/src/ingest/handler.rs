@@ -9,7 +9,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, USER_AGENT,
     VARY,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
 
 use crate::config::Site;
@@ -17,17 +17,19 @@ use crate::http::client_ip::{Network, Peer};
 use crate::http::connection::Timer;
 use crate::http::counters::Ticket;
 use crate::http::error::{ApiError, Reason};
+use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::Wait;
 use crate::ingest::body::{self, Incoming, Packing};
-use crate::ingest::geoip::Country;
+use crate::ingest::site::OpenSite;
+use crate::ingest::state::IngestState;
 use crate::ingest::validate::{Admitted, admit};
-use crate::journal::Batch;
-use crate::server::state::{AppState, OpenSite};
+use crate::journal::batch::Batch;
+use crate::report::country::Country;
 use crate::time;
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
-pub(crate) async fn beacons(state: &AppState, timer: &Timer, request: Request<impl Incoming>) -> Response {
-    let ticket = state.door().received();
+pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
+    let ticket = state.door.received();
     let (head, body) = request.into_parts();
     let site = find_site(state, &head);
     let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
@@ -51,14 +53,14 @@ pub(crate) async fn beacons(state: &AppState, timer: &Timer, request: Request<im
 }
 
 async fn post(
-    state: &AppState,
+    state: &IngestState,
     timer: &Timer,
     head: &request::Parts,
     mut body: impl Incoming,
     site: Result<&OpenSite, ApiError>,
     ticket: Ticket<'_>,
 ) -> Result<Response, ApiError> {
-    let limits = &state.config().ingest;
+    let limits = &state.config.ingest;
     let (open, network, packing) = match check_head(state, head, site) {
         Ok(checked) => checked,
         Err(refused) => {
@@ -70,7 +72,7 @@ async fn post(
         }
     };
     let kept = async {
-        let (bytes, _space) = body::read(body, packing, limits, state.room().space(network), timer).await?;
+        let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
         let received_ms = time::now_ms();
         let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;
@@ -79,14 +81,14 @@ async fn post(
             return Ok(Err(left_out));
         }
         let country = country(state, head);
-        state.journal().keep(&Batch { received_ms, country, reports, left_out }).map(Ok)
+        state.journal.keep(&Batch { received_ms, country, reports, left_out }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
         Ok(Err(all_left_out)) => ticket.sampled_out(&open.site.name, all_left_out),
         Ok(Ok(kept)) => {
             ticket.hand_over();
-            let patience = Duration::from_secs(state.config().journal.wait_seconds.into());
+            let patience = Duration::from_secs(state.config.journal.wait_seconds.into());
             timer.within(patience, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
         }
     }
@@ -97,7 +99,7 @@ async fn post(
 
 /// Everything that can be said before the body is read.
 fn check_head<'a>(
-    state: &AppState,
+    state: &IngestState,
     head: &request::Parts,
     site: Result<&'a OpenSite, ApiError>,
 ) -> Result<(&'a OpenSite, Option<Network>, Packing), ApiError> {
@@ -107,26 +109,26 @@ fn check_head<'a>(
     open.site.filters.check(&head.headers)?;
     check_type(&head.headers)?;
     let packing = Packing::of(&head.headers)?;
-    body::check_length(&head.headers, &state.config().ingest)?;
+    body::check_length(&head.headers, &state.config.ingest)?;
     Ok((open, network, packing))
 }
 
 /// Comes first: strangers who try keys use up their share too.
-fn check_network(state: &AppState, head: &request::Parts) -> Result<Option<Network>, ApiError> {
-    let limits = &state.config().ingest;
+fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<Network>, ApiError> {
+    let limits = &state.config.ingest;
     let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
     let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
     if let Some(network) = network {
-        state.networks().take(network, time::steady()).map_err(network_limited)?;
+        state.networks.take(network, time::steady()).map_err(network_limited)?;
     }
     Ok(network)
 }
 
 /// A beacon of many reports counts as many of one: its first was taken when it came.
-fn charge_network(state: &AppState, network: Option<Network>, reports: usize) -> Result<(), ApiError> {
+fn charge_network(state: &IngestState, network: Option<Network>, reports: usize) -> Result<(), ApiError> {
     match network {
         Some(network) if reports > 1 => {
-            state.networks().take_more(network, reports - 1, time::steady()).map_err(network_limited)
+            state.networks.take_more(network, reports - 1, time::steady()).map_err(network_limited)
         }
         _ => Ok(()),
     }
@@ -146,8 +148,8 @@ fn charge_site(open: &OpenSite) -> Result<(), ApiError> {
 }
 
 /// The disk may take it yet. Whoever sends it again then is known, so that it counts once.
-fn too_slow(state: &AppState) -> ApiError {
-    state.health().journal_is_too_slow();
+fn too_slow(state: &IngestState) -> ApiError {
+    state.health.journal_is_too_slow();
     ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
 }
 
@@ -156,9 +158,9 @@ fn agent(headers: &HeaderMap) -> &[u8] {
     headers.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default()
 }
 
-fn country(state: &AppState, head: &request::Parts) -> Option<Country> {
+fn country(state: &IngestState, head: &request::Parts) -> Option<Country> {
     let peer = head.extensions.get::<Peer>()?;
-    state.countries().of(*peer, &head.headers, &state.config().ingest)
+    state.countries.of(*peer, &head.headers, &state.config.ingest)
 }
 
 fn refuse<T>(ticket: Ticket<'_>, refused: ApiError) -> Result<T, ApiError> {
@@ -177,11 +179,11 @@ fn preflight(headers: &HeaderMap, site: Result<&OpenSite, ApiError>) -> Result<R
     Ok((StatusCode::NO_CONTENT, allowed).into_response())
 }
 
-fn find_site<'a>(state: &'a AppState, head: &request::Parts) -> Result<&'a OpenSite, ApiError> {
+fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a OpenSite, ApiError> {
     // Keys are of characters that stand for themselves in an address.
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
     let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
-    key.and_then(|key| state.site(key))
+    key.and_then(|key| state.sites.by_key(key))
         .ok_or_else(|| ApiError::new(Reason::UnknownSite, "no site has this key: `?site=KEY` names one"))
 }
 
@@ -227,6 +229,3 @@ fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 
 /// The route.
 pub(crate) const PATH: &str = "/v1/beacons";
-
-/// Pages that isolate themselves may still read the answer.
-pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use beacon::{Page, StreamReport};
 
+use crate::config::model_name::bare;
+
 /// Configured names of models: exact ones, and ones that end in `*`. As of what is sent, a leading `models/` of
 /// theirs says nothing.
 #[derive(Debug, Default)]
@@ -47,11 +49,6 @@ impl Aliases {
             *model = Some(Cow::Owned(name.to_owned()));
         }
     }
-}
-
-/// Without Gemini's own way to write a model; it is the same one without it everywhere else.
-pub(crate) fn bare(model: &str) -> &str {
-    model.strip_prefix("models/").filter(|bare| !bare.is_empty()).unwrap_or(model)
 }
 
 fn normalise_page(page: &mut Page) {

@@ -5,25 +5,18 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use beacon::{Field, FieldValue, Fields, MAX_MS, Rule, SCHEMA_VERSION, StreamReport, Value};
+use beacon::{Field, FieldValue, Fields, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport, Value};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-use crate::aggregate::dedup::{StreamId, spread};
-use crate::aggregate::internal_metrics::LeftOut;
 use crate::http::error::{ApiError, Reason};
+use crate::ingest::site::OpenSite;
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
-use crate::server::state::OpenSite;
-
-/// A report that passed every limit; only this file makes one.
-#[derive(Debug)]
-pub(crate) struct Accepted {
-    pub(crate) id: StreamId,
-    pub(crate) report: StreamReport,
-}
+use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::stream_id::{StreamId, spread};
 
 /// A batch within every limit.
 #[derive(Debug)]
@@ -38,8 +31,8 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
-    if !(1..=MOST_REPORTS).contains(&sent) {
-        let message = format!("a batch holds 1 to {MOST_REPORTS} reports, this one {sent}");
+    if !(1..=MAX_REPORTS).contains(&sent) {
+        let message = format!("a batch holds 1 to {MAX_REPORTS} reports, this one {sent}");
         return Err(ApiError::new(Reason::BadBatch, message));
     }
     let mut reports = Vec::with_capacity(kept.len());
@@ -88,12 +81,12 @@ impl<'de> Visitor<'de> for ReportsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Reports, A::Error> {
         let mut kept = Vec::new();
-        while kept.len() < MOST_REPORTS {
+        while kept.len() < MAX_REPORTS {
             let Some(report) = sequence.next_element()? else { break };
             kept.push(report);
         }
         let mut sent = kept.len();
-        while sent >= MOST_REPORTS && sequence.next_element::<IgnoredAny>()?.is_some() {
+        while sent >= MAX_REPORTS && sequence.next_element::<IgnoredAny>()?.is_some() {
             sent += 1;
         }
         Ok(Reports { kept, sent })
@@ -296,9 +289,6 @@ struct Versions {
 struct Version {
     v: Option<u64>,
 }
-
-/// Most reports in one batch.
-pub(crate) const MOST_REPORTS: usize = 100;
 
 /// Clocks that step by up to a millisecond may round two moments apart.
 const TOLERANCE_MS: f64 = 1.0;

@@ -34,7 +34,7 @@ struct Lane {
 
 /// Where a request waits.
 #[derive(Clone, Copy)]
-struct Place {
+struct WaiterSlot {
     lane: usize,
     waker: usize,
 }
@@ -43,7 +43,7 @@ struct Place {
 pub(super) struct Answer {
     waiters: Arc<Waiters>,
     /// Once it was asked and there was no answer.
-    place: Option<Place>,
+    place: Option<WaiterSlot>,
 }
 
 impl Waiters {
@@ -71,7 +71,7 @@ impl Waiters {
 }
 
 impl State {
-    fn wait(&mut self, waker: Waker) -> Place {
+    fn wait(&mut self, waker: Waker) -> WaiterSlot {
         let thread = thread::current().id();
         let lane = self.lanes.iter().position(|lane| lane.thread == thread).unwrap_or_else(|| {
             self.lanes.push(Lane { thread, wakers: Vec::new() });
@@ -79,14 +79,14 @@ impl State {
         });
         let wakers = &mut self.lanes[lane].wakers;
         wakers.push(Some(waker));
-        Place { lane, waker: wakers.len() - 1 }
+        WaiterSlot { lane, waker: wakers.len() - 1 }
     }
 }
 
 impl Answer {
     /// Leaves its place, and wakes the others of its thread if there is something to tell them.
-    fn leave(place: Option<Place>, mut state: MutexGuard<'_, State>) {
-        let Some(Place { lane, waker }) = place else { return };
+    fn leave(place: Option<WaiterSlot>, mut state: MutexGuard<'_, State>) {
+        let Some(WaiterSlot { lane, waker }) = place else { return };
         let told = state.outcome.is_some();
         let wakers = &mut state.lanes[lane].wakers;
         if let Some(mine) = wakers.get_mut(waker) {

@@ -9,11 +9,11 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Written;
 use super::commit_waiters::{Answer, Waiters};
 use super::frame::Frame;
 use crate::config::Ingest;
 use crate::http::error::Reason;
+use crate::journal::batch::Written;
 
 /// Between the workers, the thread that writes and the thread that counts.
 pub(crate) struct Queue {

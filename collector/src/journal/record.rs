@@ -14,9 +14,9 @@ use std::array;
 use beacon::StreamReport;
 use beacon::record::{Record as _, put_number, take_number};
 
-use crate::aggregate::dedup::StreamId;
-use crate::aggregate::internal_metrics::LeftOut;
-use crate::ingest::geoip::Country;
+use crate::report::accepted::LeftOut;
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
 
 /// What the journal holds of a report.
 #[derive(Debug, PartialEq)]

@@ -13,6 +13,7 @@ use super::frame::Frame;
 use super::recovery::{Recovered, replay};
 use super::segments::{Log, Segments};
 use super::*;
+use crate::report::accepted::LeftOut;
 
 /// A journal on a folder of its own, of frames that hold one text each.
 struct Fixture {

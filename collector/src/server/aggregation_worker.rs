@@ -17,8 +17,14 @@ use tracing::{info, warn};
 use crate::aggregate::aggregator::Rollup;
 use crate::config::Config;
 use crate::http::counters::Door;
-use crate::journal::{Damage, Health, Journal, Kept, Written};
-use crate::store::{Listing, MinutesFrom, Published, Publisher, StoreError, Writer};
+use crate::journal::Journal;
+use crate::journal::batch::{Damage, JournaledBatch, Written};
+use crate::journal::health::Health;
+use crate::store::clickhouse::publisher::{Published, Publisher};
+use crate::store::error::StoreError;
+use crate::store::rollups::MinutesFrom;
+use crate::store::stream_index::Listing;
+use crate::store::writer::Writer;
 use crate::time;
 
 /// A collector's threads, at work.
@@ -276,7 +282,7 @@ impl Default for Pace {
     }
 }
 
-fn count(rollup: &mut Rollup, kept: Kept, store: &Writer) -> Result<(), StoreError> {
+fn count(rollup: &mut Rollup, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
     rollup.counts.accepted(&kept);
     for report in kept.reports {
         rollup.apply(&report, kept.received_ms, store)?;

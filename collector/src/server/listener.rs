@@ -128,7 +128,7 @@ fn service(
         async move {
             let (state, app, timer) = &*shared;
             if request.uri().path() == handler::PATH {
-                return Ok(surviving_panics(handler::beacons(state, timer, request)).await);
+                return Ok(surviving_panics(handler::beacons(state.ingest(), timer, request)).await);
             }
             app.clone().call(request.map(Body::new)).await
         }

@@ -63,7 +63,7 @@ pub fn app(state: AppState) -> Router {
 }
 
 async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
-    handler::beacons(&state, &Timer::default(), request).await
+    handler::beacons(state.ingest(), &Timer::default(), request).await
 }
 
 async fn wrong_method() -> ApiError {

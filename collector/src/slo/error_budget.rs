@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// What can be promised of a share of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,16 +44,16 @@ impl Promise {
     }
 
     /// Streams that kept it, and all that could.
-    pub(crate) fn kept(self, tally: &Tally, targets: &Targets) -> Kept {
+    pub(crate) fn kept(self, tally: &WindowStats, targets: &Targets) -> SliCount {
         match self {
-            Self::Availability => Kept { good: tally.judged() - tally.errors(), total: tally.judged() },
-            Self::Integrity => Kept { good: tally.whole, total: tally.judged() },
-            Self::Speed => targets.wait().map_or(Kept::default(), |(metric, within_ms)| {
+            Self::Availability => SliCount { good: tally.judged() - tally.errors(), total: tally.judged() },
+            Self::Integrity => SliCount { good: tally.whole, total: tally.judged() },
+            Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
                 let waits = tally.histogram(metric);
                 // As for a percentile, a bucket's values are taken for its middle.
                 let fast =
                     waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
-                Kept {
+                SliCount {
                     good: waits.zero() + fast.map(|bucket| bucket.count).sum::<u64>(),
                     total: waits.count(),
                 }
@@ -71,12 +72,12 @@ impl Targets {
 
 /// Streams that kept a promise, out of all that could.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct SliCount {
     pub(crate) good: u64,
     pub(crate) total: u64,
 }
 
-impl Kept {
+impl SliCount {
     pub(crate) const fn bad(self) -> u64 {
         self.total - self.good
     }
@@ -128,16 +129,26 @@ pub(crate) struct Alarm {
 impl Alarm {
     /// The gravest first.
     pub(crate) const ALL: [Self; 4] = [
-        Self { severity: Severity::Page, long_minutes: HOUR, short_minutes: 5, share: 0.02 },
-        Self { severity: Severity::Page, long_minutes: 6 * HOUR, short_minutes: 30, share: 0.05 },
-        Self { severity: Severity::Incident, long_minutes: DAY, short_minutes: 2 * HOUR, share: 0.1 },
-        Self { severity: Severity::Ticket, long_minutes: 3 * DAY, short_minutes: 6 * HOUR, share: 0.1 },
+        Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
+        Self { severity: Severity::Page, long_minutes: 6 * HOUR_MINUTES, short_minutes: 30, share: 0.05 },
+        Self {
+            severity: Severity::Incident,
+            long_minutes: DAY_MINUTES,
+            short_minutes: 2 * HOUR_MINUTES,
+            share: 0.1,
+        },
+        Self {
+            severity: Severity::Ticket,
+            long_minutes: 3 * DAY_MINUTES,
+            short_minutes: 6 * HOUR_MINUTES,
+            share: 0.1,
+        },
     ];
 
     /// The burn rate above which it sounds, for a budget of so many days. Of a short period the share may be
     /// gone in time although the budget lasts: up to a rate of 1 nothing breaks the promise.
     pub(crate) fn rate(&self, days: u32) -> f64 {
-        let rate = self.share * f64::from(days) * DAY as f64 / self.long_minutes as f64;
+        let rate = self.share * f64::from(days) * DAY_MINUTES as f64 / self.long_minutes as f64;
         rate.max(1.0)
     }
 
@@ -148,17 +159,15 @@ impl Alarm {
     }
 
     /// Whether it sounds; never over fewer streams than can be judged by.
-    pub(crate) fn sounds(&self, days: u32, objective: f64, long: Kept, short: Kept) -> bool {
-        let over = |kept: Kept| kept.burn(objective).is_some_and(|burn| burn > self.rate(days));
+    pub(crate) fn sounds(&self, days: u32, objective: f64, long: SliCount, short: SliCount) -> bool {
+        let over = |kept: SliCount| kept.burn(objective).is_some_and(|burn| burn > self.rate(days));
         long.total >= FEWEST && over(long) && over(short)
     }
 }
 
-/// Every length that an alarm looks at, in minutes, shortest first.
-pub(crate) const LENGTHS: [i64; 7] = [5, 30, HOUR, 2 * HOUR, 6 * HOUR, DAY, 3 * DAY];
-
-const HOUR: i64 = 60;
-const DAY: i64 = 24 * HOUR;
+/// Every window that an alert looks at, in minutes, shortest first.
+pub(crate) const ALERT_WINDOWS: [i64; 7] =
+    [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
 
 /// Below so many streams one or two decide.
 pub(crate) const FEWEST: u64 = 100;
@@ -170,8 +179,8 @@ mod tests {
     use super::*;
 
     /// So many streams, of which so many are slow and so many cut.
-    fn tally(streams: u64, slow: u64, cut: u64) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(streams: u64, slow: u64, cut: u64) -> WindowStats {
+        let mut tally = WindowStats::default();
         for n in 0..streams {
             let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
             let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
@@ -180,7 +189,7 @@ mod tests {
         tally
     }
 
-    fn remaining(promise: Promise, tally: &Tally) -> f64 {
+    fn remaining(promise: Promise, tally: &WindowStats) -> f64 {
         let chat = Targets::of("chat");
         promise.kept(tally, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
     }
@@ -203,7 +212,7 @@ mod tests {
     fn a_promise_about_nothing_is_neither_kept_nor_broken() {
         let chat = Targets::of("chat");
         for promise in Promise::ALL {
-            assert_eq!(promise.kept(&Tally::default(), &chat).remaining(0.99), None);
+            assert_eq!(promise.kept(&WindowStats::default(), &chat).remaining(0.99), None);
         }
         assert_eq!(Promise::Speed.objective(&Targets::of("anything")), None);
     }
@@ -213,7 +222,9 @@ mod tests {
         let rates = Alarm::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
         for alarm in Alarm::ALL {
-            assert!(LENGTHS.contains(&alarm.long_minutes) && LENGTHS.contains(&alarm.short_minutes));
+            assert!(
+                ALERT_WINDOWS.contains(&alarm.long_minutes) && ALERT_WINDOWS.contains(&alarm.short_minutes)
+            );
         }
     }
 
@@ -221,7 +232,8 @@ mod tests {
     fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
         let rates = Alarm::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
         assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
-        let (lasts, does_not) = (Kept { good: 9_900, total: 10_000 }, Kept { good: 9_899, total: 10_000 });
+        let (lasts, does_not) =
+            (SliCount { good: 9_900, total: 10_000 }, SliCount { good: 9_899, total: 10_000 });
         for days in [1, 7, 29, 30, 90] {
             assert!(Alarm::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
         }
@@ -235,7 +247,7 @@ mod tests {
         assert_eq!(can_sound(30, 0.995), [true; 4]);
         assert_eq!(can_sound(30, 0.9), [false, true, true, true]);
         assert_eq!(can_sound(365, 0.99), [false, true, true, true]);
-        let none = Kept { good: 0, total: 1_000 };
+        let none = SliCount { good: 0, total: 1_000 };
         for (alarm, can_sound) in Alarm::ALL.iter().zip(can_sound(30, 0.9)) {
             assert_eq!(alarm.sounds(30, 0.9, none, none), can_sound, "{alarm:?}");
         }
@@ -244,10 +256,10 @@ mod tests {
     #[test]
     fn an_alarm_ends_when_it_is_over_and_is_silent_over_few() {
         let [page, ..] = Alarm::ALL;
-        let (bad, good) = (Kept { good: 80, total: 100 }, Kept { good: 100, total: 100 });
+        let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
         assert!(page.sounds(30, 0.99, bad, bad));
         assert!(!page.sounds(30, 0.99, bad, good));
-        assert!(!page.sounds(30, 0.99, Kept { good: 79, total: 99 }, bad));
-        assert!(!page.sounds(30, 0.99, bad, Kept::default()));
+        assert!(!page.sounds(30, 0.99, SliCount { good: 79, total: 99 }, bad));
+        assert!(!page.sounds(30, 0.99, bad, SliCount::default()));
     }
 }

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::{InVain, Metric};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
+use crate::stats::binomial;
 use crate::stats::kaplan_meier::Waits;
 
 /// What the first screen says.
@@ -34,7 +35,7 @@ pub(crate) enum Level {
 /// A use case's streams, and what they are judged by.
 pub(crate) struct Case<'a> {
     pub(crate) use_case: &'a str,
-    pub(crate) tally: &'a Tally,
+    pub(crate) tally: &'a WindowStats,
     pub(crate) targets: Targets,
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdic
     Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
 }
 
-fn judge(tally: &Tally, use_case: &str, targets: &Targets) -> Verdict {
+fn judge(tally: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
     if tally.judged() == 0 {
         let text =
             "None of the streams can be judged: their users ended them, or their content could not be seen.";
@@ -108,7 +109,7 @@ struct Failures {
 
 impl Failures {
     /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
-    fn of(tally: &Tally, targets: &Targets) -> Self {
+    fn of(tally: &WindowStats, targets: &Targets) -> Self {
         let judged = tally.judged();
         let failed = Self::against("failed", tally.errors(), judged, targets.availability);
         let broken = judged.saturating_sub(tally.whole);
@@ -119,7 +120,7 @@ impl Failures {
     fn against(what: &'static str, count: u64, judged: u64, target: Option<f64>) -> Self {
         let allowed = target.map(|target| 1.0 - target);
         let missed = target.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
-        let proven = missed && allowed.is_some_and(|allowed| at_least(count, judged) > allowed);
+        let proven = missed && allowed.is_some_and(|allowed| binomial::lower_bound(count, judged) > allowed);
         Self { what, count, judged, allowed, missed, proven }
     }
 
@@ -159,7 +160,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn of(tally: &Tally, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+    fn of(tally: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
         let InVain { left, failed } = metric.in_vain()?;
         let (left, failed) = (tally.histogram(left), tally.histogram(failed));
         let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
@@ -198,7 +199,7 @@ enum Percentile {
 impl Speed {
     /// Of the wait for the first visible token and that for the end the one that misses more; where they are
     /// alike, the first that has targets.
-    fn of(tally: &Tally, targets: &Targets) -> Self {
+    fn of(tally: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
             ("for the first visible token", Metric::Ttfv),
             tally,
@@ -217,7 +218,7 @@ impl Speed {
         if by_end { end } else { token }
     }
 
-    fn by((doing, metric): (&'static str, Metric), tally: &Tally, limits: [Option<f64>; 3]) -> Self {
+    fn by((doing, metric): (&'static str, Metric), tally: &WindowStats, limits: [Option<f64>; 3]) -> Self {
         let waits = tally.histogram(metric);
         let missed = |percentile, q, target: Option<f64>| {
             let (value_ms, target_ms) = (waits.quantile(q)?, target?);
@@ -288,40 +289,6 @@ impl Speed {
     }
 }
 
-/// The share that so many of `all` stand for at least, with 95 % confidence: Clopper and Pearson's lower bound, the
-/// exact one, which counts one failure among few as the chance that it may be.
-pub(crate) fn at_least(count: u64, all: u64) -> f64 {
-    if count > MOST_EXACT {
-        return wilsons_bound(count, all);
-    }
-    let (mut low, mut high) = (0.0, count as f64 / all as f64);
-    for _ in 0..HALVINGS {
-        let share = f64::midpoint(low, high);
-        if chance_of(count, all, share) < CHANCE { low = share } else { high = share }
-    }
-    low
-}
-
-/// How likely so many of `all` or more are where each is one with this probability.
-fn chance_of(count: u64, all: u64, share: f64) -> f64 {
-    // In logarithms: the first terms are smaller than any double.
-    let mut term = all as f64 * (-share).ln_1p();
-    let odds = (share / (1.0 - share)).ln();
-    let fewer = (0..count).map(|k| {
-        let likely = term.exp();
-        term += ((all - k) as f64 / (k + 1) as f64).ln() + odds;
-        likely
-    });
-    1.0 - fewer.sum::<f64>()
-}
-
-/// The same for many, of which it is short by less than a thousandth.
-fn wilsons_bound(count: u64, all: u64) -> f64 {
-    let (all, share) = (all as f64, count as f64 / all as f64);
-    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
-}
-
 /// `1.4 s`, `149 ms`, `12 s`.
 fn seconds(ms: f64) -> String {
     match ms {
@@ -381,14 +348,6 @@ fn uncapitalised(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Of finding so many where there are no more than is said.
-const CHANCE: f64 = 0.05;
-/// So much of a normal distribution lies above so many standard deviations.
-const Z: f64 = 1.645;
-/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
-const MOST_EXACT: u64 = 1_000;
-/// To a millionth of the share.
-const HALVINGS: u32 = 40;
 /// Below this many streams a percentile or a share says little.
 const FEW: u64 = 30;
 

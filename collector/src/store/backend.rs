@@ -7,14 +7,16 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rusqlite::Connection;
 
-use super::StoreError;
-use super::clickhouse::Tables;
-use super::reader::{self, Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
-use super::samples::SamplesAsked;
 use super::stream_index::Listing;
-use crate::aggregate::dedup::StreamId;
+use super::{reader, samples};
 use crate::aggregate::internal_metrics::Counts;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
+use crate::report::stream_id::StreamId;
+use crate::store::clickhouse::queries::Tables;
+use crate::store::error::StoreError;
+use crate::store::query::{
+    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+};
 
 /// One query's view of the store.
 pub(crate) enum Source<'a> {
@@ -27,22 +29,6 @@ pub(crate) enum Source<'a> {
     },
     /// What all collectors have published.
     Cluster(&'a Tables),
-}
-
-/// What came in and what became of it, since ever.
-pub(crate) struct Books {
-    pub(crate) counts: Counts,
-    /// Streams that are in the totals.
-    pub(crate) counted: u64,
-}
-
-impl Books {
-    /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
-    /// what they would have been there.
-    pub(super) fn joined(mut self) -> Self {
-        let twice = self.counts.join();
-        Self { counted: self.counted.saturating_sub(twice), ..self }
-    }
 }
 
 impl Source<'_> {
@@ -83,7 +69,7 @@ impl Source<'_> {
     pub(crate) fn windows(
         &self,
         asked: &WindowsAsked<'_>,
-        each: impl FnMut(i64, &Tally),
+        each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
             Self::File { connection, .. } => reader::windows(connection, asked, each),
@@ -96,7 +82,7 @@ impl Source<'_> {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-        each: impl FnMut(&str, &Tally),
+        each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
             Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
@@ -109,8 +95,8 @@ impl Source<'_> {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-    ) -> Result<BTreeMap<String, Tally>, StoreError> {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
+        let mut tallies: BTreeMap<String, WindowStats> = BTreeMap::new();
         self.windows_by(asked, dimension, |value, tally| match tallies.get_mut(value) {
             Some(known) => known.merge(tally),
             None => _ = tallies.insert(value.to_owned(), tally.clone()),
@@ -167,7 +153,7 @@ impl Source<'_> {
     /// Reports that outlive the newest.
     pub(crate) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
         match self {
-            Self::File { connection, .. } => asked.page(connection),
+            Self::File { connection, .. } => samples::page(connection, asked),
             Self::Cluster(tables) => tables.samples(asked),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::StoreError;
+use crate::store::error::StoreError;
 
 /// A running thread; ends when dropped.
 pub(super) struct Checkpointer {

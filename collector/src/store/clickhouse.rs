@@ -4,13 +4,9 @@
 //!
 //! `outbox.rs` says what ClickHouse does not have yet, `publisher.rs` sends it, `queries.rs` answers queries.
 
-mod client;
+pub(crate) mod client;
 mod outbox;
-mod publisher;
-mod queries;
+pub(crate) mod publisher;
+pub(crate) mod queries;
 mod rows;
 mod schema;
-
-pub use client::ClickHouseError;
-pub(crate) use publisher::{Heard, Published, Publisher};
-pub(crate) use queries::Tables;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
+
 /// Watches the wall clock.
 pub(super) struct Patience {
     /// Minute and steady time as they last were.
@@ -59,11 +61,11 @@ impl Patience {
 }
 
 /// A change of the clock that is none: a machine that slept, a leap second, a flush that took long.
-const LEAP_MINUTES: i64 = 60;
+const LEAP_MINUTES: i64 = HOUR_MINUTES;
 
 /// The same at a start, as nobody ran in between: a machine that is off at night has no wrong clock. One that
 /// is so wrong lets minutes go a day too early, whose hours stay.
-const ABSENCE_MINUTES: i64 = 24 * 60;
+const ABSENCE_MINUTES: i64 = DAY_MINUTES;
 
 const HOLD: Duration = Duration::from_secs(24 * 3_600);
 

@@ -7,12 +7,12 @@ use beacon::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
-use crate::aggregate::dedup::{Counted, Place, Stream};
+use crate::aggregate::dedup::{Counted, SeqNo, Stream};
 use crate::aggregate::series::SeriesId;
-use crate::journal::At;
+use crate::journal::segments::At;
 
 /// The bytes of some revisions.
-pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
+pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
     blob_encoding::encode(
         LAYOUT,
         &Blob {
@@ -23,7 +23,7 @@ pub(super) fn encode(revisions: &[(Place, Stream)]) -> Vec<u8> {
 }
 
 /// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
-pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<Place, Stream>) -> Result<(), UnreadableBlob> {
+pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result<(), UnreadableBlob> {
     let Blob { outcomes, revisions } = blob_encoding::decode(LAYOUT, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
@@ -45,7 +45,7 @@ struct Blob {
 
 #[derive(Serialize, Deserialize)]
 struct Revision {
-    place: Place,
+    place: SeqNo,
     id: [u8; 16],
     rev: u32,
     outcome: u8,
@@ -59,7 +59,7 @@ struct Revision {
 }
 
 impl Revision {
-    fn of(place: Place, stream: &Stream) -> Self {
+    fn of(place: SeqNo, stream: &Stream) -> Self {
         Self {
             place,
             id: stream.id.to_be_bytes(),

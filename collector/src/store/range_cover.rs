@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::StoreError;
-use super::rollups::LENGTHS;
+use crate::store::error::StoreError;
+use crate::store::rollups::key::ROLLUP_MINUTES;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// In minutes: 1, or one of [`LENGTHS`].
+    /// In minutes: 1, or one of [`ROLLUP_MINUTES`].
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
@@ -35,7 +35,7 @@ pub(super) fn pieces(
 }
 
 /// Of what stands length and start are given, and whether countries are known in it. Where nothing can be, in the
-/// shortest of [`LENGTHS`] from a minute on, neither a piece is needed nor does one end.
+/// shortest of [`ROLLUP_MINUTES`] from a minute on, neither a piece is needed nor does one end.
 pub(super) fn cover(
     (from, to): (i64, i64),
     standing: &BTreeMap<(i64, i64), bool>,
@@ -44,16 +44,16 @@ pub(super) fn cover(
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;
     while at < to {
-        let slot = at.div_euclid(LENGTHS[0]) * LENGTHS[0];
+        let slot = at.div_euclid(ROLLUP_MINUTES[0]) * ROLLUP_MINUTES[0];
         let stands = |length| Some((length, *standing.get(&(length, at))?));
-        let longest = LENGTHS.into_iter().rev().find_map(stands);
+        let longest = ROLLUP_MINUTES.into_iter().rev().find_map(stands);
         if longest.is_none() && is_empty(slot) {
-            at = slot + LENGTHS[0];
+            at = slot + ROLLUP_MINUTES[0];
             continue;
         }
         let (length, countries) = longest.unwrap_or((1, false));
         let end = match length {
-            1 => (slot + LENGTHS[0]).min(to),
+            1 => (slot + ROLLUP_MINUTES[0]).min(to),
             length => at + length,
         };
         match pieces.last_mut() {

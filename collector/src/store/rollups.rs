@@ -5,9 +5,11 @@
 //! while nothing in it has changed since it was made; otherwise what it was made from is read.
 
 mod build;
+pub(crate) mod key;
 #[cfg(test)]
 mod late_tests;
-mod sealed_hours;
+mod rows;
+pub(super) mod sealed_hours;
 #[cfg(test)]
 mod tests;
 
@@ -20,93 +22,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use self::build::{label, put, sum};
-pub(super) use self::sealed_hours::{change_hour, end_of_frozen, freeze, of_frozen_hour};
-use super::reader::Filter;
-use super::{StoreError, samples};
-use crate::aggregate::series::Series;
+use self::build::{Due, sum};
+use super::samples;
 use crate::config;
-
-/// Lengths of sums in minutes, each made from the one before, the first from windows of a minute.
-pub(crate) const LENGTHS: [i64; 3] = [FIVE, HOUR, DAY];
-
-pub(super) const FIVE: i64 = 5;
-pub(super) const HOUR: i64 = 60;
-pub(super) const DAY: i64 = 24 * HOUR;
-
-/// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
-/// case, provider, model and country; with the first three countries are told apart too. With countries there
-/// is at most one more, as with two there would be about as many sums as series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kept(u8);
-
-impl Kept {
-    const USE_CASE: u8 = 1;
-    const PROVIDER: u8 = 2;
-    const MODEL: u8 = 4;
-
-    /// Everything, as minutes do.
-    pub(super) const ALL: Self = Self(7);
-    /// Of what is published the last: with countries and one more there are about as many sums as series.
-    pub(super) const COUNTRY: Self = Self(8);
-
-    /// A country and one more: kept only where a country is known, and else had from [`Self::ALL`].
-    const COUNTRY_AND_ONE: [Self; 3] = [
-        Self(Self::COUNTRY.0 | Self::USE_CASE),
-        Self(Self::COUNTRY.0 | Self::PROVIDER),
-        Self(Self::COUNTRY.0 | Self::MODEL),
-    ];
-
-    /// Those that are kept whatever is known.
-    fn each() -> impl Iterator<Item = Self> {
-        (0..=Self::COUNTRY.0).map(Self)
-    }
-
-    /// What a filter asks for, and a column that is grouped by.
-    pub(super) fn of(filter: &Filter, column: Option<&str>) -> Self {
-        let bit = |name, asked: &Option<String>, bit| {
-            if asked.is_some() || column == Some(name) { bit } else { 0 }
-        };
-        let bits = bit("use_case", &filter.use_case, Self::USE_CASE)
-            | bit("provider", &filter.provider, Self::PROVIDER)
-            | bit("model", &filter.model, Self::MODEL);
-        match bit("country", &filter.country, Self::COUNTRY.0) {
-            0 => Self(bits),
-            country if bits.count_ones() <= 1 => Self(bits | country),
-            _ => Self::ALL,
-        }
-    }
-
-    /// What answers the same where no country is known.
-    pub(super) fn without_countries(self) -> Self {
-        if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
-    }
-
-    /// Of those that are published, where the sums by country are or are not.
-    pub(super) fn in_cluster(self, countries: bool) -> Self {
-        match self {
-            Self::COUNTRY if countries => self,
-            _ if self.0 & Self::COUNTRY.0 > 0 => Self::ALL,
-            _ => self,
-        }
-    }
-
-    pub(super) const fn bits(self) -> u8 {
-        self.0
-    }
-
-    fn labels(self, series: &Series) -> Series {
-        let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
-        let countries = self == Self::ALL || self.0 & Self::COUNTRY.0 > 0;
-        Series {
-            site: series.site.clone(),
-            use_case: keep(Self::USE_CASE, &series.use_case),
-            provider: keep(Self::PROVIDER, &series.provider),
-            model: keep(Self::MODEL, &series.model),
-            country: if countries { series.country.clone() } else { String::new() },
-        }
-    }
-}
+use crate::store::error::StoreError;
+use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, first_of};
+use crate::store::rollups::rows::{ROWS_AT_A_TIME, first_hour};
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// Since when minutes are known, beyond what the configuration says: before it hours stand for them, as when fewer
 /// were kept or the clock showed another time. Shared with whoever asks.
@@ -188,7 +110,7 @@ fn run(connection: &mut Connection, woken: &Receiver<Woken>, limits: &config::St
 
 /// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
 fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
-    for length in LENGTHS {
+    for length in ROLLUP_MINUTES {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             if ended.load(Ordering::Relaxed) {
@@ -198,14 +120,6 @@ fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Re
         }
     }
     Ok(true)
-}
-
-/// A window to be summed.
-#[derive(Debug, Clone, Copy)]
-struct Due {
-    start: i64,
-    /// How often it had changed when this was read.
-    changes: i64,
 }
 
 /// The oldest one that is over and has changed since it was summed. It waits for those that it is made from.
@@ -223,7 +137,7 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
 
 /// This minute is about to change, and with it every sum over it. It is of no frozen hour.
 pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
-    for length in LENGTHS {
+    for length in ROLLUP_MINUTES {
         connection
             .prepare_cached(
                 "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
@@ -236,7 +150,7 @@ pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()
 
 /// The first minute of the hours whose minutes are kept.
 pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
-    first_of(minute - i64::from(windows_hours) * HOUR, HOUR)
+    first_of(minute - i64::from(windows_hours) * HOUR_MINUTES, HOUR_MINUTES)
 }
 
 /// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
@@ -246,23 +160,24 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         if !sealed_hours::is_frozen(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
-            connection.prepare_cached(mend)?.execute([HOUR, hour])?;
+            connection.prepare_cached(mend)?.execute([HOUR_MINUTES, hour])?;
             break;
         }
         // With what a failure may have left of the hours before.
-        drop_sums(connection, FIVE, 0, hour + HOUR)?;
+        drop_sums(connection, FIVE_MINUTES, 0, hour + HOUR_MINUTES)?;
         // One at a time, so that the thread that counts never waits long.
-        for minute in hour..hour + HOUR {
+        for minute in hour..hour + HOUR_MINUTES {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
         }
     }
-    let too_old = (minute - i64::from(limits.history_days) * DAY).div_euclid(DAY) * DAY;
+    let too_old =
+        (minute - i64::from(limits.history_days) * DAY_MINUTES).div_euclid(DAY_MINUTES) * DAY_MINUTES;
     // Minutes go by their hour, which may have to wait until they are published.
-    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY) * DAY);
-    for length in [HOUR, DAY] {
+    let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY_MINUTES) * DAY_MINUTES);
+    for length in [HOUR_MINUTES, DAY_MINUTES] {
         drop_sums(connection, length, 0, too_old.min(held))?;
     }
-    samples::drop_before(connection, too_old.div_euclid(DAY))
+    samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 
 /// Gives the file system what is free, but for what the next hours will fill again.
@@ -308,18 +223,6 @@ fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Re
     Ok(())
 }
 
-/// The oldest hour that has minutes.
-fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
-    let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
-    Ok(minute.map(|minute| first_of(minute, HOUR)))
-}
-
-/// The first minute of the window of a length that a minute is in.
-const fn first_of(minute: i64, length: i64) -> i64 {
-    minute.div_euclid(length) * length
-}
-
 /// Minutes after which a minute no longer changes but by what comes late.
 const SETTLED: i64 = 2;
 
@@ -327,6 +230,3 @@ const SETTLED: i64 = 2;
 const FREE_PART: i64 = 8;
 
 const PAGES_AT_A_TIME: i64 = 200;
-
-/// A transaction of so many rows takes some 10 ms.
-const ROWS_AT_A_TIME: usize = 500;

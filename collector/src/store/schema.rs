@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::StoreError;
+use crate::store::error::StoreError;
 
 /// Brings the file to the layout of this version, one step after the other.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -84,7 +84,7 @@ const LAYOUTS: [&str; 8] = [
     ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
     // What was counted before is of unknown countries. Number 7 of `kept` tells countries apart too now, and
-    // number 8 tells nothing else apart: see `Kept`.
+    // number 8 tells nothing else apart: see `GroupByMask`.
     "
     ALTER TABLE series RENAME TO series_before;
     CREATE TABLE series (
@@ -108,7 +108,7 @@ const LAYOUTS: [&str; 8] = [
         FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
         JOIN sums ON labels = site.id WHERE site.kept = 0;
 ",
-    // Sums of before tell countries apart alone or beside all labels: see `Kept::COUNTRY_AND_ONE`.
+    // Sums of before tell countries apart alone or beside all labels: see `GroupByMask::COUNTRY_AND_ONE`.
     "
     ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
 ",
@@ -126,10 +126,11 @@ mod tests {
     use beacon::StreamReport;
     use rusqlite::params;
 
-    use super::super::reader::{Dimension, Filter, WindowsAsked, windows_by};
+    use super::super::reader::windows_by;
     use super::*;
     use crate::aggregate::metric::Metric;
-    use crate::aggregate::window_stats::Tally;
+    use crate::aggregate::window_stats::WindowStats;
+    use crate::store::query::{Dimension, Filter, WindowsAsked};
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {
@@ -138,10 +139,10 @@ mod tests {
         }
         connection.pragma_update(None, "user_version", FIRST + 4).unwrap();
         connection.execute("INSERT INTO spans VALUES (60, 0, 1, 1, 1, 0)", []).unwrap();
-        let mut tally = Tally::default();
+        let mut tally = WindowStats::default();
         for (streams, model) in ["m1", "m2"].into_iter().enumerate() {
             (0..=streams).for_each(|_| tally.add(&StreamReport::new("0"), true));
-            let mut of_model = Tally::default();
+            let mut of_model = WindowStats::default();
             (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), true));
             put(connection, 4, ["shop", "", "", model], &of_model);
             put(connection, 7, ["shop", "chat", "a", model], &of_model);
@@ -149,7 +150,12 @@ mod tests {
         put(connection, 0, ["shop", "", "", ""], &tally);
     }
 
-    fn put(connection: &Connection, kept: u8, [site, use_case, provider, model]: [&str; 4], tally: &Tally) {
+    fn put(
+        connection: &Connection,
+        kept: u8,
+        [site, use_case, provider, model]: [&str; 4],
+        tally: &WindowStats,
+    ) {
         let label = "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)";
         connection.execute(label, params![kept, site, use_case, provider, model]).unwrap();
         let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 60, 0, ?1)";

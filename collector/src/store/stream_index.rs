@@ -5,12 +5,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::reader::{Filter, IN_FILTER, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
-use super::{StoreError, samples};
-use crate::aggregate::dedup::{Place, Stream, StreamId, Streams};
+use super::reader::IN_FILTER;
+use super::samples;
+use crate::aggregate::dedup::{SeqNo, Stream, Streams};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
-use crate::ingest::geoip::Country;
-use crate::journal::Segments;
+use crate::journal::segments::Segments;
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::query::{Filter, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]
@@ -67,7 +70,7 @@ impl Listing {
                 && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
                 && series.holds(stream.series)
         };
-        let found: Vec<(Place, Stream)> = {
+        let found: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
             let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
             asked_for.take(asked.limit + 1).map(|(place, stream)| (place, *stream)).collect()
@@ -95,8 +98,8 @@ impl Listing {
     }
 
     /// The reports between two places, as far as they stand.
-    pub(super) fn reports(&self, from: Place, to: Place) -> Result<Vec<(Place, Stream, String)>, StoreError> {
-        let standing: Vec<(Place, Stream)> = {
+    pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<(SeqNo, Stream, String)>, StoreError> {
+        let standing: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
             let between = streams.from(from).take_while(|(place, _)| *place < to);
             let standing = between.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());

@@ -18,19 +18,23 @@ use tracing::warn;
 
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::Patience;
-use super::rollups::{self, MinutesFrom, Summer};
-use super::{Changes, Loaded, StoreError, dedup_log, reader, samples, schema};
-use crate::aggregate::aggregator::{Earlier, MINUTE_MS};
+use super::paths::JOURNAL_FOLDER;
+use super::rollups::{self, MinutesFrom, Summer, sealed_hours};
+use super::{dedup_log, reader, samples, schema};
+use crate::aggregate::aggregator::Earlier;
+use crate::aggregate::changes::{Changes, Loaded};
 use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Place, Stream};
-use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
-use crate::aggregate::sampling::Kept;
+use crate::aggregate::dedup::{SeqNo, Stream};
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
-use crate::journal::{At, Segments};
+use crate::journal::segments::{At, Segments};
+use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
 use crate::time;
+use crate::time::minute_of;
 
 /// Writes to the store.
 pub(crate) struct Writer {
@@ -51,7 +55,7 @@ impl Writer {
     /// Opens the store in `folder`, made when missing, and brings it to the layout of this version.
     pub(crate) fn open(folder: &Path, sync: Sync, limits: config::Store) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
-        let file = folder.join(FILE);
+        let file = folder.join(STORE_FILE);
         let mut connection = Connection::open(&file)?;
         // Our own threads hold the lock for some 10 ms, on a busy machine with a slow disk for much longer. Whoever
         // does for longer than this makes a flush fail, which is tried again, and the collector not ready.
@@ -79,9 +83,9 @@ impl Writer {
         let patience = Patience::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(rollups::end_of_frozen(&connection, time::now_ms().div_euclid(MINUTE_MS))?);
+        minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
         let summer = Summer::start(&file, limits)?;
-        let segments = Arc::new(Segments::open(&folder.join(JOURNAL), sync)?);
+        let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
         Ok(Self {
             checkpointer,
             summer,
@@ -111,7 +115,7 @@ impl Writer {
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
         Ok(Loaded {
             series,
-            counts: load_counts(&self.connection)?,
+            counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
             applied: applied.cast_unsigned(),
         })
@@ -144,16 +148,16 @@ impl Writer {
     /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
     pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
-        let minute = now_ms.div_euclid(MINUTE_MS);
+        let minute = minute_of(now_ms);
         let may_drop = self.patience.may_drop(minute, time::steady());
         let oldest = rollups::oldest_kept(minute, self.windows_hours);
         let kept = self.patience.store(&self.connection).map_err(StoreError::from);
         let frozen = kept.and_then(|()| match may_drop {
-            true => rollups::freeze(&self.connection, oldest),
+            true => sealed_hours::freeze(&self.connection, oldest),
             false => Ok(()),
         });
         let frozen = frozen.and_then(|()| {
-            self.minutes_from.set(rollups::end_of_frozen(&self.connection, minute)?);
+            self.minutes_from.set(sealed_hours::end_of_frozen(&self.connection, minute)?);
             Ok(())
         });
         if let Err(error) = &frozen {
@@ -170,7 +174,7 @@ impl Writer {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn load_streams(&self) -> Result<BTreeMap<Place, Stream>, StoreError> {
+    fn load_streams(&self) -> Result<BTreeMap<SeqNo, Stream>, StoreError> {
         let mut streams = BTreeMap::new();
         let mut statement = self.connection.prepare("SELECT revisions FROM remembered ORDER BY flush")?;
         let mut rows = statement.query([])?;
@@ -223,15 +227,17 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 impl Earlier for Writer {
+    type Error = StoreError;
+
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(tally) = rollups::of_frozen_hour(&self.connection, at)? {
+        if let Some(tally) = sealed_hours::of_frozen_hour(&self.connection, at)? {
             return Ok(Window::of_hour(tally));
         }
         let mut statement =
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
-        let tally = found.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(&bytes))?;
+        let tally = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
         Ok(Window { tally, before: None })
     }
 
@@ -245,27 +251,9 @@ impl Earlier for Writer {
         Ok(self.segments.report(at)?)
     }
 
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
         samples::of_day(&self.connection, site, day)
     }
-}
-
-pub(super) fn load_counts(connection: &Connection) -> Result<Counts, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT kind, site, word, n FROM counts")?;
-    let rows = statement.query_map([], |row| {
-        let kind: String = row.get(0)?;
-        let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
-        Ok((kind, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?.cast_unsigned()))
-    })?;
-    let mut counts = BTreeMap::new();
-    for row in rows {
-        let (kind, site, word, n) = row?;
-        // A kind of a later version is left as it is in the store.
-        if let Some(kind) = kind {
-            counts.insert(CountKey { kind, site, word }, n);
-        }
-    }
-    Ok(Counts::new(counts))
 }
 
 fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -> rusqlite::Result<()> {
@@ -291,7 +279,7 @@ fn write_counted(
     let mut touched = None;
     for (key, Window { tally, before }) in &changes.windows {
         if let Some(before) = before {
-            rollups::change_hour(transaction, *key, before, tally)?;
+            sealed_hours::change_hour(transaction, *key, before, tally)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {
@@ -316,7 +304,7 @@ fn write_counted(
 }
 
 /// The number of this flush, and how far revisions are in the store with it.
-fn next_flush(transaction: &Transaction<'_>, stored: Place) -> rusqlite::Result<i64> {
+fn next_flush(transaction: &Transaction<'_>, stored: SeqNo) -> rusqlite::Result<i64> {
     let next = "UPDATE collector SET flush = flush + 1, stored = ?1 RETURNING flush";
     transaction.prepare_cached(next)?.query_row([stored.cast_signed()], |row| row.get(0))
 }
@@ -381,7 +369,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     let mut some = Vec::with_capacity(REVISIONS_A_ROW);
     loop {
         some.extend(revisions.by_ref().take(REVISIONS_A_ROW));
-        let Some(newest) = some.iter().map(|(place, _): &(Place, Stream)| *place).max() else { break };
+        let Some(newest) = some.iter().map(|(place, _): &(SeqNo, Stream)| *place).max() else { break };
         insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
         // Whoever answers beacons goes first.
@@ -409,9 +397,3 @@ const INCREMENTAL: i64 = 2;
 
 /// 64 MB in the pages of those versions.
 const MOST_PAGES_AT_ONCE: i64 = 16_000;
-
-/// Name of the file in the data folder.
-pub(crate) const FILE: &str = "llm-rum.sqlite";
-
-/// Name of the journal's folder in the data folder.
-pub(crate) const JOURNAL: &str = "journal";

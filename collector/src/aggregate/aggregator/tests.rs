@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::aggregate::internal_metrics::Kind;
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Dedupe, Store};
 
 /// Stands for the store and the journal.
@@ -18,22 +18,24 @@ struct Past {
 }
 
 impl Earlier for Past {
-    fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
+    type Error = Box<dyn std::error::Error>;
+
+    fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
         let bytes = self.windows.get(&at);
-        let tally = bytes.map_or_else(|| Ok(Tally::default()), |bytes| Tally::decode(bytes))?;
+        let tally = bytes.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(bytes))?;
         Ok(Window { tally, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<Total, Self::Error> {
         let bytes = self.totals.get(&series);
         Ok(bytes.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
         Ok(self.reports.get(&at.position).cloned())
     }
 
-    fn samples(&self, _: &str, _: i64) -> Result<Vec<Kept>, StoreError> {
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
         Ok(Vec::new())
     }
 }
@@ -70,7 +72,7 @@ fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u6
     if let Some(rev) = then {
         apply(&mut rollup, &mut past, 9, rev);
     }
-    let streams = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+    let streams = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
     (streams, rollup.counts.get(Kind::Moved, "revised") + rollup.counts.get(Kind::Moved, "duplicate"))
 }
 
@@ -124,7 +126,7 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
         weights.push(rollup.weight());
     }
     assert_eq!(weights[0], 0);
-    assert!(weights[1] > size_of::<Tally>() + size_of::<Total>(), "{weights:?}");
+    assert!(weights[1] > size_of::<WindowStats>() + size_of::<Total>(), "{weights:?}");
     let doublings = 1_000_000_f64.log2() as usize;
     assert!(weights[2] > weights[1] + doublings * (32 + 8) * size_of::<u64>(), "{weights:?}");
     assert_eq!(weights[3], weights[2], "no bucket is new");
@@ -183,7 +185,7 @@ proptest! {
         }
         flush(&mut rollup, &mut past, i64::MAX / 2);
         flush(&mut rollup, &mut past, i64::MAX / 2);
-        let counted: u64 = past.windows.values().map(|bytes| Tally::decode(bytes).unwrap().streams()).sum();
+        let counted: u64 = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
         prop_assert_eq!(counted, latest.len() as u64);
         let totalled: u64 = past.totals.values().map(|bytes| Total::decode(bytes).unwrap().requests()).sum();
         prop_assert_eq!(totalled, latest.len() as u64);

@@ -26,8 +26,8 @@ fn report(ttft_ms: f64) -> StreamReport {
     }
 }
 
-fn of(reports: &[StreamReport]) -> Tally {
-    let mut tally = Tally::default();
+fn of(reports: &[StreamReport]) -> WindowStats {
+    let mut tally = WindowStats::default();
     for report in reports {
         tally.add(report, true);
     }
@@ -37,14 +37,14 @@ fn of(reports: &[StreamReport]) -> Tally {
 #[test]
 fn the_store_gives_back_what_it_took() {
     let tally = of(&[report(100.0), report(2_500.0)]);
-    assert_eq!(Tally::decode(&tally.encode()), Ok(tally));
-    assert_eq!(Tally::decode(&Tally::default().encode()), Ok(Tally::default()));
+    assert_eq!(WindowStats::decode(&tally.encode()), Ok(tally));
+    assert_eq!(WindowStats::decode(&WindowStats::default().encode()), Ok(WindowStats::default()));
 }
 
 #[test]
 fn what_is_not_asked_for_stays_in_the_store() {
     let bytes = of(&[report(100.0), report(2_500.0)]).encode();
-    let found = Tally::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
+    let found = WindowStats::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
     let held = |metric: &Metric| !found.histogram(*metric).is_empty();
     assert_eq!(Metric::ALL.into_iter().filter(held).collect::<Vec<_>>(), [Metric::Ttft, Metric::Gap]);
     assert_eq!(found.streams(), 2);
@@ -53,10 +53,10 @@ fn what_is_not_asked_for_stays_in_the_store() {
 #[test]
 fn bytes_of_an_unknown_layout_are_unreadable() {
     let mut bytes = of(&[report(100.0)]).encode();
-    assert_eq!(Tally::decode(&bytes[..bytes.len() - 1]), Err(UnreadableBlob));
+    assert_eq!(WindowStats::decode(&bytes[..bytes.len() - 1]), Err(UnreadableBlob));
     bytes[0] = 200;
-    assert_eq!(Tally::decode(&bytes), Err(UnreadableBlob));
-    assert_eq!(Tally::decode(&[]), Err(UnreadableBlob));
+    assert_eq!(WindowStats::decode(&bytes), Err(UnreadableBlob));
+    assert_eq!(WindowStats::decode(&[]), Err(UnreadableBlob));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_source_that_another_version_told_apart_is_one_of_the_others() {
         output_tokens: 0,
         histograms: Vec::new(),
     };
-    let tally = Tally::decode(&blob_encoding::encode(LAYOUT, &stored)).unwrap();
+    let tally = WindowStats::decode(&blob_encoding::encode(LAYOUT, &stored)).unwrap();
     assert_eq!(tally.sources().collect::<Vec<_>>(), [("comment", 2), ("other", 4)]);
 }
 
@@ -125,8 +125,8 @@ fn reports() -> impl Strategy<Value = Vec<StreamReport>> {
 proptest! {
     #[test]
     fn tallies_merge_in_any_order_and_grouping(a in reports(), b in reports(), c in reports()) {
-        let merged = |parts: &[&Tally]| {
-            let mut all = Tally::default();
+        let merged = |parts: &[&WindowStats]| {
+            let mut all = WindowStats::default();
             parts.iter().for_each(|part| all.merge(part));
             all
         };
@@ -134,7 +134,7 @@ proptest! {
         let bytes = merged(&[&a, &b, &c]).encode();
         prop_assert_eq!(&merged(&[&c, &a, &b]).encode(), &bytes);
         prop_assert_eq!(&merged(&[&a, &merged(&[&b, &c])]).encode(), &bytes);
-        prop_assert_eq!(Tally::decode(&bytes).unwrap().encode(), bytes);
+        prop_assert_eq!(WindowStats::decode(&bytes).unwrap().encode(), bytes);
     }
 }
 

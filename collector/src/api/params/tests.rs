@@ -93,7 +93,7 @@ fn what_is_known_by_the_hour_is_asked_by_the_hour() {
 #[test]
 fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
     for (range, windows_hours, step_ms) in [("6h", 2, HOUR_MS), ("24h", 30, 2 * HOUR_MS)] {
-        for (name, ms) in [("previous", None), ("day", Some(DAY * MINUTE_MS))] {
+        for (name, ms) in [("previous", None), ("day", Some(DAY_MS))] {
             let step = (step_ms / 1_000).to_string();
             let asked = params(&[("range", range), ("step", step.as_str()), ("against", name)]);
             let range = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();

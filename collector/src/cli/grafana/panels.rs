@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::datasource;
 use crate::aggregate::cumulative_stats::Classic;
 use crate::cli::prometheus_rules::{JUDGED, profiles, rounded};
 use crate::config::Config;
@@ -201,7 +200,7 @@ impl Panel {
 
     pub(super) const fn width(&self) -> u32 {
         match self {
-            Self::Row(_) => super::COLUMNS,
+            Self::Row(_) => COLUMNS,
             Self::Lines(Lines { width, .. }) => *width,
         }
     }
@@ -299,3 +298,11 @@ fn rate(name: &str, more: &str) -> String {
 }
 
 const CHOSEN: &str = "site=~\"$site\",use_case=~\"$use_case\",provider=~\"$provider\",model=~\"$model\"";
+
+/// The Prometheus that the user of the dashboard chooses.
+pub(super) fn datasource() -> Value {
+    json!({ "type": "prometheus", "uid": "${DS_PROMETHEUS}" })
+}
+
+/// Columns of Grafana's grid.
+pub(super) const COLUMNS: u32 = 24;

@@ -1,9 +1,9 @@
 //! What of a mistake is told: serde's words about a field come in, go out those of an operator.
 
-use super::{Mistake, Place};
+use crate::config::error::{Mistake, SourceLocation};
 
 /// serde's words about a field, and what to do.
-pub(super) fn explain(place: Option<Place>, field: &str, message: &str) -> Mistake {
+pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str) -> Mistake {
     let known = message.split_once("expected ").map(|(_, known)| known);
     let (problem, remedy) = if message.starts_with("unknown field") {
         let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);

@@ -8,7 +8,7 @@ use beacon::StreamReport;
 use super::native::Exemplar;
 use crate::aggregate::cumulative_stats::{Classic, bucket_of};
 use crate::aggregate::series::Series;
-use crate::store::StoredStream;
+use crate::store::query::StoredStream;
 
 /// The newest stream of each bucket that has a recent one.
 #[derive(Default)]

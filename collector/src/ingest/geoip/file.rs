@@ -9,12 +9,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use maxminddb::{MaxMindDbError, PathElement, Reader};
+use maxminddb::{PathElement, Reader};
 
-use super::{Countries, Country};
 use crate::background_thread::Background;
+use crate::config::country_database::{CountryError, read};
 use crate::http::client_ip::Network;
 use crate::http::counters::Door;
+use crate::report::country::Country;
 
 /// A file that has been read, in memory.
 pub(crate) struct NetworkFile {
@@ -22,30 +23,6 @@ pub(crate) struct NetworkFile {
     networks: RwLock<Reader<Vec<u8>>>,
     /// What was last read or found unreadable; `None` when there was nothing.
     seen: Mutex<Option<Version>>,
-}
-
-/// Why a file gives no countries.
-#[derive(Debug, thiserror::Error)]
-pub enum CountryError {
-    /// It cannot be read.
-    #[error("{path} cannot be read: {source}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a folder or a device, or larger than any such file.
-    #[error("{0} is no file of up to 512 MiB")]
-    NoFile(PathBuf),
-    /// It is read, and is not what it should be.
-    #[error("{path} is no MaxMind DB file: {source}")]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: MaxMindDbError,
-    },
 }
 
 /// Two versions of a file differ in this.
@@ -86,17 +63,8 @@ impl NetworkFile {
     }
 }
 
-/// Looks for a new file until dropped. `None` where no file is configured.
-pub(crate) fn watch(
-    countries: &Countries,
-    every: Duration,
-    door: &Arc<Door>,
-) -> io::Result<Option<Background>> {
-    let Countries::File(file) = countries else { return Ok(None) };
-    Ok(Some(watch_file(file.clone(), every, door.clone())?))
-}
-
-fn watch_file(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
+/// Looks for a new file until dropped.
+pub(super) fn watch(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             if let Some(looked) = file.look_again() {
@@ -122,19 +90,6 @@ fn version(path: &Path) -> Option<Version> {
     Some(Version { number: found.ino(), modified: found.modified().ok()?, bytes: found.len() })
 }
 
-fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
-    let unreadable = |source| CountryError::Unreadable { path: path.into(), source };
-    let held = fs::metadata(path).map_err(unreadable)?;
-    if !held.is_file() || held.len() > MOST_BYTES {
-        return Err(CountryError::NoFile(path.into()));
-    }
-    let bytes = fs::read(path).map_err(unreadable)?;
-    Reader::from_source(bytes).map_err(|source| CountryError::Broken { path: path.into(), source })
-}
-
-/// The file with cities, which has their countries too, takes 60 MB.
-const MOST_BYTES: u64 = 512 * 1024 * 1024;
-
 #[cfg(test)]
 #[path = "../../../tests/it/countries/database.rs"]
 mod database;
@@ -145,18 +100,6 @@ mod tests {
 
     use super::database::database;
     use super::*;
-
-    #[test]
-    fn what_is_no_such_file_is_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = |path: &Path| NetworkFile::open(path).err().unwrap().to_string();
-        let text = folder.path().join("text.mmdb");
-        fs::write(&text, "no database").unwrap();
-        assert!(error(&text).contains("text.mmdb is no MaxMind DB file: "));
-        assert!(error(&folder.path().join("none")).contains("none cannot be read: "));
-        assert!(error(folder.path()).ends_with(" is no file of up to 512 MiB"));
-        assert!(error(Path::new("/dev/zero")).ends_with(" is no file of up to 512 MiB"));
-    }
 
     #[test]
     fn a_file_that_takes_its_place_is_read_and_a_broken_one_is_left() {
@@ -172,7 +115,7 @@ mod tests {
         replace(&database(&[("192.0.2.0", 24, "NL")]));
         let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
         let every = Duration::from_millis(2);
-        let watch = watch_file(file.clone(), every, door.clone()).unwrap();
+        let watching = watch(file.clone(), every, door.clone()).unwrap();
         let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
@@ -197,7 +140,7 @@ mod tests {
         until([1, 2], "BR");
         replace(&whole);
         until([2, 2], "JP");
-        drop(watch);
+        drop(watching);
         assert_eq!(door.take_country_files(), [0, 0], "each is told once");
     }
 }

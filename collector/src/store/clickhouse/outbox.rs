@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::aggregate::dedup::{Place, StreamId};
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::series::{Series, SeriesId};
-use crate::aggregate::window_stats::Tally;
-use crate::store::backend::Books;
+use crate::aggregate::window_stats::WindowStats;
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
+use crate::store::query::Books;
 use crate::store::reader::{self, books};
-use crate::store::rollups::Kept;
-use crate::store::{STORE, StoreError};
+use crate::store::rollups::key::GroupByMask;
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {
@@ -76,16 +78,16 @@ pub(super) struct SampleRow {
 
 /// Which revisions of streams there are.
 pub(super) struct Places {
-    pub(super) remembered_from: Place,
+    pub(super) remembered_from: SeqNo,
     /// ClickHouse has those before it.
-    pub(super) sent: Place,
+    pub(super) sent: SeqNo,
     /// The file has those before it.
-    pub(super) stored: Place,
+    pub(super) stored: SeqNo,
 }
 
 impl Outbox {
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(folder.join(STORE))?;
+        let connection = Connection::open(folder.join(STORE_FILE))?;
         connection.busy_timeout(Duration::from_secs(5))?;
         // What a power cut takes of it is sent again.
         connection.pragma_update(None, "synchronous", "normal")?;
@@ -161,7 +163,8 @@ impl Outbox {
              FROM labels CROSS JOIN sums ON sums.labels = id
              WHERE id >= ?1 AND length = ?2 AND start = ?3 AND kept <= ?4 ORDER BY id",
         )?;
-        let mut rows = statement.query(params![from, span.length, span.start, Kept::COUNTRY.bits()])?;
+        let mut rows =
+            statement.query(params![from, span.length, span.start, GroupByMask::COUNTRY.bits()])?;
         let (mut sums, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             if bytes >= self.most_bytes {
@@ -266,7 +269,7 @@ impl Outbox {
     }
 
     /// ClickHouse has all revisions before this place.
-    pub(super) fn sent_places(&self, before: Place) -> Result<(), StoreError> {
+    pub(super) fn sent_places(&self, before: SeqNo) -> Result<(), StoreError> {
         self.connection.prepare_cached("UPDATE collector SET sent = ?1")?.execute([before.cast_signed()])?;
         Ok(())
     }
@@ -284,8 +287,8 @@ impl Outbox {
 }
 
 impl EncodedTally {
-    pub(super) fn decode(&self) -> Result<Tally, StoreError> {
-        Ok(Tally::decode(&self.0)?)
+    pub(super) fn decode(&self) -> Result<WindowStats, StoreError> {
+        Ok(WindowStats::decode(&self.0)?)
     }
 }
 
@@ -303,7 +306,7 @@ mod tests {
 
     use super::*;
     use crate::config::{self, Sync};
-    use crate::store::Writer;
+    use crate::store::writer::Writer;
 
     /// A store with so many sums over the same five minutes, and what publishes it, little by little.
     fn outbox(folder: &Path, sums: u64) -> Outbox {
@@ -317,7 +320,7 @@ mod tests {
             let label = "INSERT INTO labels (kept, site, use_case, provider, model, country)
                 VALUES (7, 'shop', 'chat', 'p', ?1, 'unknown')";
             connection.execute(label, [format!("m{n}")]).unwrap();
-            let mut tally = Tally::default();
+            let mut tally = WindowStats::default();
             (0..=n).for_each(|_| tally.add(&StreamReport::new("0"), true));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
             connection.execute(sum, [tally.encode()]).unwrap();

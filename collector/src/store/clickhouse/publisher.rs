@@ -1,25 +1,25 @@
 //! The thread that publishes: what this collector's file holds and ClickHouse does not goes out, what other
 //! collectors say of streams that are known here comes in. While ClickHouse is away, all waits in the file.
 
+mod round;
 mod send;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::client::{ClickHouseError, Client};
+use super::client::Client;
 use super::outbox::Outbox;
-use super::{rows, schema};
-use crate::aggregate::dedup::{Place, StreamId};
-use crate::config::{self, ClickHouse, Config};
-use crate::store::StoreError;
+use super::schema;
+use crate::aggregate::changes::Heard;
+use crate::config::{ClickHouse, Config};
+use crate::store::error::StoreError;
 use crate::store::stream_index::Listing;
 use crate::time;
-
-pub(super) use send::ALL_LABELS;
+use round::{Publishing, Shared};
 
 /// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
 /// the next start.
@@ -31,27 +31,9 @@ pub(crate) struct Publisher {
     shared: Arc<Shared>,
 }
 
-/// Between the thread and the others.
-#[derive(Default)]
-struct Shared {
-    heard: Mutex<VecDeque<Heard>>,
-    published_ms: AtomicI64,
-    /// Nobody waits for the thread any more: the folder may be somebody else's.
-    is_left: AtomicBool,
-}
-
 /// When this collector last published all that it had.
 #[derive(Clone)]
 pub(crate) struct Published(Arc<Shared>);
-
-/// Another collector's revision of a stream that is known here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heard {
-    pub(crate) id: StreamId,
-    pub(crate) rev: u32,
-    /// Of two collectors with the same revision one has to give way.
-    pub(crate) has_precedence: bool,
-}
 
 impl Publisher {
     pub(crate) fn start(
@@ -122,28 +104,6 @@ impl Published {
     }
 }
 
-/// What the thread owns.
-struct Publishing {
-    collector: String,
-    outbox: Outbox,
-    client: Client,
-    store: config::Store,
-    listing: Listing,
-    shared: Arc<Shared>,
-    /// The tables are there, and what version they have seen is known.
-    is_ready: bool,
-    version: u64,
-    sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
-    /// By collector: its last revision that was heard of.
-    heard_up_to: HashMap<String, Place>,
-    /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
-    unheard_from: Option<Place>,
-    dropped_up_to: u64,
-}
-
-/// What a count is about, beside its kind.
-type SiteAndWord = (String, String);
-
 impl Publishing {
     /// The first round comes at once: until then there may be no tables to query.
     fn run(&mut self, woken: &Receiver<()>, every: Duration) {
@@ -196,66 +156,6 @@ impl Publishing {
         self.hear(unheard_from)?;
         self.unheard_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
-    fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
-        self.client.insert(table, columns, rows)?;
-        match self.shared.is_left.load(Ordering::Relaxed) {
-            true => Err(ClickHouseError::TooLate),
-            false => Ok(()),
-        }
-    }
-
-    /// A folder that was restored from a backup does not know how far it had come.
-    fn seen_version(&self) -> Result<u64, StoreError> {
-        let mut seen = 0;
-        for table in ["windows", "spans", "counts", "samples"] {
-            let query = format!(
-                "SELECT max(version) FROM {} WHERE collector = '{}'",
-                self.client.table(table),
-                self.collector
-            );
-            rows::each(&self.client.query(&query)?, |[version]: [u64; 1]| {
-                seen = seen.max(version);
-                Ok(())
-            })?;
-        }
-        Ok(seen)
-    }
-
-    /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
-    fn hear(&mut self, unheard_from: Place) -> Result<(), StoreError> {
-        let known = self
-            .heard_up_to
-            .iter()
-            .map(|(other, place)| format!(" AND NOT (collector = '{other}' AND place <= {place})"));
-        let table = self.client.table("streams");
-        let query = format!(
-            "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
-                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unheard_from}))
-             ORDER BY collector, place",
-            known = known.collect::<String>(),
-            me = self.collector,
-        );
-        let mut heard = Vec::new();
-        let mut up_to = HashMap::new();
-        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, Place, String, u32)| {
-            if let Ok(id) = StreamId::from_str_radix(&id, 16)
-                && self.listing.knows(id)
-            {
-                heard.push(Heard { id, rev, has_precedence: other > self.collector });
-            }
-            let last: &mut Place = up_to.entry(other).or_default();
-            *last = place.max(*last);
-            Ok(())
-        })?;
-        for (other, place) in up_to {
-            let last = self.heard_up_to.entry(other).or_default();
-            *last = place.max(*last);
-        }
-        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(heard);
         Ok(())
     }
 }

@@ -6,21 +6,21 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::publisher::ALL_LABELS;
 use super::rows::{self, LABELS, tally_columns};
 use super::schema::SLOT;
-use crate::aggregate::dedup::StreamId;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
-use crate::aggregate::sampling::{Sample, day_of};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::sampling::Sample;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
-use crate::store::StoreError;
-use crate::store::backend::Books;
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::query::{
+    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+};
 use crate::store::range_cover::{Piece, cover};
-use crate::store::reader::{Dimension, Filter, Page, Recent, StoredStream, StreamsAsked, WindowsAsked};
-use crate::store::rollups::{DAY, FIVE, HOUR, Kept};
-use crate::store::samples::SamplesAsked;
+use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
 use crate::time;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct Tables {
@@ -39,7 +39,7 @@ impl Tables {
     pub(in crate::store) fn windows(
         &self,
         asked: &WindowsAsked<'_>,
-        mut each: impl FnMut(i64, &Tally),
+        mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         self.sums(asked, None, |start, _, tally| each(start, tally))
     }
@@ -49,7 +49,7 @@ impl Tables {
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
-        mut each: impl FnMut(&str, &Tally),
+        mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
         self.sums(asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
     }
@@ -58,13 +58,13 @@ impl Tables {
         &self,
         asked: &WindowsAsked<'_>,
         column: Option<&str>,
-        mut each: impl FnMut(i64, &str, &Tally),
+        mut each: impl FnMut(i64, &str, &WindowStats),
     ) -> Result<(), StoreError> {
         let pieces = self.pieces(asked)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = Kept::of(asked.filter, column);
+        let kept = GroupByMask::of(asked.filter, column);
         let (start, value) = match column {
             Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
@@ -99,7 +99,7 @@ impl Tables {
         let (from, to) = asked.minutes;
         let query = format!(
             "SELECT collector, length, start, stands, countries FROM {} FINAL
-             WHERE length <= {DAY} AND start < {to} AND start + length > {from}",
+             WHERE length <= {DAY_MINUTES} AND start < {to} AND start + length > {from}",
             self.client.table("spans"),
         );
         let mut known: BTreeMap<String, Spans> = BTreeMap::new();
@@ -108,8 +108,8 @@ impl Tables {
             |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
                 let Spans { standing, touched } = known.entry(collector).or_default();
                 // Of an hour that stands, each five minutes with something in them are told of by themselves.
-                if length == FIVE || length == HOUR && stands == 0 {
-                    touched.extend((start..start + length).step_by(FIVE as usize));
+                if length == FIVE_MINUTES || length == HOUR_MINUTES && stands == 0 {
+                    touched.extend((start..start + length).step_by(FIVE_MINUTES as usize));
                 }
                 let is_inside = start >= from && start + length <= to && length <= asked.longest;
                 if stands == 1 && is_inside {
@@ -310,12 +310,12 @@ impl Tables {
     }
 }
 
-fn of_piece(collector: &str, piece: &Piece, kept: Kept) -> String {
+fn of_piece(collector: &str, piece: &Piece, kept: GroupByMask) -> String {
     let Piece { length, from, to, countries } = piece;
-    let kept = if *length == 1 { ALL_LABELS } else { i64::from(kept.in_cluster(*countries).bits()) };
+    let kept = if *length == 1 { GroupByMask::ALL } else { kept.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
-        60..DAY => minute / DAY,
+        60..DAY_MINUTES => minute / DAY_MINUTES,
         _ => 0,
     };
     let (first, last) = (slot(*from), slot(to - 1));

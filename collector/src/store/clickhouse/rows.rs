@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::client::ClickHouseError;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, UNKNOWN};
-use crate::aggregate::window_stats::{Parts, Tally};
-use crate::store::StoreError;
+use crate::aggregate::window_stats::{Parts, WindowStats};
+use crate::store::error::StoreError;
 
 /// Rows of one insert.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Rows {
     }
 
     /// A row of values and all columns of a tally.
-    pub(super) fn push_tally(&mut self, values: &[Value<'_>], tally: &Tally) {
+    pub(super) fn push_tally(&mut self, values: &[Value<'_>], tally: &WindowStats) {
         self.begin();
         values.iter().for_each(|value| self.value(value));
         self.tally(tally);
@@ -70,7 +70,7 @@ impl Rows {
         self.text.push(b',');
     }
 
-    fn tally(&mut self, tally: &Tally) {
+    fn tally(&mut self, tally: &WindowStats) {
         self.map(tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
         self.map(tally.defects().map(|(defect, count)| (defect.as_str(), count)));
         self.map(tally.sources());
@@ -169,7 +169,7 @@ pub(super) fn each<T: DeserializeOwned>(
 }
 
 /// The first minute, the value of a dimension, and the sum of some rows in all [`tally_columns`] of these metrics.
-pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tally), StoreError> {
+pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, WindowStats), StoreError> {
     let cells: Vec<&RawValue> = read(line)?;
     let mut cells = cells.into_iter().map(RawValue::get);
     let mut next = || cells.next().unwrap_or("null");
@@ -189,7 +189,7 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tal
         histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
     let parts = Parts { outcomes, defects, sources, whole, good, input_tokens, output_tokens, histograms };
-    Ok((start, value, Tally::from_parts(parts)?))
+    Ok((start, value, WindowStats::from_parts(parts)?))
 }
 
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_row_gives_back_the_tally_it_was_made_of() {
-        let mut tally = Tally::default();
+        let mut tally = WindowStats::default();
         for ttft_ms in [0.0, 0.25, 812.5, 1e6] {
             let report = StreamReport {
                 outcome: Outcome::Truncated,
@@ -232,7 +232,7 @@ mod tests {
             assert!(summed(line, &Metric::ALL).is_err(), "{line}");
         }
         let mut rows = Rows::default();
-        rows.push_tally(&[Value::Number(1), "".into()], &Tally::default());
+        rows.push_tally(&[Value::Number(1), "".into()], &WindowStats::default());
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
         assert!(summed(&line, &Metric::ALL).is_ok());
         assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());

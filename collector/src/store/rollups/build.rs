@@ -8,13 +8,23 @@ use std::ops::Range;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{Due, FIVE, Kept, LENGTHS, ROWS_AT_A_TIME};
 use crate::aggregate::series::{Series, UNKNOWN};
-use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, reader};
+use crate::aggregate::window_stats::WindowStats;
+use crate::store::error::StoreError;
+use crate::store::reader;
+use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask, ROLLUP_MINUTES};
+use crate::store::rollups::rows::{ROWS_AT_A_TIME, label, put};
 
 /// What is made: each sum by its labels, with the numbers of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;
+
+/// A window to be summed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) start: i64,
+    /// How often it had changed when this was read.
+    pub(super) changes: i64,
+}
 
 /// What these numbers are of.
 #[derive(Clone, Copy)]
@@ -28,23 +38,25 @@ enum Parts {
 /// Makes all sums over a window. The last step makes them stand, unless something changed in between.
 pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
-    let shorter = LENGTHS.into_iter().rfind(|shorter| *shorter < length);
+    let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
-    let groups = groups(connection, from, Kept::ALL, range.clone())?;
-    write(connection, Kept::ALL, length, &range, (from, &groups))?;
+    let groups = groups(connection, from, GroupByMask::ALL, range.clone())?;
+    write(connection, GroupByMask::ALL, length, &range, (from, &groups))?;
     // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
-    let summed = self::groups(connection, Parts::Sums(length), Kept::ALL, range.clone())?;
-    for kept in Kept::each().filter(|kept| *kept != Kept::ALL) {
+    let summed = self::groups(connection, Parts::Sums(length), GroupByMask::ALL, range.clone())?;
+    for kept in GroupByMask::each().filter(|kept| *kept != GroupByMask::ALL) {
         match shorter {
             Some(_) => {
                 let groups = self::groups(connection, from, kept, range.clone())?;
                 write(connection, kept, length, &range, (from, &groups))?;
             }
-            None => write(connection, kept, length, &range, (Parts::Sums(FIVE), &fewer(&summed, kept)))?,
+            None => {
+                write(connection, kept, length, &range, (Parts::Sums(FIVE_MINUTES), &fewer(&summed, kept)))?;
+            }
         }
     }
     let countries = summed.keys().any(|series| series.country != UNKNOWN);
-    for kept in Kept::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
+    for kept in GroupByMask::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
         write(connection, kept, length, &range, (Parts::Sums(length), &fewer(&summed, kept)))?;
     }
     connection
@@ -54,7 +66,12 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<
 }
 
 /// Each by itself: the labels that something was counted of in these minutes.
-fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -> Result<Groups, StoreError> {
+fn groups(
+    connection: &Connection,
+    from: Parts,
+    kept: GroupByMask,
+    range: Range<i64>,
+) -> Result<Groups, StoreError> {
     let (query, values) = match from {
         Parts::Windows => (
             "SELECT site, use_case, provider, model, country, id FROM series WHERE id IN
@@ -74,7 +91,7 @@ fn groups(connection: &Connection, from: Parts, kept: Kept, range: Range<i64>) -
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn fewer(groups: &Groups, kept: Kept) -> Groups {
+fn fewer(groups: &Groups, kept: GroupByMask) -> Groups {
     let mut fewer = Groups::new();
     for (series, from) in groups {
         fewer.entry(kept.labels(series)).or_default().extend(from);
@@ -85,7 +102,7 @@ fn fewer(groups: &Groups, kept: Kept) -> Groups {
 /// Some at a time, so that the thread that counts never waits long.
 fn write(
     connection: &mut Connection,
-    kept: Kept,
+    kept: GroupByMask,
     length: i64,
     range: &Range<i64>,
     (from, groups): (Parts, &Groups),
@@ -113,10 +130,10 @@ fn merged(
     from: Parts,
     ids: &[i64],
     range: &Range<i64>,
-) -> Result<Tally, StoreError> {
-    let mut sum = Tally::default();
+) -> Result<WindowStats, StoreError> {
+    let mut sum = WindowStats::default();
     let mut add = |row: &rusqlite::Row<'_>| {
-        sum.merge(&Tally::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+        sum.merge(&WindowStats::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
         Ok::<_, StoreError>(())
     };
     match from {
@@ -141,31 +158,6 @@ fn merged(
         }
     }
     Ok(sum)
-}
-
-/// The number of these labels.
-pub(super) fn label(connection: &Connection, kept: Kept, labels: &Series) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
-    )?;
-    let Series { site, use_case, provider, model, country } = labels;
-    statement.query_row(params![kept.bits(), site, use_case, provider, model, country], |row| row.get(0))
-}
-
-/// Replaces a sum by these bytes of one.
-pub(super) fn put(
-    connection: &Connection,
-    label: i64,
-    length: i64,
-    start: i64,
-    sum: &[u8],
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    statement.execute(params![label, length, start, sum])?;
-    Ok(())
 }
 
 /// As many as 500 usual rows have.

@@ -7,20 +7,24 @@ use beacon::{Outcome, StreamReport};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::STORE;
-use super::super::reader::{WindowsAsked, windows};
+use super::super::reader::windows;
 use super::super::writer::Writer;
+use super::sealed_hours::{end_of_frozen, freeze};
 use super::*;
-use crate::aggregate::aggregator::{Earlier, MINUTE_MS, Rollup};
+use crate::aggregate::aggregator::{Earlier, Rollup};
 use crate::aggregate::cumulative_stats::Total;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::sampling::Kept as KeptSample;
+use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::Tally;
+use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
-use crate::ingest::geoip::Country;
-use crate::journal::{At, KeptReport};
+use crate::journal::batch::KeptReport;
+use crate::journal::segments::At;
+use crate::report::country::Country;
+use crate::store::paths::STORE_FILE;
+use crate::store::query::{Filter, WindowsAsked};
+use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
 struct Counting {
@@ -37,6 +41,8 @@ struct Counting {
 struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
 
 impl Earlier for Past<'_> {
+    type Error = StoreError;
+
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         self.0.window(at)
     }
@@ -49,7 +55,7 @@ impl Earlier for Past<'_> {
         Ok(self.1.get(at.position as usize).map(|(kept, _)| kept.report.clone()))
     }
 
-    fn samples(&self, site: &str, day: i64) -> Result<Vec<KeptSample>, StoreError> {
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
         self.0.samples(site, day)
     }
 }
@@ -61,7 +67,7 @@ impl Counting {
         let config = Config { data: folder.path().into(), store, ..Config::default() };
         let writer = Writer::open(folder.path(), Sync::Normal, config.store.clone()).unwrap();
         let rollup = Rollup::new(config.clone(), writer.load().unwrap());
-        let sums = Connection::open(folder.path().join(STORE)).unwrap();
+        let sums = Connection::open(folder.path().join(STORE_FILE)).unwrap();
         Self { _folder: folder, config, writer: Some(writer), rollup, sums, reports: Vec::new() }
     }
 
@@ -107,9 +113,9 @@ impl Counting {
         self.apply_from(applied);
     }
 
-    fn all(&self, filter: &Filter, longest: i64) -> Tally {
-        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY), longest, metrics: &Metric::ALL };
-        let mut all = Tally::default();
+    fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
+        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
+        let mut all = WindowStats::default();
         windows(&self.sums, &asked, |_, tally| all.merge(tally)).unwrap();
         all
     }
@@ -122,7 +128,7 @@ fn revision(id: u128, rev: u32) -> StreamReport {
 }
 
 /// Thirty days after 1970, half past twelve.
-const NOW: i64 = 30 * DAY + 12 * HOUR + 30;
+const NOW: i64 = 30 * DAY_MINUTES + 12 * HOUR_MINUTES + 30;
 
 #[test]
 fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
@@ -130,7 +136,7 @@ fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
     counting.report(revision(1, 0), None, NOW);
     counting.report(revision(2, 0), None, NOW);
     counting.flush(NOW);
-    let later = NOW + 5 * HOUR;
+    let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
     // It is on its way into the store when the minutes go.
@@ -138,7 +144,7 @@ fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
     counting.sum(later);
     assert_eq!(first_hour(&counting.sums).unwrap(), None, "the minutes are gone");
     counting.flush(later);
-    for longest in [HOUR, DAY] {
+    for longest in [HOUR_MINUTES, DAY_MINUTES] {
         let all = counting.all(&Filter::default(), longest);
         let counted: Vec<_> = all.outcomes().collect();
         assert_eq!(counted, [(Outcome::Complete, 1), (Outcome::Truncated, 1)], "by {longest}");
@@ -150,15 +156,15 @@ fn what_comes_after_the_clock_was_set_back_into_such_an_hour_counts_in_it() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);
-    counting.sum(NOW + 5 * HOUR);
-    counting.flush(NOW + 5 * HOUR);
-    counting.sum(NOW + 5 * HOUR);
+    counting.sum(NOW + 5 * HOUR_MINUTES);
+    counting.flush(NOW + 5 * HOUR_MINUTES);
+    counting.sum(NOW + 5 * HOUR_MINUTES);
     for id in 2..5 {
         counting.report(revision(id, 0), None, NOW + 1);
         counting.flush(NOW + 1);
     }
     counting.die();
-    assert_eq!(counting.all(&Filter::default(), HOUR).streams(), 4);
+    assert_eq!(counting.all(&Filter::default(), HOUR_MINUTES).streams(), 4);
     assert_eq!(counting.all(&Filter::default(), 1).streams(), 0);
 }
 
@@ -211,15 +217,15 @@ proptest! {
             }
         }
         // Open ones settle.
-        counting.flush(NOW + DAY);
+        counting.flush(NOW + DAY_MINUTES);
         for _ in 0..2 {
-            counting.sum(NOW + 3 * DAY);
-            counting.flush(NOW + 3 * DAY);
+            counting.sum(NOW + 3 * DAY_MINUTES);
+            counting.flush(NOW + 3 * DAY_MINUTES);
         }
-        counting.sum(NOW + 3 * DAY);
+        counting.sum(NOW + 3 * DAY_MINUTES);
         prop_assert_eq!(first_hour(&counting.sums).unwrap(), None);
         for country in [None, Some("DE"), Some("unknown")] {
-            let mut exact = Tally::default();
+            let mut exact = WindowStats::default();
             for (report, counted) in latest.values() {
                 if country.is_none_or(|country| country == counted.unwrap_or(UNKNOWN)) {
                     exact.add(report, true);
@@ -228,7 +234,7 @@ proptest! {
             let country = country.map(str::to_owned);
             for model in [None, Some(UNKNOWN.to_owned())] {
                 let filter = Filter { country: country.clone(), model, ..Filter::default() };
-                for longest in [HOUR, DAY] {
+                for longest in [HOUR_MINUTES, DAY_MINUTES] {
                     let all = counting.all(&filter, longest);
                     prop_assert_eq!(all.outcomes().collect::<Vec<_>>(), exact.outcomes().collect::<Vec<_>>());
                     let [all, exact] = [&all, &exact].map(|tally| tally.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
@@ -244,14 +250,14 @@ fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);
-    let later = NOW + 5 * HOUR;
+    let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
     // More are to be kept from now on: what is gone does not come back.
     counting.config.store.windows_hours = 48;
     counting.die();
     let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
-    assert_eq!(known, first_of(NOW, HOUR) + HOUR);
+    assert_eq!(known, first_of(NOW, HOUR_MINUTES) + HOUR_MINUTES);
     // The clock was set back: hours of a time that is yet to come say nothing.
-    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR) - 1).unwrap(), 0);
+    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
 }

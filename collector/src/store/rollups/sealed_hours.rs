@@ -3,10 +3,13 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{DAY, HOUR, Kept, first_hour, first_of, label, put};
 use crate::aggregate::window::WindowKey;
-use crate::aggregate::window_stats::Tally;
-use crate::store::{StoreError, reader};
+use crate::aggregate::window_stats::WindowStats;
+use crate::store::error::StoreError;
+use crate::store::reader;
+use crate::store::rollups::key::{GroupByMask, first_of};
+use crate::store::rollups::rows::{first_hour, label, put};
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
 /// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
@@ -16,7 +19,7 @@ pub(in crate::store) fn freeze(connection: &Connection, before: i64) -> Result<(
     let freeze = "UPDATE spans SET frozen = 1
         WHERE length = ?1 AND start >= ?2 AND start < ?3 AND NOT frozen AND summed = changes
           AND NOT EXISTS (SELECT 1 FROM outbox WHERE minute >= start AND minute < start + length)";
-    connection.prepare_cached(freeze)?.execute([HOUR, first, before])?;
+    connection.prepare_cached(freeze)?.execute([HOUR_MINUTES, first, before])?;
     Ok(())
 }
 
@@ -24,8 +27,8 @@ pub(in crate::store) fn freeze(connection: &Connection, before: i64) -> Result<(
 pub(in crate::store) fn of_frozen_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
-) -> Result<Option<Tally>, StoreError> {
-    let hour = first_of(minute, HOUR);
+) -> Result<Option<WindowStats>, StoreError> {
+    let hour = first_of(minute, HOUR_MINUTES);
     if !is_frozen(connection, hour)? {
         return Ok(None);
     }
@@ -34,8 +37,10 @@ pub(in crate::store) fn of_frozen_hour(
              JOIN sums ON sums.labels = labels.id
          WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
     )?;
-    let sum = statement.query_row(params![series, Kept::ALL.0, HOUR, hour], |row| row.get(0)).optional()?;
-    Ok(Some(sum.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?))
+    let sum = statement
+        .query_row(params![series, GroupByMask::ALL.bits(), HOUR_MINUTES, hour], |row| row.get(0))
+        .optional()?;
+    Ok(Some(sum.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?))
 }
 
 /// Changes a frozen hour by what a series in it was and is: all sums over it, which stand before and after. Its
@@ -43,31 +48,32 @@ pub(in crate::store) fn of_frozen_hour(
 pub(in crate::store) fn change_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
-    before: &Tally,
-    now: &Tally,
+    before: &WindowStats,
+    now: &WindowStats,
 ) -> Result<(), StoreError> {
-    let hour = first_of(minute, HOUR);
+    let hour = first_of(minute, HOUR_MINUTES);
     let mut change = connection.prepare_cached(
         "UPDATE spans SET changes = changes + 1, summed = changes + 1
          WHERE length = ?1 AND start = ?2 AND frozen RETURNING countries",
     )?;
-    let countries = change.query_row([HOUR, hour], |row| row.get(0)).optional()?;
+    let countries = change.query_row([HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
     // Since it was read it has become too old, and what changed in it with it.
     let Some(countries) = countries else { return Ok(()) };
     connection
         .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
-        .execute([DAY, first_of(minute, DAY)])?;
+        .execute([DAY_MINUTES, first_of(minute, DAY_MINUTES)])?;
     let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
     let labels = connection.prepare_cached(labels)?.query_row([series], |row| reader::series(row, 0))?;
-    let and_one: &[Kept] = if countries { &Kept::COUNTRY_AND_ONE } else { &[] };
+    let and_one: &[GroupByMask] = if countries { &GroupByMask::COUNTRY_AND_ONE } else { &[] };
     let mut sum = connection
         .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
-    for kept in Kept::each().chain(and_one.iter().copied()) {
+    for kept in GroupByMask::each().chain(and_one.iter().copied()) {
         let id = label(connection, kept, &kept.labels(&labels))?;
-        let held = sum.query_row([id, HOUR, hour], |row| row.get(0)).optional()?;
-        let held = held.map_or_else(|| Ok(Tally::default()), |bytes: Vec<u8>| Tally::decode(&bytes))?;
+        let held = sum.query_row([id, HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
+        let held =
+            held.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?;
         match held.with_changed(before, now) {
-            Some(changed) => put(connection, id, HOUR, hour, &changed.encode())?,
+            Some(changed) => put(connection, id, HOUR_MINUTES, hour, &changed.encode())?,
             None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),
         }
     }
@@ -78,12 +84,12 @@ pub(in crate::store) fn change_hour(
 pub(in crate::store) fn end_of_frozen(connection: &Connection, minute: i64) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT max(start) FROM spans WHERE length = ?1 AND frozen AND start <= ?2")?
-        .query_row([HOUR, minute], |row| row.get::<_, Option<i64>>(0))
-        .map(|start| start.map_or(0, |start| start + HOUR))
+        .query_row([HOUR_MINUTES, minute], |row| row.get::<_, Option<i64>>(0))
+        .map(|start| start.map_or(0, |start| start + HOUR_MINUTES))
 }
 
 pub(super) fn is_frozen(connection: &Connection, hour: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM spans WHERE length = ?1 AND start = ?2 AND frozen")?
-        .exists([HOUR, hour])
+        .exists([HOUR_MINUTES, hour])
 }

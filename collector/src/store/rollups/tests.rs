@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use beacon::{Outcome, StreamReport};
 
-use super::super::reader::{WindowsAsked, windows, windows_by};
+use super::super::reader::{windows, windows_by};
 use super::super::schema;
+use super::sealed_hours::{change_hour, freeze, of_frozen_hour};
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
-use crate::aggregate::window_stats::Tally;
-use crate::store::Dimension;
+use crate::aggregate::window_stats::WindowStats;
+use crate::store::query::{Dimension, Filter, WindowsAsked};
 
 /// Fourteen and a half days after 1970, at noon.
-const NOW: i64 = 14 * DAY + 12 * HOUR;
+const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
 
 /// One in so many, which divides no length.
 fn is_filled(minute: &i64) -> bool {
@@ -44,8 +45,8 @@ const SERIES: [(&str, &str, &str, &str); 4] = [
     ("coding", "b", "m3", "FR"),
 ];
 
-fn tally(ttft_ms: i64) -> Tally {
-    let mut tally = Tally::default();
+fn tally(ttft_ms: i64) -> WindowStats {
+    let mut tally = WindowStats::default();
     let report =
         StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
     tally.add(&report, true);
@@ -68,13 +69,13 @@ fn put(connection: &Connection, minute: i64, series: usize) {
 
 /// Something every so often over nine days, in all series by turns.
 fn fill(connection: &Connection) {
-    for minute in (NOW - 9 * DAY..NOW).filter(is_filled) {
+    for minute in (NOW - 9 * DAY_MINUTES..NOW).filter(is_filled) {
         put(connection, minute, (minute % 4) as usize);
     }
 }
 
-fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (Tally, u64) {
-    let (mut sum, mut handed) = (Tally::default(), 0);
+fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
+    let (mut sum, mut handed) = (WindowStats::default(), 0);
     windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, tally| {
         assert!((minutes.0..minutes.1).contains(&start));
         sum.merge(tally);
@@ -109,8 +110,8 @@ fn filters() -> [Filter; 10] {
 #[test]
 fn sums_by_country_and_one_more_begin_with_the_first_country() {
     let (_folder, mut connection) = store();
-    let since = NOW - 3 * DAY - 7 * HOUR;
-    for minute in (NOW - 5 * DAY..NOW).filter(is_filled) {
+    let since = NOW - 3 * DAY_MINUTES - 7 * HOUR_MINUTES;
+    for minute in (NOW - 5 * DAY_MINUTES..NOW).filter(is_filled) {
         let series = if minute < since { 0 } else { minute % 4 };
         put(&connection, minute, series as usize);
     }
@@ -119,13 +120,13 @@ fn sums_by_country_and_one_more_begin_with_the_first_country() {
     let rows = |connection: &Connection, before: i64| -> i64 {
         connection.query_row(more, [before], |row| row.get(0)).unwrap()
     };
-    let range = (NOW - 5 * DAY + 3, NOW - 31);
-    let before = filters().map(|filter| ask(&connection, &filter, range, DAY).0);
+    let range = (NOW - 5 * DAY_MINUTES + 3, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES).0);
     sum_all(&mut connection, NOW, &kept);
-    assert_eq!(rows(&connection, since.div_euclid(DAY) * DAY), 0);
+    assert_eq!(rows(&connection, since.div_euclid(DAY_MINUTES) * DAY_MINUTES), 0);
     assert!(rows(&connection, NOW) > 0);
     for (filter, exact) in filters().into_iter().zip(before) {
-        for longest in [DAY, HOUR, FIVE] {
+        for longest in [DAY_MINUTES, HOUR_MINUTES, FIVE_MINUTES] {
             let (sum, _) = ask(&connection, &filter, range, longest);
             assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
         }
@@ -136,17 +137,17 @@ fn sums_by_country_and_one_more_begin_with_the_first_country() {
 fn sums_are_exactly_their_minutes() {
     let (_folder, mut connection) = store();
     fill(&connection);
-    let range = (NOW - 9 * DAY + 90, NOW - 31);
-    let before = filters().map(|filter| ask(&connection, &filter, range, DAY));
+    let range = (NOW - 9 * DAY_MINUTES + 90, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES));
     sum_all(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() });
     for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
-        for longest in [DAY, HOUR, FIVE, 1] {
+        for longest in [DAY_MINUTES, HOUR_MINUTES, FIVE_MINUTES, 1] {
             let (sum, handed) = ask(&connection, &filter, range, longest);
             assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
-            assert!(longest < DAY || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
+            assert!(longest < DAY_MINUTES || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
         }
     }
-    let (all, handed) = ask(&connection, &Filter::default(), range, DAY);
+    let (all, handed) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
     assert_eq!(all.histogram(Metric::Ttft).count(), (range.0..range.1).filter(is_filled).count() as u64);
     assert!(handed < 8 + 24 + 12 + 20, "{handed}");
 }
@@ -155,20 +156,20 @@ fn sums_are_exactly_their_minutes() {
 fn minutes_go_and_their_hours_stay() {
     let (_folder, mut connection) = store();
     fill(&connection);
-    let range = (NOW - 9 * DAY, NOW);
-    let (exact, _) = ask(&connection, &Filter::default(), range, DAY);
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let (exact, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
     sum_all(&mut connection, NOW, &limits());
     let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
-    assert!((NOW - 2 * DAY..NOW - 2 * DAY + HOUR).contains(&first));
-    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), exact.encode());
+    assert!((NOW - 2 * DAY_MINUTES..NOW - 2 * DAY_MINUTES + HOUR_MINUTES).contains(&first));
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY_MINUTES).0.encode(), exact.encode());
 }
 
 #[test]
 fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
     let (_folder, mut connection) = store();
     fill(&connection);
-    let range = (NOW - 9 * DAY, NOW);
-    let late = NOW - 5 * DAY;
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let late = NOW - 5 * DAY_MINUTES;
     let sums = |connection: &Connection, longest| {
         let asked = filters().map(|filter| ask(connection, &filter, range, longest).0.encode());
         asked.to_vec()
@@ -181,10 +182,10 @@ fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
     };
     sum_all(&mut connection, NOW, &limits());
     (0..4).for_each(|series| put(&connection, late + series as i64, series));
-    assert_eq!(sums(&connection, HOUR), exact, "at once");
-    assert_eq!(sums(&connection, DAY), exact, "its day does not stand until it is summed again");
+    assert_eq!(sums(&connection, HOUR_MINUTES), exact, "at once");
+    assert_eq!(sums(&connection, DAY_MINUTES), exact, "its day does not stand until it is summed again");
     sum_all(&mut connection, NOW, &limits());
-    assert_eq!(sums(&connection, DAY), exact);
+    assert_eq!(sums(&connection, DAY_MINUTES), exact);
     assert_eq!(first_hour(&connection).unwrap(), Some(oldest_kept(NOW, 48)), "no minute of it is there");
 }
 
@@ -193,14 +194,14 @@ fn an_hour_that_changed_is_read_by_the_minute_until_it_is_summed_again() {
     let (_folder, mut connection) = store();
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
-    let range = (NOW - 9 * DAY, NOW);
-    let (before, _) = ask(&connection, &Filter::default(), range, DAY);
-    let free = (NOW - DAY..).find(|minute| !is_filled(minute)).unwrap();
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let (before, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
+    let free = (NOW - DAY_MINUTES..).find(|minute| !is_filled(minute)).unwrap();
     put(&connection, free, 3);
-    let (after, _) = ask(&connection, &Filter::default(), range, DAY);
+    let (after, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
     assert_eq!(after.streams(), before.streams() + 1);
     sum_all(&mut connection, NOW, &limits());
-    assert_eq!(ask(&connection, &Filter::default(), range, DAY).0.encode(), after.encode());
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY_MINUTES).0.encode(), after.encode());
 }
 
 #[test]
@@ -208,16 +209,16 @@ fn groups_add_up_to_the_whole() {
     let (_folder, mut connection) = store();
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
-    let minutes = (NOW - 9 * DAY, NOW);
+    let minutes = (NOW - 9 * DAY_MINUTES, NOW);
     for dimension in Dimension::ALL {
         let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
-        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY, metrics: &Metric::ALL };
+        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
         windows_by(&connection, &asked, dimension, |value, tally| {
             *groups.entry(value.to_owned()).or_default() += tally.streams();
         })
         .unwrap();
-        let all = ask(&connection, &filter, minutes, DAY).0.streams();
+        let all = ask(&connection, &filter, minutes, DAY_MINUTES).0.streams();
         assert_eq!(groups.values().sum::<u64>(), all, "{dimension:?}: {groups:?}");
         assert!(!groups.contains_key(""), "{groups:?}");
     }
@@ -228,9 +229,9 @@ fn what_is_older_than_the_history_goes() {
     let (_folder, mut connection) = store();
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
-    sum_all(&mut connection, NOW + 6 * DAY, &limits());
+    sum_all(&mut connection, NOW + 6 * DAY_MINUTES, &limits());
     let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
-    assert_eq!(oldest, (NOW - 4 * DAY).div_euclid(DAY) * DAY);
+    assert_eq!(oldest, (NOW - 4 * DAY_MINUTES).div_euclid(DAY_MINUTES) * DAY_MINUTES);
 }
 
 #[test]
@@ -241,17 +242,20 @@ fn minutes_longer_kept_than_the_history_still_go() {
     sum_all(&mut connection, NOW, &limits);
     // As an earlier version left it, which dropped hours before their minutes.
     connection
-        .execute("DELETE FROM spans WHERE length = 60 AND start < ?1", [NOW - DAY - 22 * HOUR])
+        .execute(
+            "DELETE FROM spans WHERE length = 60 AND start < ?1",
+            [NOW - DAY_MINUTES - 22 * HOUR_MINUTES],
+        )
         .unwrap();
-    let later = NOW + DAY;
+    let later = NOW + DAY_MINUTES;
     for _ in 0..4 {
         sum_all(&mut connection, later, &limits);
     }
     let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
     assert!(
-        (later - 2 * DAY..later - 2 * DAY + HOUR).contains(&first),
+        (later - 2 * DAY_MINUTES..later - 2 * DAY_MINUTES + HOUR_MINUTES).contains(&first),
         "{} too old",
-        later - 2 * DAY - first
+        later - 2 * DAY_MINUTES - first
     );
 }
 
@@ -268,5 +272,5 @@ fn what_could_not_be_dropped_goes_with_the_next() {
     sum_all(&mut connection, NOW, &limits());
     let oldest = "SELECT min(start) FROM sums WHERE length = 5";
     let oldest: i64 = connection.query_row(oldest, [], |row| row.get(0)).unwrap();
-    assert!(oldest >= NOW - 2 * DAY, "{} too old", NOW - 2 * DAY - oldest);
+    assert!(oldest >= NOW - 2 * DAY_MINUTES, "{} too old", NOW - 2 * DAY_MINUTES - oldest);
 }

@@ -8,7 +8,8 @@ use super::*;
 use crate::aggregate::aggregator::Rollup;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
-use crate::journal::KeptReport;
+use crate::journal::batch::KeptReport;
+use crate::time::MINUTE_MS;
 
 fn kept(id: u128) -> KeptReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
@@ -107,7 +108,7 @@ fn a_flush_waits_for_whoever_writes() {
         true
     };
     writer.connection.busy_handler(Some(wait)).unwrap();
-    let mut other = Connection::open(folder.path().join(FILE)).unwrap();
+    let mut other = Connection::open(folder.path().join(STORE_FILE)).unwrap();
     let writing = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     writing.execute("UPDATE journal SET applied = applied", []).unwrap();
     let flush = thread::spawn(move || writer.apply(rollup.changes()));

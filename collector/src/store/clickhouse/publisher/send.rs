@@ -4,13 +4,16 @@
 use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
 use super::super::schema::PLACES_PER_PARTITION;
-use super::Publishing;
-use crate::aggregate::dedup::{Place, spread};
+use super::round::Publishing;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
-use crate::aggregate::window_stats::Tally;
-use crate::store::{Books, StoreError};
+use crate::aggregate::window_stats::WindowStats;
+use crate::report::stream_id::spread;
+use crate::store::error::StoreError;
+use crate::store::query::Books;
+use crate::store::rollups::key::GroupByMask;
 
 impl Publishing {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -21,8 +24,12 @@ impl Publishing {
             }
             let mut rows = Rows::default();
             for window in &windows {
-                let sum =
-                    SumRow { length: 1, kept: ALL_LABELS, start: window.minute, series: &window.series };
+                let sum = SumRow {
+                    length: 1,
+                    kept: GroupByMask::ALL.bits().into(),
+                    start: window.minute,
+                    series: &window.series,
+                };
                 self.push_sum(&mut rows, &sum, &window.tally.decode()?);
                 if rows.is_full() {
                     self.insert_sums(&mut rows)?;
@@ -87,7 +94,7 @@ impl Publishing {
         self.insert_sums(&mut rows)
     }
 
-    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &Tally) {
+    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &WindowStats) {
         let [site, use_case, provider, model, country] = labels(sum.series);
         let key: [Value<'_>; 10] = [
             sum.length.into(),
@@ -176,7 +183,7 @@ impl Publishing {
 
     /// In the order of places, and never over the end of a partition: whoever sees a revision has seen
     /// those before it.
-    pub(super) fn send_streams(&mut self, mut from: Place, stored: Place) -> Result<(), StoreError> {
+    pub(super) fn send_streams(&mut self, mut from: SeqNo, stored: SeqNo) -> Result<(), StoreError> {
         while from < stored {
             let end = (from / PLACES_PER_PARTITION + 1) * PLACES_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
@@ -215,7 +222,7 @@ impl Publishing {
     }
 
     /// What is forgotten here goes there too.
-    pub(super) fn drop_streams(&mut self, remembered_from: Place) -> Result<(), StoreError> {
+    pub(super) fn drop_streams(&mut self, remembered_from: SeqNo) -> Result<(), StoreError> {
         let before = remembered_from / PLACES_PER_PARTITION;
         if before <= self.dropped_up_to {
             return Ok(());
@@ -243,8 +250,5 @@ struct SumRow<'a> {
     start: i64,
     series: &'a Series,
 }
-
-/// A minute tells all labels apart.
-pub(in crate::store::clickhouse) const ALL_LABELS: i64 = 7;
 
 const STREAMS_AT_A_TIME: u64 = 2_000;

@@ -1,0 +1,28 @@
+//! Everything that the handlers of `/v1` reach.
+
+use std::sync::Arc;
+
+use crate::api::live_feed::Live;
+use crate::config::Config;
+use crate::http::counters::Door;
+use crate::store::reader_pool::Reader;
+use crate::store::rollups::MinutesFrom;
+use crate::time::{HOUR_MS, MINUTE_MS};
+
+/// Shared by all queries.
+#[derive(Clone)]
+pub(crate) struct ApiState {
+    pub(crate) config: Arc<Config>,
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) minutes_from: MinutesFrom,
+    pub(crate) live: Arc<Live>,
+    pub(crate) door: Arc<Door>,
+}
+
+impl ApiState {
+    /// The moment from which on windows of a minute are known, and not hours alone.
+    pub(super) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
+        let kept_ms = i64::from(self.config.store.windows_hours) * HOUR_MS;
+        (now_ms - kept_ms).max(self.minutes_from.get() * MINUTE_MS)
+    }
+}

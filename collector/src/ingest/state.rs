@@ -1,0 +1,46 @@
+//! Everything that the ingest handler reaches.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::http::counters::Door;
+use crate::http::rate_limit::NetworkPaces;
+use crate::ingest::body::Room;
+use crate::ingest::geoip::Countries;
+use crate::ingest::normalize::Aliases;
+use crate::ingest::site::Sites;
+use crate::journal::Journal;
+use crate::journal::health::Health;
+
+/// Shared by all requests that send beacons.
+pub(crate) struct IngestState {
+    pub(super) config: Arc<Config>,
+    pub(super) sites: Sites,
+    pub(super) networks: NetworkPaces,
+    pub(super) countries: Countries,
+    pub(super) room: Room,
+    pub(super) journal: Arc<Journal>,
+    pub(super) door: Arc<Door>,
+    pub(super) health: Arc<Health>,
+}
+
+impl IngestState {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        countries: Countries,
+        journal: Arc<Journal>,
+        door: Arc<Door>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self {
+            sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
+            networks: NetworkPaces::new(config.ingest.network_rate),
+            countries,
+            room: Room::new(&config.ingest),
+            journal,
+            door,
+            health,
+            config,
+        }
+    }
+}

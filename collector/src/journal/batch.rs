@@ -1,0 +1,115 @@
+//! A batch of reports on its way into the journal, and as the journal holds it.
+
+use beacon::StreamReport;
+
+use crate::journal::frame::{self, Frame, Span};
+use crate::journal::record::{self, Record};
+use crate::journal::segments::At;
+use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
+
+/// Reports that are to be kept or refused together.
+pub(crate) struct Batch {
+    pub(crate) received_ms: i64,
+    /// `None` where nobody says.
+    pub(crate) country: Option<Country>,
+    /// At least one.
+    pub(crate) reports: Vec<Accepted>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// What a frame holds of a batch.
+enum Item<'a> {
+    Report(&'a Accepted),
+    LeftOut(LeftOut),
+}
+
+/// A batch that stands in the journal, as it was written.
+pub(crate) struct Written {
+    pub(super) frame: Frame,
+    pub(super) position: u64,
+}
+
+/// A batch that stands in the journal.
+pub(crate) struct JournaledBatch {
+    pub(crate) received_ms: i64,
+    pub(crate) reports: Vec<KeptReport>,
+    pub(crate) left_out: LeftOut,
+    /// Position of what follows it.
+    pub(crate) end: u64,
+}
+
+/// A report that stands in the journal.
+pub(crate) struct KeptReport {
+    pub(crate) id: StreamId,
+    /// Of the client that sent it. `None` where nobody said.
+    pub(crate) country: Option<Country>,
+    pub(crate) report: StreamReport,
+    pub(crate) at: At,
+}
+
+/// What the journal held beside whole batches.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Batches whose bytes are whole and that are no reports of this version, and stretches that were
+    /// whole once and no longer are.
+    pub(crate) unreadable: u64,
+    /// Ends of the journal that were being written when the process or the machine died.
+    pub(crate) torn: u64,
+}
+
+impl Batch {
+    pub(super) fn pack(&self) -> Frame {
+        let left_out = (self.left_out != LeftOut::default()).then_some(Item::LeftOut(self.left_out));
+        let items = self.reports.iter().map(Item::Report).chain(left_out);
+        Frame::pack(self.received_ms, items, |item, into| match item {
+            Item::Report(Accepted { id, report }) => record::write(*id, self.country, report, into),
+            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
+        })
+    }
+}
+
+impl Written {
+    /// As a restart would find it. `None` where that would find no reports in it.
+    pub(crate) fn kept(&self) -> Option<JournaledBatch> {
+        unpack(self.position, self.frame.payload(), self.end())
+    }
+
+    /// What it holds in memory, and of the queue's room.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.frame.held_bytes()
+    }
+
+    /// Position of what follows it.
+    pub(super) const fn end(&self) -> u64 {
+        self.position + self.frame.len() as u64
+    }
+}
+
+pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
+    let (received_ms, spans) = frame::unpack(payload)?;
+    let mut kept = JournaledBatch {
+        received_ms,
+        reports: Vec::with_capacity(spans.len()),
+        left_out: LeftOut::default(),
+        end,
+    };
+    for span in spans {
+        let bytes = span.of(payload);
+        match record::read_left_out(bytes) {
+            Some(left_out) => kept.left_out = left_out,
+            None => {
+                let Record { id, country, report } = record::read(bytes)?;
+                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
+            }
+        }
+    }
+    Some(kept)
+}
+
+impl Span {
+    const fn at(self, position: u64) -> At {
+        At { position: position + self.offset as u64, len: self.len }
+    }
+}

@@ -1,0 +1,91 @@
+//! A collector as a whole: opened on a folder, closed when everything is counted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::api::live_feed::Live;
+use crate::api::state::ApiState;
+use crate::background_thread::Background;
+use crate::config::Config;
+use crate::export::otlp;
+use crate::http::counters::Door;
+use crate::http::probe_files::Probes;
+use crate::ingest::geoip::Countries;
+use crate::ingest::state::IngestState;
+use crate::journal::health::Health;
+use crate::server::aggregation_worker::{self, Started, Threads};
+use crate::server::state::{AppState, Shared};
+use crate::store::clickhouse::queries::Tables;
+use crate::store::error::StoreError;
+use crate::store::reader_pool::Reader;
+
+/// A collector at work on its folder.
+pub struct Collector {
+    state: AppState,
+    threads: Threads,
+    /// Ends after the threads: it pushes what they counted last.
+    exporter: Option<Background>,
+    /// Ends before the threads: they count what it read.
+    countries: Option<Background>,
+    failed: oneshot::Receiver<()>,
+}
+
+impl Collector {
+    /// Opens the folder and counts what the journal still holds.
+    ///
+    /// # Errors
+    /// When the folder cannot be used, or holds what this version cannot read.
+    pub fn open(config: Config) -> Result<Self, StoreError> {
+        let door = Arc::new(Door::default());
+        let health = Arc::new(Health::default());
+        // Before the journal is touched: without its file a collector does not start.
+        let countries = Countries::open(&config.country)?;
+        let (stopped, failed) = oneshot::channel();
+        let Started { journal, listing, published, minutes_from, threads } =
+            aggregation_worker::start(&config, door.clone(), health.clone(), stopped)?;
+        let cluster = config.store.clickhouse.clone();
+        let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
+        let exporter = otlp::start(&config)?;
+        let look_every = Duration::from_secs(config.country.look_seconds.into());
+        let watch = countries.watch(look_every, &door).map_err(StoreError::Thread)?;
+        let probes = Arc::new(Probes::open(&config.data));
+        let reader = Arc::new(Reader::new(&config.data, listing, cluster));
+        let config = Arc::new(config);
+        let ingest = IngestState::new(config.clone(), countries, journal, door.clone(), health.clone());
+        let api = ApiState {
+            config: config.clone(),
+            reader,
+            minutes_from,
+            live: Arc::new(Live::default()),
+            door: door.clone(),
+        };
+        let state = AppState::new(Shared { config, ingest, api, probes, published, door, health });
+        Ok(Self { state, threads, exporter, countries: watch, failed })
+    }
+
+    /// What [`app`](crate::app) needs.
+    #[must_use]
+    pub fn state(&self) -> AppState {
+        self.state.clone()
+    }
+
+    /// Returns when the store has failed for good: it could not be read. Otherwise never.
+    pub async fn failed(&mut self) {
+        // Nothing is ever sent: the other end goes when the thread does.
+        let _closed = (&mut self.failed).await;
+    }
+
+    /// Counts what waits and closes the folder. Call it when no request is running any more.
+    ///
+    /// # Errors
+    /// Why the store failed, when it had; [`StoreError::Hangs`] when the disk takes longer than `within`:
+    /// then threads of it still wait for the disk, and only the end of the process gives the folder back.
+    pub fn close(self, within: Duration) -> Result<(), StoreError> {
+        drop(self.countries);
+        self.threads.stop(within)?;
+        drop(self.exporter);
+        Ok(())
+    }
+}
