@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::paths::target_dir;
 use crate::run::run;
 use crate::unchanged::Before;
 use crate::{probe, tools};
@@ -44,11 +45,6 @@ pub(crate) fn build_probe(root: &Path) -> Result<()> {
 /// Where a release binary lies after [`build`].
 pub(crate) fn binary(root: &Path, name: &str) -> PathBuf {
     target_dir(root).join("release").join(name)
-}
-
-/// Cargo's own folder for what it makes.
-pub(crate) fn target_dir(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
 /// What the binaries embed.

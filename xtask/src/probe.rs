@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use self::shrink::Addresses;
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
 use crate::run::{output, run};
 
 /// Builds everything in `probe-wasm/dist`.
