@@ -1,7 +1,7 @@
 //! Facts about plans: every scenario in every API, without a clock or a socket.
 
 use super::*;
-use crate::api::Moments;
+use crate::event::Moments;
 
 fn asked() -> Asked {
     Asked { model: "demo-model".to_owned(), body_bytes: 120, created: 1_795_174_141 }
