@@ -15,9 +15,12 @@ mod demo;
 mod fuzz;
 mod paths;
 mod probe;
+mod profile;
 mod run;
 mod screenshots;
 mod size;
+mod stamp;
+mod steps;
 mod tools;
 mod unchanged;
 
