@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_two_bundles_would_shorten_each_by_itself_is_found() {
+    fn names_that_two_bundles_shorten_apart_are_found() {
         let with = |own: &str| SHARED_NAMES.replacen('{', &format!("{{{own}"), 1);
         assert!(named_here(SHARED_NAMES).unwrap().is_empty());
         assert_eq!(named_here(&with(r#""shown":"a","ended":"c","#)).unwrap(), ["ended", "shown"]);
