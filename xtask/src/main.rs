@@ -13,6 +13,7 @@ mod checks;
 mod conformance;
 mod demo;
 mod fuzz;
+mod language;
 mod paths;
 mod probe;
 mod profile;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use crate::language::{self, markdown};
 use crate::structure;
 
 /// Which rule to print.
@@ -22,9 +23,13 @@ struct Rule {
 }
 
 /// The one list of what `cargo xtask check` fails on.
-const RULES: [Rule; 2] = [
+const RULES: [Rule; 6] = [
     Rule { name: "import-cycles", is_enabled: false, violations: structure::cycles },
     Rule { name: "layers", is_enabled: false, violations: structure::upward_imports },
+    Rule { name: "test-names", is_enabled: false, violations: language::long_test_names },
+    Rule { name: "retired-words", is_enabled: false, violations: language::retired_words },
+    Rule { name: "wide-lines", is_enabled: false, violations: markdown::wide_lines },
+    Rule { name: "links", is_enabled: true, violations: markdown::broken_links },
 ];
 
 /// Fails if an enabled rule is violated.

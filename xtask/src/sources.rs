@@ -13,6 +13,11 @@ pub(crate) fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> 
     Ok(found)
 }
 
+/// `path` as people write it, from the root of the project.
+pub(crate) fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
 fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {
