@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_allows_the_stub_by_its_digest_and_wasm_only_when_asked() {
+    fn a_policy_allows_the_stub_by_digest_and_wasm_if_asked() {
         let digest = "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
         let strict = format!("script-src 'self' http://127.0.0.1:8787 {digest}");
         assert_eq!(page().policy("strict", Some("abc")), Some(strict.clone()));
