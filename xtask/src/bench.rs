@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use crate::paths::target_dir;
 use crate::run::{output, run, show};
 use crate::{artefacts, conformance, tools};
 
@@ -68,7 +69,7 @@ fn core(root: &Path, json: bool) -> Result<()> {
     let build =
         ["build", "-q", "-p", "probe-core", "--example", "in_page", "--profile", "wasm", "--target", target];
     run(Command::new("cargo").current_dir(root).args(build))?;
-    let wasm = artefacts::target_dir(root).join(target).join("wasm/examples/in_page.wasm");
+    let wasm = target_dir(root).join(target).join("wasm/examples/in_page.wasm");
     let mut native = Command::new("cargo");
     native.current_dir(root).args(["bench", "-q", "-p", "probe-core", "--bench", "core", "--"]);
     let mut page = Command::new("cargo");

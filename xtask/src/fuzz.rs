@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
 use crate::run::run;
 
 /// What to fuzz, and for how long.

@@ -13,10 +13,18 @@ mod checks;
 mod conformance;
 mod demo;
 mod fuzz;
+mod language;
+mod paths;
 mod probe;
+mod profile;
+mod rules;
 mod run;
 mod screenshots;
 mod size;
+mod sources;
+mod stamp;
+mod steps;
+mod structure;
 mod tools;
 mod unchanged;
 
@@ -51,6 +59,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Print what an app sees of fetch with the probe, check × engine; `--sdk` sets another beside it.
     Conformance(conformance::Options),
+    /// Print every violation of the rules of form: imports, names and texts.
+    Rules(rules::Options),
     /// Make the pictures of the dashboard under `docs/images` anew.
     Screenshots,
 }
@@ -81,6 +91,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Bench(options) => bench::run_named(&root, &options),
         Command::Fuzz(options) => fuzz::run_targets(&root, &options),
         Command::Conformance(options) => conformance::print(&root, &options),
+        Command::Rules(options) => rules::print(&root, &options),
         Command::Screenshots => screenshots::take(&root),
     }
 }

@@ -15,11 +15,12 @@ use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use self::shrink::Addresses;
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
+use crate::profile::Profile;
 use crate::run::{output, run};
 
 /// Builds everything in `probe-wasm/dist`.
-pub(crate) fn build(root: &Path) -> Result<()> {
+pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     let package = root.join("probe-wasm");
     let dist = package.join("dist");
     let made = target_dir(root).join("probe");
@@ -28,8 +29,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let _alone = alone_in(&made)?;
     let mut glues = Vec::new();
     for (file, features) in MODULES {
-        let addresses = compile(root, &made, features)?;
-        glues.push(optimise(&package, &made, &addresses, &dist.join(file))?);
+        let addresses = compile(root, &made, features, profile)?;
+        glues.push(optimise(&package, &made, &addresses, &dist.join(file), profile)?);
     }
     ensure!(glues.iter().all(|glue| *glue == glues[0]), "a page has one glue, and the modules want others");
     for (entry, file, format) in BUNDLES {
@@ -125,17 +126,18 @@ fn alone_in(made: &Path) -> Result<fs::File> {
     Ok(lock)
 }
 
-fn compile(root: &Path, made: &Path, features: &str) -> Result<Addresses> {
+fn compile(root: &Path, made: &Path, features: &str, profile: Profile) -> Result<Addresses> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
     run(Command::new(cargo)
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "wasm", "--target", target, "--no-default-features", "--features", features])
+        .args(["--profile", profile.of_wasm(), "--target", target])
+        .args(["--no-default-features", "--features", features])
         // Each constant by itself, so that `shrink` knows where it ends.
         .args(["--", "-Clink-arg=--no-merge-data-segments", STACK])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
         .current_dir(root))?;
-    let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
+    let compiled = target_dir(root).join(target).join(profile.of_wasm()).join("probe_wasm.wasm");
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
     let addresses = shrink::addresses(&module);
     shrink::trap_instead_of_panicking(&mut module)?;
@@ -149,11 +151,21 @@ fn compile(root: &Path, made: &Path, features: &str) -> Result<Addresses> {
     Ok(addresses)
 }
 
-/// Twice, as the first time shows which constants and which glue are left over. Constants stay in one
-/// piece: cut at the zeros between them, they would compress worse.
-fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<String> {
+/// For a release twice, as the first time shows which constants and which glue are left over. Constants stay in
+/// one piece: cut at the zeros between them, they would compress worse.
+fn optimise(
+    package: &Path,
+    made: &Path,
+    addresses: &Addresses,
+    output: &Path,
+    profile: Profile,
+) -> Result<String> {
     let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
-    wasm_opt(package, ORDERS[0], &bound, &once)?;
+    let order = match profile {
+        Profile::Release => ORDERS[0],
+        Profile::Demo => QUICK,
+    };
+    wasm_opt(package, order, &bound, &once)?;
     let mut module = shrink::parse(&fs::read(&once)?)?;
     shrink::drop_unused_constants(&mut module, addresses)?;
     let text = fs::read_to_string(made.join("glue_bg.js"))?;
@@ -161,7 +173,10 @@ fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -
     let text = shrink::shorten_names(&mut module, text);
     fs::write(made.join("trimmed.js"), &text)?;
     fs::write(&less, module.emit_wasm())?;
-    keep_smallest(package, made, &less, output)?;
+    match profile {
+        Profile::Release => keep_smallest(package, made, &less, output)?,
+        Profile::Demo => _ = fs::copy(&less, output)?,
+    }
     Ok(text)
 }
 
@@ -344,6 +359,9 @@ const ORDERS: [&[&str]; 5] = [
     &["-Oz", "-Oz"],
 ];
 
+/// For a demo: removes functions and imports that nothing uses.
+const QUICK: &[&str] = &["-O1"];
+
 /// Hints of alignment are nothing to the machine, and noise to the compressor.
 const DEALIGN: &str = "--dealign";
 
@@ -362,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_two_bundles_would_shorten_each_by_itself_is_found() {
+    fn names_that_two_bundles_shorten_apart_are_found() {
         let with = |own: &str| SHARED_NAMES.replacen('{', &format!("{{{own}"), 1);
         assert!(named_here(SHARED_NAMES).unwrap().is_empty());
         assert_eq!(named_here(&with(r#""shown":"a","ended":"c","#)).unwrap(), ["ended", "shown"]);

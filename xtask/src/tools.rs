@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
 use crate::run::{output, run};
 
 /// A program and the Debian package that brings it.

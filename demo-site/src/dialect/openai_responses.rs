@@ -1,7 +1,8 @@
 //! OpenAI Responses: an answer comes in, numbered `response.*` events go out.
 
-use super::{Event, Spelling};
+use super::spelling::Spelling;
 use crate::answer::Answer;
+use crate::event::Event;
 use crate::json::{Json, NULL, obj};
 
 pub(super) struct OpenaiResponses;

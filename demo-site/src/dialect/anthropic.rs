@@ -1,7 +1,8 @@
 //! Anthropic Messages: an answer comes in, `message_start` to `message_stop` go out.
 
-use super::{Event, Spelling};
+use super::spelling::Spelling;
 use crate::answer::Answer;
+use crate::event::Event;
 use crate::json::{Json, NULL, obj};
 
 pub(super) struct Anthropic;

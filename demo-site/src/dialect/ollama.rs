@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use super::{Event, Moments, Spelling};
+use super::spelling::Spelling;
 use crate::answer::Answer;
+use crate::event::{Event, Moments};
 use crate::json::{Json, obj};
 
 pub(super) struct Ollama;

@@ -1,7 +1,8 @@
 //! OpenAI chat completions: an answer comes in, `chat.completion.chunk` events up to `[DONE]` go out.
 
-use super::{Event, Spelling};
+use super::spelling::Spelling;
 use crate::answer::Answer;
+use crate::event::Event;
 use crate::json::{Json, NULL, obj};
 
 pub(super) struct OpenaiChat;

@@ -1,7 +1,7 @@
 //! Facts about plans: every scenario in every API, without a clock or a socket.
 
 use super::*;
-use crate::api::Moments;
+use crate::event::Moments;
 
 fn asked() -> Asked {
     Asked { model: "demo-model".to_owned(), body_bytes: 120, created: 1_795_174_141 }
@@ -83,7 +83,7 @@ fn times_never_go_back_and_nothing_made_is_left_unwritten() {
 }
 
 #[test]
-fn a_normal_answer_thinks_80_to_400_ms_and_then_comes_every_8_to_25_ms() {
+fn a_normal_answer_keeps_its_first_token_time_and_its_gaps() {
     for seed in 0..200 {
         let plan = plan(&scenario_of(Kind::Normal), Api::OpenaiChat, &asked(), seed);
         let first = first_token(&plan);
@@ -97,7 +97,7 @@ fn a_normal_answer_thinks_80_to_400_ms_and_then_comes_every_8_to_25_ms() {
 }
 
 #[test]
-fn whole_answers_end_with_their_terminal_event_and_cut_ones_do_not() {
+fn only_whole_answers_end_with_their_terminal_event() {
     use Kind::{
         Buffered, CutClean, CutSocket, Malformed, Normal, ProviderError, SlowFirstToken, Stall, UserStops,
     };
@@ -129,7 +129,7 @@ fn waits_are_where_the_scenario_says() {
 }
 
 #[test]
-fn a_buffered_answer_is_one_late_write_and_its_comment_tells_the_early_token() {
+fn a_buffered_answer_is_one_write_with_an_early_token_time() {
     for_each_api(|api| {
         let plan = planned(Kind::Buffered, api);
         let written = writes(&plan);
@@ -158,7 +158,7 @@ fn exactly_one_event_of_a_malformed_answer_is_not_json() {
 }
 
 #[test]
-fn errors_without_a_stream_have_a_status_and_json_and_an_empty_answer_has_nothing() {
+fn an_http_error_has_json_and_an_empty_answer_no_body() {
     for_each_api(|api| {
         let statuses: Vec<u16> = (0..20)
             .map(|seed| {
@@ -176,7 +176,7 @@ fn errors_without_a_stream_have_a_status_and_json_and_an_empty_answer_has_nothin
 }
 
 #[test]
-fn responses_are_numbered_without_a_hole_to_the_end_and_to_an_error() {
+fn responses_events_are_numbered_without_a_gap() {
     for kind in [Kind::Normal, Kind::ProviderError] {
         let numbers: Vec<u64> = events(&planned(kind, Api::OpenaiResponses))
             .iter()
