@@ -2,7 +2,7 @@
 //! without them.
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_MEMORY_BYTES, Rule, fields};
-use crate::words::words;
+use crate::words::Protocol;
 
 fields! {
     /// What happened around a stream while it ran, as far as the browser tells.
@@ -38,21 +38,6 @@ fields! {
     }
 }
 
-words! {
-    /// Protocol of a connection, by its ALPN name.
-    pub enum Protocol {
-        /// HTTP/1.1.
-        Http1 = "http/1.1",
-        /// HTTP/2.
-        Http2 = "h2",
-        /// HTTP/3.
-        Http3 = "h3",
-        /// Another one.
-        #[serde(other)]
-        Other = "other",
-    }
-}
-
 fields! {
     /// What the probe itself cost the page, as far as the page can measure it.
     #[derive(Copy)]
@@ -80,18 +65,3 @@ const PAGE_STATE: &str = "\
     prerendered it.";
 const FRAMES: &str = "Frames of 50 ms or longer while the stream ran.";
 const COST: &str = "Cost of the probe itself in the page: time, memory, bytes sent.";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_protocol_has_one_word_on_the_wire_and_in_code_and_what_is_new_is_another() {
-        for protocol in [Protocol::Http1, Protocol::Http2, Protocol::Http3, Protocol::Other] {
-            let word = serde_json::to_value(protocol).unwrap();
-            assert_eq!(word, protocol.as_str());
-            assert_eq!(serde_json::from_value::<Protocol>(word).unwrap(), protocol);
-        }
-        assert_eq!(serde_json::from_str::<Protocol>("\"h4\"").unwrap(), Protocol::Other);
-    }
-}

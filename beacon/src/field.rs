@@ -3,7 +3,11 @@
 
 use std::borrow::Cow;
 
-use crate::{Defects, Histogram, NameShape, Observed, Outcome, Protocol, ServerStart};
+use crate::defect::Defects;
+use crate::histogram::Histogram;
+use crate::name_shape::NameShape;
+use crate::outcome::Outcome;
+use crate::words::{Observed, Protocol, ServerStart};
 
 /// One field of a report or of a group in it.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ pub mod record;
 mod report;
 mod words;
 
-pub use around::{Around, Cost, Protocol};
+pub use around::{Around, Cost};
 pub use defect::{Defect, Defects};
 pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
 pub use histogram::{
@@ -27,7 +27,5 @@ pub use histogram::{
 };
 pub use name_shape::NameShape;
 pub use outcome::Outcome;
-pub use report::{
-    Batch, Dropped, MAX_REPORTS, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming,
-    StreamReport,
-};
+pub use report::{Batch, Dropped, MAX_REPORTS, Page, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+pub use words::{Observed, Protocol, ServerStart};

@@ -7,7 +7,10 @@
 
 use std::borrow::Cow;
 
-use crate::{Defect, Defects, Histogram, Observed, Outcome, Protocol, ServerStart};
+use crate::defect::{Defect, Defects};
+use crate::histogram::Histogram;
+use crate::outcome::Outcome;
+use crate::words::{Observed, Protocol, ServerStart};
 
 /// A struct that has a binary form.
 pub trait Record: Sized {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
-use crate::words::words;
+use crate::words::{Observed, ServerStart};
 use crate::{Around, Cost, Defects, Histogram, NameShape, Outcome};
 
 /// The version in [`StreamReport::v`].
@@ -144,29 +144,6 @@ fields! {
     }
 }
 
-words! {
-    /// How much of a stream the probe could see.
-    #[derive(Default)]
-    pub enum Observed {
-        /// Content was parsed: events, tokens and the end are known.
-        #[default]
-        Events = "events",
-        /// Only chunks and their times: the page forbids WebAssembly.
-        Chunks = "chunks",
-        /// As [`Self::Events`], but the body was cloned or teed: times are those of whichever branch was read
-        /// first, perhaps by another script, ahead of the app.
-        Arrival = "arrival",
-    }
-}
-
-impl Observed {
-    /// Whether the content was parsed, as it usually is.
-    #[must_use]
-    pub const fn is_events(&self) -> bool {
-        matches!(self, Self::Events)
-    }
-}
-
 fields! {
     /// Where the time before the first byte went, by Resource Timing. All in milliseconds.
     #[derive(Copy)]
@@ -206,18 +183,6 @@ fields! {
             /// Tokens that the server generated.
             output_tokens: Option<u64> = 6, Rule::Count(MAX_TOKENS), SERVER;
         }
-    }
-}
-
-words! {
-    /// The moment from which a server counts its time to first token.
-    pub enum ServerStart {
-        /// The request arrived: queueing is in it.
-        Arrival = "arrival",
-        /// The request left the queue.
-        Scheduled = "scheduled",
-        /// Prompt processing began.
-        Prefill = "prefill",
     }
 }
 

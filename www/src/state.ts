@@ -21,7 +21,7 @@ import type {
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import { isValidToken } from "./api/token";
-import { nextCursorOf, rowsOf, type StreamList } from "./polling/stream-list";
+import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
 import { readView, writeView, type ChartType, type View } from "./url";
 
 /** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */

@@ -8,7 +8,7 @@ import {
   nextCursorOf,
   rowsOf,
   type StreamList,
-} from "../src/polling/stream-list";
+} from "../src/api/stream-list";
 
 /** The id of a stream is a letter; its time is the position in the alphabet. */
 const page = (ids: string, next: string | null = ids.at(-1) ?? null): StreamPage => ({

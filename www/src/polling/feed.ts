@@ -39,7 +39,7 @@ import {
 } from "../state";
 import type { View } from "../url";
 import { stepFor } from "./resolution";
-import { appendOlder, mergeLatest, mergeSamples } from "./stream-list";
+import { appendOlder, mergeLatest, mergeSamples } from "../api/stream-list";
 
 export const REFRESH_MS = 5_000;
 /** A link to a stream can be opened before its report is stored. */

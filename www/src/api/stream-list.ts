@@ -1,5 +1,5 @@
 /** Merges pages of streams into the list on screen. */
-import type { StreamPage, StreamReport } from "../api/api-types";
+import type { StreamPage, StreamReport } from "./api-types";
 
 export interface StreamList {
   /** From the newest page to the oldest. The list can continue below each page, at its `next`. */
