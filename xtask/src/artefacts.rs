@@ -32,12 +32,13 @@ pub(crate) fn build_probe(root: &Path) -> Result<()> {
 
 /// Wasm, glue, facade and stub, unless they are there.
 pub(crate) fn probe(root: &Path, profile: Profile) -> Result<Built> {
+    let folders = ["dist", "test/dist"].map(|folder| root.join(PROBE).join(folder));
     let product = Product {
         name: "probe",
         profile,
         inputs: PROBE_INPUTS.map(|path| root.join(path)).to_vec(),
         settings: settings(&[&["rustc", "-vV"], &["node", "--version"]])?,
-        outputs: ["dist", "test/dist"].map(|folder| root.join(PROBE).join(folder)).to_vec(),
+        outputs: folders.into_iter().chain([probe::glue_file(root)]).collect(),
     };
     product.build_if_stale(&stamps(root), || probe::build(root, profile))
 }

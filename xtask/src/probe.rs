@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -41,6 +41,11 @@ pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     }
     pack(&package, &made, &dist)?;
     run(Command::new("node").arg(root.join("xtask/compress.mjs")).arg(&dist))
+}
+
+/// The glue between JavaScript and Wasm, which [`size`] measures with the parts around it.
+pub(crate) fn glue_file(root: &Path) -> PathBuf {
+    target_dir(root).join("probe").join(GLUE)
 }
 
 /// Bytes of what pages download.
@@ -171,7 +176,7 @@ fn optimise(
     let text = fs::read_to_string(made.join("glue_bg.js"))?;
     let text = glue::trim(&text, |name| module.imports.iter().any(|import| import.name == name));
     let text = shrink::shorten_names(&mut module, text);
-    fs::write(made.join("trimmed.js"), &text)?;
+    fs::write(made.join(GLUE), &text)?;
     fs::write(&less, module.emit_wasm())?;
     match profile {
         Profile::Release => keep_smallest(package, made, &less, output)?,
@@ -201,7 +206,7 @@ fn wasm_opt(package: &Path, order: &[&str], input: &Path, output: &Path) -> Resu
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
     let mut glue = std::ffi::OsString::from("--alias:llm-rum-glue=");
-    glue.push(made.join("trimmed.js"));
+    glue.push(made.join(GLUE));
     let mut outfile = std::ffi::OsString::from("--outfile=");
     outfile.push(output);
     // esbuild adds to the file what it has named itself.
@@ -277,6 +282,8 @@ const SHARED_NAMES: &str = r#"{"bodies":"b","broken":"k","early":"l","examine":"
      "ours":"o","sink":"s","wrap":"w"}"#;
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
+
+const GLUE: &str = "trimmed.js";
 
 /// What pages have inline.
 const STUB: &str = "entry/stub.js";

@@ -22,7 +22,7 @@ pub(crate) struct Product {
     pub inputs: Vec<PathBuf>,
     /// What else decides the result, such as versions of compilers.
     pub settings: Vec<String>,
-    /// Folders that the build fills.
+    /// Files and folders that the build makes.
     pub outputs: Vec<PathBuf>,
 }
 
