@@ -6,14 +6,14 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::StreamReport;
 
-use crate::aggregate::changes::{Changes, Heard, Loaded, Revisions};
-use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Counted, Memory, SeqNo, Stream, Streams};
-use crate::aggregate::internal_metrics::{Counts, Handled};
-use crate::aggregate::sampling::{Samples, StoredSample};
-use crate::aggregate::series::{Book, SeriesId};
+use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
+use crate::aggregate::internal_metrics::{Counts, ReportResult};
+use crate::aggregate::sampling::{Sampler, StoredSample};
+use crate::aggregate::series::{SeriesId, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::write_back_cache::Held;
+use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::journal::batch::KeptReport;
@@ -21,14 +21,14 @@ use crate::journal::segments::At;
 use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.
-pub(crate) trait Earlier {
+pub(crate) trait StoredState {
     /// Why it cannot be read. A report that becomes a sample is written as JSON.
     type Error: From<serde_json::Error>;
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
     /// What was ever counted of a series over all countries, as it was last stored.
-    fn total(&self, series: SeriesId) -> Result<Total, Self::Error>;
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
     fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error>;
     /// The kept samples of a site and day as they were last stored.
@@ -36,48 +36,48 @@ pub(crate) trait Earlier {
 }
 
 /// The state behind everything that is counted. One thread owns it.
-pub(crate) struct Rollup {
+pub(crate) struct Aggregator {
     settle_after_ms: i64,
     /// By site and use case, looked up in the configuration once.
     targets: HashMap<String, HashMap<String, Targets>>,
     config: Config,
     /// Queries list from it.
-    streams: Arc<RwLock<Streams>>,
+    streams: Arc<RwLock<StreamRegistry>>,
     /// Place of the first revision that the store does not have.
     unstored_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
     settled: Vec<SeqNo>,
-    series: Book,
-    windows: Held<WindowKey, Window>,
-    totals: Held<SeriesId, Total>,
+    series: SeriesIndex,
+    windows: WriteBackCache<WindowKey, Window>,
+    totals: WriteBackCache<SeriesId, CumulativeStats>,
     /// Of windows and totals, after a flush.
     most_kept_bytes: usize,
-    samples: Samples,
+    samples: Sampler,
     /// Position in the journal up to which everything is counted.
     applied: u64,
     pub(crate) counts: Counts,
 }
 
-impl Rollup {
+impl Aggregator {
     /// The state that the store was left in.
-    pub(crate) fn new(config: Config, loaded: Loaded) -> Self {
-        let memory = Memory {
+    pub(crate) fn new(config: Config, loaded: LoadedState) -> Self {
+        let memory = RegistryLimits {
             most: config.dedupe.ids,
             keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
             listed: config.store.streams_kept as usize,
         };
-        let streams = Streams::new(memory, loaded.streams);
+        let streams = StreamRegistry::new(memory, loaded.streams);
         Self {
             settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
             unstored_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
             settled: Vec::new(),
-            series: Book::new(&config, loaded.series),
-            windows: Held::default(),
-            totals: Held::default(),
+            series: SeriesIndex::new(&config, loaded.series),
+            windows: WriteBackCache::default(),
+            totals: WriteBackCache::default(),
             most_kept_bytes: MOST_KEPT_BYTES,
-            samples: Samples::new(config.store.samples as usize),
+            samples: Sampler::new(config.store.samples as usize),
             applied: loaded.applied,
             counts: loaded.counts,
             config,
@@ -85,12 +85,12 @@ impl Rollup {
     }
 
     /// The streams that are remembered, for listing them.
-    pub(crate) fn streams(&self) -> Arc<RwLock<Streams>> {
+    pub(crate) fn streams(&self) -> Arc<RwLock<StreamRegistry>> {
         self.streams.clone()
     }
 
     /// Counts one report that arrived at `received_ms`, or finds that it is known.
-    pub(crate) fn apply<E: Earlier>(
+    pub(crate) fn apply<E: StoredState>(
         &mut self,
         &KeptReport { id, country, ref report, at }: &KeptReport,
         received_ms: i64,
@@ -98,10 +98,10 @@ impl Rollup {
     ) -> Result<(), E::Error> {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
-            None => Handled::New,
-            Some(known) if report.rev > known.rev && known.is_elsewhere() => Handled::New,
-            Some(known) if report.rev == known.rev => Handled::Duplicate,
-            Some(known) if report.rev < known.rev => Handled::Stale,
+            None => ReportResult::New,
+            Some(known) if report.rev > known.rev && known.is_elsewhere() => ReportResult::New,
+            Some(known) if report.rev == known.rev => ReportResult::Duplicate,
+            Some(known) if report.rev < known.rev => ReportResult::Stale,
             Some(known) => self.take_back(&known, earlier)?,
         };
         self.counts.handled(handled);
@@ -139,21 +139,25 @@ impl Rollup {
 
     /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
     /// takes it out of its window, and remembers only that it is elsewhere.
-    pub(crate) fn heard<E: Earlier>(&mut self, heard: &Heard, earlier: &E) -> Result<(), E::Error> {
+    pub(crate) fn heard<E: StoredState>(
+        &mut self,
+        heard: &PeerRevision,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
         let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
         if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
             return Ok(());
         }
-        if self.take_back(&known, earlier)? == Handled::Late {
+        if self.take_back(&known, earlier)? == ReportResult::Late {
             // Too late to give way: both count, as with a revision that comes too late here.
             return Ok(());
         }
-        let became = if known.rev == heard.rev { Handled::Duplicate } else { Handled::Revised };
+        let became = if known.rev == heard.rev { ReportResult::Duplicate } else { ReportResult::Revised };
         self.counts.moved(became, known.totalled);
         let minute = minute_of(known.received_ms) as i32;
         self.write_streams().put(Stream {
             rev: heard.rev,
-            counted: Some(Counted { minute, good: false }),
+            counted: Some(Finalized { minute, good: false }),
             superseded: false,
             at: At { len: 0, ..known.at },
             ..known
@@ -167,14 +171,14 @@ impl Rollup {
     }
 
     /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
-    pub(crate) fn settle_next<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+    pub(crate) fn settle_next<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
         silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
     }
 
     /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
     /// all of it.
-    pub(crate) fn forget_some<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+    pub(crate) fn forget_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
             let crowded_out = self.write_streams().crowded_out(now_ms);
             let Some(place) = crowded_out else { return Ok(false) };
@@ -224,27 +228,27 @@ impl Rollup {
         self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
         self.totals.stored(|_, _| true);
         if self.weight() > self.most_kept_bytes {
-            self.windows = Held::default();
-            self.totals = Held::default();
+            self.windows = WriteBackCache::default();
+            self.totals = WriteBackCache::default();
         }
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back<E: Earlier>(&mut self, known: &Stream, earlier: &E) -> Result<Handled, E::Error> {
-        let Some(counted) = known.counted else { return Ok(Handled::Revised) };
-        let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
+    fn take_back<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
+        let Some(counted) = known.counted else { return Ok(ReportResult::Revised) };
+        let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
         let take_back = |window: &mut Window| window.tally.take_back(&report, counted.good);
         if !self.windows.change(at, || earlier.window(at), take_back)? {
-            return Ok(Handled::Late);
+            return Ok(ReportResult::Late);
         }
         let site = report.site.as_deref().unwrap_or_default();
         let day = |site: &str, day| earlier.samples(site, day);
         self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
-        Ok(Handled::Revised)
+        Ok(ReportResult::Revised)
     }
 
-    fn settle_one<E: Earlier>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
+    fn settle_one<E: StoredState>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
         let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
@@ -253,7 +257,7 @@ impl Rollup {
                 if !stream.totalled {
                     self.counts.lost_stream();
                 }
-                Counted { minute: minute_of(stream.received_ms) as i32, good: false }
+                Finalized { minute: minute_of(stream.received_ms) as i32, good: false }
             }
         };
         self.write_streams().settle(place, counted);
@@ -263,12 +267,12 @@ impl Rollup {
         Ok(())
     }
 
-    fn count<E: Earlier>(
+    fn count<E: StoredState>(
         &mut self,
         stream: &Stream,
         report: &StreamReport,
         earlier: &E,
-    ) -> Result<Counted, E::Error> {
+    ) -> Result<Finalized, E::Error> {
         let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
@@ -280,13 +284,13 @@ impl Rollup {
         if !stream.totalled {
             self.counts.cost(report);
             let series = self.series.over_countries(stream.series);
-            let add = |total: &mut Total| {
+            let add = |total: &mut CumulativeStats| {
                 total.add(report);
                 true
             };
             self.totals.change(series, || earlier.total(series), add)?;
         }
-        Ok(Counted { minute: at.minute as i32, good })
+        Ok(Finalized { minute: at.minute as i32, good })
     }
 
     const fn weight(&self) -> usize {
@@ -310,11 +314,11 @@ impl Rollup {
         good
     }
 
-    fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
+    fn read_streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_streams(&self) -> RwLockWriteGuard<'_, Streams> {
+    fn write_streams(&self) -> RwLockWriteGuard<'_, StreamRegistry> {
         self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

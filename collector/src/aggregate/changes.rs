@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::RwLockReadGuard;
 
-use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{SeqNo, Stream, Streams};
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{CountKey, Counts};
 use crate::aggregate::sampling::SampleChanges;
 use crate::aggregate::series::{Series, SeriesId};
@@ -21,7 +21,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// In the order of their keys, which is that of the table.
     pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
-    pub(crate) totals: Vec<(SeriesId, &'a mut Total)>,
+    pub(crate) totals: Vec<(SeriesId, &'a mut CumulativeStats)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,
@@ -36,7 +36,7 @@ pub(crate) struct Changes<'a> {
 
 /// What changed of single streams.
 pub(crate) struct Revisions<'a> {
-    pub(crate) streams: RwLockReadGuard<'a, Streams>,
+    pub(crate) streams: RwLockReadGuard<'a, StreamRegistry>,
     /// Revisions of before that were counted since.
     pub(crate) settled: &'a [SeqNo],
     /// Revisions from this place on are new.
@@ -54,7 +54,7 @@ impl Revisions<'_> {
 
 /// What the pipeline needs to go on where it stopped.
 #[derive(Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedState {
     /// In the order of their numbers.
     pub(crate) series: Vec<Series>,
     pub(crate) counts: Counts,
@@ -65,7 +65,7 @@ pub(crate) struct Loaded {
 
 /// Another collector's revision of a stream that is known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct PeerRevision {
     pub(crate) id: StreamId,
     pub(crate) rev: u32,
     /// Of two collectors with the same revision one has to give way.

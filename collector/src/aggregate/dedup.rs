@@ -13,7 +13,7 @@ use hashbrown::hash_table::Entry;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::At;
 use crate::report::stream_id::StreamId;
-use ring_buffer::Row;
+use ring_buffer::RingBuffer;
 
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
@@ -26,7 +26,7 @@ pub(crate) struct Stream {
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
     /// Where it is counted. `None` while it is open and waits for its end or for being settled.
-    pub(crate) counted: Option<Counted>,
+    pub(crate) counted: Option<Finalized>,
     /// In the totals, which never take back.
     pub(crate) totalled: bool,
     /// A later revision took its place.
@@ -51,7 +51,7 @@ impl Stream {
 
 /// Where and how a stream is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct Finalized {
     /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
     pub(crate) minute: i32,
     /// It met the targets of that time.
@@ -60,7 +60,7 @@ pub(crate) struct Counted {
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct RegistryLimits {
     /// Most revisions for telling what is known.
     pub(crate) most: usize,
     /// Longest time for that.
@@ -70,10 +70,10 @@ pub(crate) struct Memory {
 }
 
 /// The streams of the last while.
-pub(crate) struct Streams {
-    memory: Memory,
+pub(crate) struct StreamRegistry {
+    memory: RegistryLimits,
     /// Every revision remembered, oldest first.
-    revisions: Row<Stream>,
+    revisions: RingBuffer<Stream>,
     /// Of the first of them.
     first: SeqNo,
     /// How many of them stand.
@@ -86,12 +86,12 @@ pub(crate) struct Streams {
     open: VecDeque<SeqNo>,
 }
 
-impl Streams {
+impl StreamRegistry {
     /// What the store remembers, in order of places; what is missing between them was superseded.
-    pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
+    pub(crate) fn new(memory: RegistryLimits, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
         let mut streams = Self {
             memory,
-            revisions: Row::new(),
+            revisions: RingBuffer::new(),
             first: 0,
             standing: 0,
             by_id: HashTable::new(),
@@ -165,7 +165,7 @@ impl Streams {
     }
 
     /// The revision is in a window now, or cannot be.
-    pub(crate) fn settle(&mut self, place: SeqNo, counted: Counted) {
+    pub(crate) fn settle(&mut self, place: SeqNo, counted: Finalized) {
         if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
             stream.counted = Some(counted);
             stream.totalled = true;
@@ -190,7 +190,7 @@ impl Streams {
     /// before it can be forgotten.
     pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(&oldest) = self.revisions.get(0) {
-            let Memory { most, keep_ms, listed } = self.memory;
+            let RegistryLimits { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
             let is_listed =
                 oldest.stands() && self.standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
@@ -256,8 +256,8 @@ const MOST_REVISIONS: usize = 4;
 mod tests {
     use super::*;
 
-    const MEMORY: Memory = Memory { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Counted = Counted { minute: 0, good: true };
+    const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
+    const COUNTED: Finalized = Finalized { minute: 0, good: true };
 
     fn open(id: StreamId, received_ms: i64) -> Stream {
         Stream {
@@ -277,13 +277,13 @@ mod tests {
         Stream { counted: Some(COUNTED), totalled: true, ..open(id, received_ms) }
     }
 
-    fn with(memory: Memory, all: impl IntoIterator<Item = Stream>) -> Streams {
-        let mut streams = Streams::new(memory, []);
+    fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
+        let mut streams = StreamRegistry::new(memory, []);
         all.into_iter().for_each(|stream| streams.put(stream));
         streams
     }
 
-    fn known(streams: &Streams) -> Vec<StreamId> {
+    fn known(streams: &StreamRegistry) -> Vec<StreamId> {
         (1..=4).filter(|id| streams.get(*id).is_some()).collect()
     }
 
@@ -328,14 +328,15 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_never_too_old() {
-        let mut streams = with(Memory { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
+        let mut streams =
+            with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
         assert_eq!(streams.crowded_out(1_000_000), None);
         assert_eq!(known(&streams), [3]);
     }
 
     #[test]
     fn a_stream_of_several_revisions_is_listed_as_one() {
-        let memory = Memory { most: 0, listed: 3, ..MEMORY };
+        let memory = RegistryLimits { most: 0, listed: 3, ..MEMORY };
         let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
         assert_eq!(streams.crowded_out(1_000_000), None);
         assert_eq!(known(&streams), [2, 3, 4]);
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn endless_revisions_of_one_stream_do_not_grow_the_memory_where_others_are_listed() {
-        let memory = Memory { most: 0, listed: 5, ..MEMORY };
+        let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
         let mut streams = with(memory, [counted(1, 0)]);
         for received_ms in 0..1_000 {
             streams.put(counted(2, received_ms));
@@ -362,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_open_stream_is_counted_before_it_is_forgotten() {
-        let mut streams = with(Memory { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
+        let mut streams = with(RegistryLimits { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
         assert_eq!(streams.crowded_out(3), Some(0));
         streams.settle(0, COUNTED);
         assert_eq!(streams.crowded_out(3), None);
@@ -382,7 +383,7 @@ mod tests {
 
     #[test]
     fn each_stream_is_listed_once_newest_first() {
-        let memory = Memory { listed: 2, ..MEMORY };
+        let memory = RegistryLimits { listed: 2, ..MEMORY };
         let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
         let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
         assert_eq!(listed(SeqNo::MAX), [2, 3]);
@@ -391,9 +392,9 @@ mod tests {
 
     #[test]
     fn what_arrived_of_late_is_found_in_whatever_order_it_was_taken() {
-        let memory = Memory { most: 4, ..MEMORY };
+        let memory = RegistryLimits { most: 4, ..MEMORY };
         let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
-        let arrived = |streams: &Streams, since_ms, now_ms| {
+        let arrived = |streams: &StreamRegistry, since_ms, now_ms| {
             streams.arrived(since_ms, now_ms).map(|stream| (stream.id, stream.superseded)).collect::<Vec<_>>()
         };
         assert_eq!(arrived(&streams, 200, 400), [(2, false), (2, true)]);
@@ -412,7 +413,7 @@ mod tests {
     fn the_store_gives_back_what_it_took() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-        let after = Streams::new(MEMORY, stored.map(|(place, stream)| (place, *stream)));
+        let after = StreamRegistry::new(MEMORY, stored.map(|(place, stream)| (place, *stream)));
         assert_eq!(after.next(), before.next());
         assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
         assert_eq!(after.open().count(), 1);

@@ -8,11 +8,11 @@ use beacon::{Cost, Dropped, StreamReport};
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
 use crate::journal::batch::{Damage, JournaledBatch};
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handled {
+pub(crate) enum ReportResult {
     /// The first of its stream.
     New,
     /// It took the place of an earlier revision.
@@ -27,7 +27,7 @@ pub(crate) enum Handled {
     Unreadable,
 }
 
-impl Handled {
+impl ReportResult {
     const ALL: [Self; 6] =
         [Self::New, Self::Revised, Self::Duplicate, Self::Stale, Self::Late, Self::Unreadable];
 
@@ -137,14 +137,14 @@ pub(crate) struct Counts {
     all: BTreeMap<CountKey, u64>,
     stored: BTreeMap<CountKey, u64>,
     /// Counted since `all` was last brought up to date: what every single report counts in.
-    handled: [u64; Handled::ALL.len()],
+    handled: [u64; ReportResult::ALL.len()],
     /// The same of what every batch counts in.
-    accepted: Accepted,
+    accepted: AcceptedCounts,
 }
 
 /// Batches that the journal holds, and their reports.
 #[derive(Default)]
-struct Accepted {
+struct AcceptedCounts {
     batches: u64,
     reports: u64,
 }
@@ -163,7 +163,7 @@ impl Counts {
         self.left_out(site.unwrap_or_default(), *left_out);
     }
 
-    fn left_out(&mut self, site: &str, LeftOut { sampled_out, ignored_fields }: LeftOut) {
+    fn left_out(&mut self, site: &str, Discarded { sampled_out, ignored_fields }: Discarded) {
         self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
         self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
@@ -202,12 +202,12 @@ impl Counts {
         self.all.insert(key, decided);
     }
 
-    pub(crate) fn handled(&mut self, handled: Handled) {
+    pub(crate) fn handled(&mut self, handled: ReportResult) {
         self.handled[handled as usize] += 1;
     }
 
     /// A stream gave way to another collector's revision.
-    pub(crate) fn moved(&mut self, became: Handled, totalled: bool) {
+    pub(crate) fn moved(&mut self, became: ReportResult, totalled: bool) {
         self.add(Kind::Moved, "", became.as_str(), 1);
         self.add(Kind::Moved, "", TOTALLED, u64::from(totalled));
     }
@@ -215,7 +215,7 @@ impl Counts {
     /// What the journal held beside whole batches.
     pub(crate) fn damaged(&mut self, damage: Damage) {
         // Nobody knows how many reports it were: a stretch stands for one that was received.
-        self.handled[Handled::Unreadable as usize] += damage.unreadable;
+        self.handled[ReportResult::Unreadable as usize] += damage.unreadable;
         self.accepted.reports += damage.unreadable;
         for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
             self.add(Kind::Repair, "", kind, count);
@@ -262,13 +262,13 @@ impl Counts {
     /// Over several collectors: a stream that gave way at one of them counts as what its report would have
     /// been at the other. Gives back how many streams are in more than one's totals.
     pub(crate) fn join(&mut self) -> u64 {
-        let moved: Vec<_> = [Handled::Revised, Handled::Duplicate]
+        let moved: Vec<_> = [ReportResult::Revised, ReportResult::Duplicate]
             .into_iter()
             .map(|became| (became, self.get(Kind::Moved, became.as_str())))
             .collect();
         for (became, count) in moved {
             self.add(Kind::Report, "", became.as_str(), count);
-            let new = CountKey::plain(Kind::Report, Handled::New.as_str());
+            let new = CountKey::plain(Kind::Report, ReportResult::New.as_str());
             self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
         }
         self.get(Kind::Moved, TOTALLED)
@@ -301,11 +301,11 @@ impl Counts {
     }
 
     fn bring_up_to_date(&mut self) {
-        for handled in Handled::ALL {
+        for handled in ReportResult::ALL {
             let count = std::mem::take(&mut self.handled[handled as usize]);
             self.add(Kind::Report, "", handled.as_str(), count);
         }
-        let Accepted { batches, reports } = std::mem::take(&mut self.accepted);
+        let AcceptedCounts { batches, reports } = std::mem::take(&mut self.accepted);
         self.add(Kind::Beacon, "", ACCEPTED, batches);
         self.add(Kind::Received, "", REPORTS, reports);
     }

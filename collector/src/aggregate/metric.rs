@@ -35,7 +35,7 @@ pub(crate) enum Metric {
 
 /// The distributions of waits for something that ended without it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct InVain {
+pub(crate) struct CensoredMetrics {
     /// The user ended it: stopped, or went away.
     pub(crate) left: Metric,
     /// The service failed.
@@ -82,17 +82,17 @@ impl Metric {
 
     /// Where waits for it are that ended without it. `None` where it is nothing that a user waits for, or
     /// where its absence does not say that nothing came.
-    pub(crate) const fn in_vain(self) -> Option<InVain> {
+    pub(crate) const fn in_vain(self) -> Option<CensoredMetrics> {
         match self {
-            Self::Ttft => Some(InVain { left: Self::LeftTtft, failed: Self::FailedTtft }),
-            Self::Ttfv => Some(InVain { left: Self::LeftTtfv, failed: Self::FailedTtfv }),
+            Self::Ttft => Some(CensoredMetrics { left: Self::LeftTtft, failed: Self::FailedTtft }),
+            Self::Ttfv => Some(CensoredMetrics { left: Self::LeftTtfv, failed: Self::FailedTtfv }),
             _ => None,
         }
     }
 
     /// What has to be read to answer for it.
     pub(crate) fn with_in_vain(self) -> Vec<Self> {
-        let in_vain = self.in_vain().map(|InVain { left, failed }| [left, failed]);
+        let in_vain = self.in_vain().map(|CensoredMetrics { left, failed }| [left, failed]);
         [self].into_iter().chain(in_vain.into_iter().flatten()).collect()
     }
 }

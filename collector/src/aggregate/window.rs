@@ -2,7 +2,7 @@
 
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window_stats::WindowStats;
-use crate::aggregate::write_back_cache::Weighed;
+use crate::aggregate::write_back_cache::MemorySize;
 
 /// Which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ impl Window {
     }
 }
 
-impl Weighed for Window {
+impl MemorySize for Window {
     fn bytes(&self) -> usize {
         self.tally.bytes() + self.before.as_ref().map_or(0, |before| before.bytes())
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
 use crate::aggregate::censored_wait::{EndedBy, in_vain};
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 /// Sources of server timing that are told apart; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
@@ -55,8 +55,10 @@ impl WindowStats {
         for (reached_ms, metric) in [(report.ttft_ms, Metric::Ttft), (report.ttfv_ms, Metric::Ttfv)] {
             let metrics = metric.in_vain();
             match in_vain(report, reached_ms).zip(metrics) {
-                Some(((EndedBy::User, ms), InVain { left, .. })) => self.record(left, Some(ms)),
-                Some(((EndedBy::Failure, ms), InVain { failed, .. })) => self.record(failed, Some(ms)),
+                Some(((EndedBy::User, ms), CensoredMetrics { left, .. })) => self.record(left, Some(ms)),
+                Some(((EndedBy::Failure, ms), CensoredMetrics { failed, .. })) => {
+                    self.record(failed, Some(ms))
+                }
                 None => {}
             }
         }

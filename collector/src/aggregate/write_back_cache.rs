@@ -9,25 +9,25 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 /// Values by key.
-pub(crate) struct Held<K, V> {
-    values: HashMap<K, Changing<V>>,
+pub(crate) struct WriteBackCache<K, V> {
+    values: HashMap<K, CacheEntry<V>>,
     bytes: usize,
 }
 
 /// Something that takes more memory the more is counted in it.
-pub(crate) trait Weighed {
+pub(crate) trait MemorySize {
     /// How much that is.
     fn bytes(&self) -> usize;
 }
 
-struct Changing<V> {
+struct CacheEntry<V> {
     /// There may be ten thousand, and a table of them takes up to twice its length.
     value: Box<V>,
     /// The store has yet to learn of it.
     is_new: bool,
 }
 
-impl<K: Copy + Eq + Hash + Ord, V: Weighed> Held<K, V> {
+impl<K: Copy + Eq + Hash + Ord, V: MemorySize> WriteBackCache<K, V> {
     /// Changes a value, which is what the store has of it where it is not held. `change` says whether it did.
     pub(crate) fn change<E>(
         &mut self,
@@ -40,7 +40,7 @@ impl<K: Copy + Eq + Hash + Ord, V: Weighed> Held<K, V> {
             Entry::Vacant(free) => {
                 let value = Box::new(stored()?);
                 self.bytes += value.bytes();
-                free.insert(Changing { value, is_new: false })
+                free.insert(CacheEntry { value, is_new: false })
             }
         };
         let before = held.value.bytes();
@@ -75,7 +75,7 @@ impl<K: Copy + Eq + Hash + Ord, V: Weighed> Held<K, V> {
     }
 }
 
-impl<K, V> Default for Held<K, V> {
+impl<K, V> Default for WriteBackCache<K, V> {
     fn default() -> Self {
         Self { values: HashMap::new(), bytes: 0 }
     }

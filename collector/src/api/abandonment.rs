@@ -11,7 +11,7 @@ use super::param_schema::{FORMAT, WAIT};
 use super::params::{Params, Range, bad};
 use super::percentiles::relative_error;
 use super::state::ApiState;
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{Reached, Waits};
@@ -81,7 +81,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     csv::answer(&params, abandonment)
 }
 
-fn wait(params: &Params) -> Result<(&'static str, Metric, InVain), ApiError> {
+fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
     let (name, which) = params.metric()?;
     let in_vain = which.in_vain().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
     Ok((name, which, in_vain))

@@ -10,7 +10,7 @@ use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::{Params, bad};
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
 use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
 
@@ -64,9 +64,9 @@ pub(crate) async fn stream(
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 
-fn sample(params: &Params) -> Result<Option<Sample>, ApiError> {
+fn sample(params: &Params) -> Result<Option<SampleKind>, ApiError> {
     let Some(word) = params.get("sample") else { return Ok(None) };
-    let known = Sample::ALL.into_iter().find(|known| known.as_str() == word);
+    let known = SampleKind::ALL.into_iter().find(|known| known.as_str() == word);
     known.map(Some).ok_or_else(|| bad("`sample` is one of slowest, failed, uniform"))
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::aggregate::cumulative_stats::Classic;
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
 use crate::aggregate::metric::Metric;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
@@ -111,7 +111,11 @@ impl Profile {
             Promise::Integrity => Some(of_judged(names::BROKEN)),
             Promise::Speed => {
                 let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
-                let classic = if metric == Metric::E2e { Classic::Request } else { Classic::FirstVisible };
+                let classic = if metric == Metric::E2e {
+                    PrometheusHistogram::Request
+                } else {
+                    PrometheusHistogram::FirstVisible
+                };
                 let edge = self.edge(classic, target_ms)?;
                 let name = classic.name();
                 Some(Shares {
@@ -123,7 +127,7 @@ impl Profile {
     }
 
     /// As a pattern: Prometheus 3 writes `2.0` for what was `2`.
-    fn edge(&self, classic: Classic, target_ms: f64) -> Result<String, NoRule> {
+    fn edge(&self, classic: PrometheusHistogram, target_ms: f64) -> Result<String, NoRule> {
         let seconds = target_ms / 1_000.0;
         if !classic.edges().contains(&seconds) {
             let edges: Vec<_> = classic.edges().iter().map(|edge| (edge * 1_000.0).to_string()).collect();

@@ -12,9 +12,9 @@ use beacon::StreamReport;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::aggregate::aggregator::{Earlier, Rollup};
-use crate::aggregate::changes::Loaded;
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::{Aggregator, StoredState};
+use crate::aggregate::changes::LoadedState;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
@@ -30,7 +30,7 @@ use crate::ingest::validate::{Admitted, admit};
 use crate::journal::batch::KeptReport;
 use crate::journal::record;
 use crate::journal::segments::At;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::accepted::{AcceptedReport, Discarded};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.
@@ -138,7 +138,7 @@ struct Replay {
     /// Of all lines, whatever they say.
     site: Option<usize>,
     now_ms: i64,
-    rollup: Rollup,
+    rollup: Aggregator,
     earlier: Remembered,
     lines: LineCounts,
     refusals: Vec<Refusal>,
@@ -170,7 +170,7 @@ impl Replay {
             site: site.map(named).transpose()?,
             sites,
             now_ms,
-            rollup: Rollup::new(config, Loaded::default()),
+            rollup: Aggregator::new(config, LoadedState::default()),
             earlier: Remembered::default(),
             lines: LineCounts::default(),
             refusals: Vec::new(),
@@ -210,7 +210,7 @@ impl Replay {
     fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
-            Ok(Admitted { reports, left_out: LeftOut { sampled_out, ignored_fields } }) => {
+            Ok(Admitted { reports, left_out: Discarded { sampled_out, ignored_fields } }) => {
                 self.lines.accepted += 1;
                 self.received += reports.len() as u64;
                 self.sampled_out += sampled_out;
@@ -228,7 +228,7 @@ impl Replay {
         }
     }
 
-    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), serde_json::Error> {
+    fn count(&mut self, AcceptedReport { id, report }: AcceptedReport) -> Result<(), serde_json::Error> {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
@@ -280,7 +280,7 @@ impl Remembered {
     }
 }
 
-impl Earlier for Remembered {
+impl StoredState for Remembered {
     type Error = serde_json::Error;
 
     /// Nothing leaves the memory.
@@ -288,8 +288,8 @@ impl Earlier for Remembered {
         Ok(Window::default())
     }
 
-    fn total(&self, _: SeriesId) -> Result<Total, Self::Error> {
-        Ok(Total::default())
+    fn total(&self, _: SeriesId) -> Result<CumulativeStats, Self::Error> {
+        Ok(CumulativeStats::default())
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {

@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use accept::Form;
 use exemplars::Exemplars;
 
-use crate::aggregate::cumulative_stats::{Buckets, Classic};
+use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
@@ -142,7 +142,7 @@ impl Scrape {
                 |s| s.total.broken,
             ),
         ];
-        families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
@@ -183,7 +183,7 @@ impl Scrape {
         family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
-    fn histogram(&self, classic: Classic) -> MetricFamily {
+    fn histogram(&self, classic: PrometheusHistogram) -> MetricFamily {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
             let buckets = s.total.buckets(classic);

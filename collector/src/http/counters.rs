@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::http::error::Reason;
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 
 /// What became of a request to the front door, where it did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct Door {
     refused_connections: AtomicU64,
     refused: Refused,
     /// Of batches that were sampled out, by site.
-    left_out: Mutex<BTreeMap<String, LeftOut>>,
+    left_out: Mutex<BTreeMap<String, Discarded>>,
     /// As in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     refused_listeners: AtomicU64,
@@ -99,7 +99,7 @@ impl Door {
     }
 
     /// Of batches that were sampled out since the last call, by site.
-    pub(crate) fn take_left_out(&self) -> BTreeMap<String, LeftOut> {
+    pub(crate) fn take_left_out(&self) -> BTreeMap<String, Discarded> {
         std::mem::take(&mut self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -136,7 +136,7 @@ impl Ticket<'_> {
     }
 
     /// Nothing of it is to be kept: the journal will not count what was left out.
-    pub(crate) fn sampled_out(mut self, site: &str, left_out: LeftOut) {
+    pub(crate) fn sampled_out(mut self, site: &str, left_out: Discarded) {
         self.settled = true;
         self.door.sampled_out.fetch_add(1, Ordering::Relaxed);
         let mut by_site = self.door.left_out.lock().unwrap_or_else(PoisonError::into_inner);

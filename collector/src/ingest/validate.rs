@@ -1,4 +1,4 @@
-//! The only way to an [`Accepted`] report: a body's bytes come in, with what their sender calls itself, goes
+//! The only way to an [`AcceptedReport`] report: a body's bytes come in, with what their sender calls itself, goes
 //! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
 
 use std::borrow::Cow;
@@ -15,15 +15,15 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::site::OpenSite;
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::stream_id::{StreamId, spread};
 use crate::time::DAY_MS;
 
 /// A batch within every limit.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) reports: Vec<AcceptedReport>,
+    pub(crate) left_out: Discarded,
 }
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
@@ -44,7 +44,7 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
     user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
-    let left_out = LeftOut { sampled_out: (sent - reports.len()) as u64, ignored_fields };
+    let left_out = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
     Ok(Admitted { reports, left_out })
 }
 
@@ -94,7 +94,10 @@ impl<'de> Visitor<'de> for ReportsVisitor {
     }
 }
 
-fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -> Result<Accepted, Refused> {
+fn accept(
+    mut report: StreamReport,
+    OpenSite { site, aliases, .. }: &OpenSite,
+) -> Result<AcceptedReport, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
     }
@@ -107,7 +110,7 @@ fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -
     aliases.normalise(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
-    Ok(Accepted { id, report })
+    Ok(AcceptedReport { id, report })
 }
 
 /// By the id alone, so that all revisions of a stream are in or out, on every collector.

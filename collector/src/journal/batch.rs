@@ -5,7 +5,7 @@ use beacon::StreamReport;
 use crate::journal::frame::{self, Frame, Span};
 use crate::journal::record::{self, Record};
 use crate::journal::segments::At;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 
@@ -15,14 +15,14 @@ pub(crate) struct Batch {
     /// `None` where nobody says.
     pub(crate) country: Option<Country>,
     /// At least one.
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) reports: Vec<AcceptedReport>,
+    pub(crate) left_out: Discarded,
 }
 
 /// What a frame holds of a batch.
 enum Item<'a> {
-    Report(&'a Accepted),
-    LeftOut(LeftOut),
+    Report(&'a AcceptedReport),
+    Discarded(Discarded),
 }
 
 /// A batch that stands in the journal, as it was written.
@@ -35,7 +35,7 @@ pub(crate) struct Written {
 pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<KeptReport>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) left_out: Discarded,
     /// Position of what follows it.
     pub(crate) end: u64,
 }
@@ -61,11 +61,11 @@ pub(crate) struct Damage {
 
 impl Batch {
     pub(super) fn pack(&self) -> Frame {
-        let left_out = (self.left_out != LeftOut::default()).then_some(Item::LeftOut(self.left_out));
+        let left_out = (self.left_out != Discarded::default()).then_some(Item::Discarded(self.left_out));
         let items = self.reports.iter().map(Item::Report).chain(left_out);
         Frame::pack(self.received_ms, items, |item, into| match item {
-            Item::Report(Accepted { id, report }) => record::write(*id, self.country, report, into),
-            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
+            Item::Report(AcceptedReport { id, report }) => record::write(*id, self.country, report, into),
+            Item::Discarded(left_out) => record::write_left_out(left_out, into),
         })
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
     let mut kept = JournaledBatch {
         received_ms,
         reports: Vec::with_capacity(spans.len()),
-        left_out: LeftOut::default(),
+        left_out: Discarded::default(),
         end,
     };
     for span in spans {

@@ -13,7 +13,7 @@ use super::frame::Frame;
 use super::recovery::{Recovered, replay};
 use super::segments::{Log, Segments};
 use super::*;
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 
 /// A journal on a folder of its own, of frames that hold one text each.
 struct Fixture {
@@ -233,7 +233,7 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
         let journal = Arc::new(opened.unwrap().0);
         let thread = journal.start().unwrap();
         let batch =
-            Batch { received_ms: 0, country: None, reports: Vec::new(), left_out: LeftOut::default() };
+            Batch { received_ms: 0, country: None, reports: Vec::new(), left_out: Discarded::default() };
         drop(journal.keep(&batch));
         journal.keep(&batch).unwrap().await.unwrap();
         journal.close();

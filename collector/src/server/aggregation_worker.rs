@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
-use crate::aggregate::aggregator::Rollup;
+use crate::aggregate::aggregator::Aggregator;
 use crate::config::Config;
 use crate::http::counters::Door;
 use crate::journal::Journal;
@@ -56,7 +56,7 @@ pub(crate) fn start(
     let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
     let loaded = store.load()?;
     let (applied, segments) = (loaded.applied, store.segments().clone());
-    let mut rollup = Rollup::new(config.clone(), loaded);
+    let mut rollup = Aggregator::new(config.clone(), loaded);
     let mut batches = 0_u64;
     let (journal, damage) =
         Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
@@ -136,7 +136,7 @@ struct Counter {
     /// Ends before the store does, and publishes what the last flush wrote.
     publisher: Option<Publisher>,
     store: Writer,
-    rollup: Rollup,
+    rollup: Aggregator,
     door: Arc<Door>,
     health: Arc<Health>,
     pace: Pace,
@@ -282,7 +282,7 @@ impl Default for Pace {
     }
 }
 
-fn count(rollup: &mut Rollup, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
+fn count(rollup: &mut Aggregator, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
     rollup.counts.accepted(&kept);
     for report in kept.reports {
         rollup.apply(&report, kept.received_ms, store)?;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::stats::binomial;
@@ -161,7 +161,7 @@ struct Hidden {
 
 impl Hidden {
     fn of(tally: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
-        let InVain { left, failed } = metric.in_vain()?;
+        let CensoredMetrics { left, failed } = metric.in_vain()?;
         let (left, failed) = (tally.histogram(left), tally.histogram(failed));
         let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
         let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);

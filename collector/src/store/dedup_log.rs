@@ -7,7 +7,7 @@ use beacon::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
-use crate::aggregate::dedup::{Counted, SeqNo, Stream};
+use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::At;
 
@@ -80,7 +80,7 @@ impl Revision {
             rev: self.rev,
             outcome,
             series: self.series,
-            counted: self.counted.map(|(minute, good)| Counted { minute, good }),
+            counted: self.counted.map(|(minute, good)| Finalized { minute, good }),
             totalled: self.totalled,
             superseded: false,
             received_ms: self.received_ms,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use beacon::Outcome;
 
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 
 /// Which series a query is about. `None` is all.
@@ -111,7 +111,7 @@ pub(crate) struct Snapshot {
 /// What Prometheus is told of one series.
 pub(crate) struct SeriesSnapshot {
     pub(crate) series: Series,
-    pub(crate) total: Total,
+    pub(crate) total: CumulativeStats,
     /// Mean time per output token of the newest windows. `None` when none of their streams had one.
     pub(crate) mean_tpot_ms: Option<f64>,
 }
@@ -129,7 +129,7 @@ pub(crate) struct WindowsAsked<'a> {
 
 /// Which kept samples are asked for.
 pub(crate) struct SamplesAsked {
-    pub(crate) sample: Sample,
+    pub(crate) sample: SampleKind,
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
     /// Arrived from the first up to, not including, the second.

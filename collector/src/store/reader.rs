@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, named_params, params};
 
 use super::range_cover::pieces;
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
@@ -120,7 +120,7 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, S
         series.push(SeriesSnapshot {
             series: self::series(row, 0)?,
             mean_tpot_ms: means.get(&row.get(5)?).copied(),
-            total: Total::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
+            total: CumulativeStats::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
     }
     Ok(Snapshot { series, counts: counts(connection)? })

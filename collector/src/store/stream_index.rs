@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::reader::IN_FILTER;
 use super::samples;
-use crate::aggregate::dedup::{SeqNo, Stream, Streams};
+use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
@@ -18,12 +18,12 @@ use crate::store::query::{Filter, Page, RATE_MS, Recent, StoredStream, StreamsAs
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]
 pub(crate) struct Listing {
-    streams: Arc<RwLock<Streams>>,
+    streams: Arc<RwLock<StreamRegistry>>,
     segments: Arc<Segments>,
 }
 
 impl Listing {
-    pub(crate) const fn new(streams: Arc<RwLock<Streams>>, segments: Arc<Segments>) -> Self {
+    pub(crate) const fn new(streams: Arc<RwLock<StreamRegistry>>, segments: Arc<Segments>) -> Self {
         Self { streams, segments }
     }
 
@@ -126,7 +126,7 @@ impl Listing {
         Ok(Some(StoredStream { json, received_ms: stream.received_ms, country }))
     }
 
-    fn streams(&self) -> RwLockReadGuard<'_, Streams> {
+    fn streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,9 +21,9 @@ use super::clock_jump_guard::Patience;
 use super::paths::JOURNAL_FOLDER;
 use super::rollups::{self, MinutesFrom, Summer, sealed_hours};
 use super::{dedup_log, reader, samples, schema};
-use crate::aggregate::aggregator::Earlier;
-use crate::aggregate::changes::{Changes, Loaded};
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::StoredState;
+use crate::aggregate::changes::{Changes, LoadedState};
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream};
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{Series, SeriesId};
@@ -110,10 +110,10 @@ impl Writer {
     }
 
     /// The state after the last transaction.
-    pub(crate) fn load(&self) -> Result<Loaded, StoreError> {
+    pub(crate) fn load(&self) -> Result<LoadedState, StoreError> {
         let series = self.load_series()?;
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
-        Ok(Loaded {
+        Ok(LoadedState {
             series,
             counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
@@ -226,7 +226,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     Ok(lock)
 }
 
-impl Earlier for Writer {
+impl StoredState for Writer {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
@@ -241,10 +241,10 @@ impl Earlier for Writer {
         Ok(Window { tally, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT total FROM totals WHERE series = ?1")?;
         let found: Option<Vec<u8>> = statement.query_row([series], |row| row.get(0)).optional()?;
-        Ok(found.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(&bytes))?)
+        Ok(found.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(&bytes))?)
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {

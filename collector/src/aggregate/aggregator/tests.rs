@@ -17,7 +17,7 @@ struct Past {
     reports: HashMap<u64, StreamReport>,
 }
 
-impl Earlier for Past {
+impl StoredState for Past {
     type Error = Box<dyn std::error::Error>;
 
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
@@ -26,9 +26,9 @@ impl Earlier for Past {
         Ok(Window { tally, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, Self::Error> {
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error> {
         let bytes = self.totals.get(&series);
-        Ok(bytes.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(bytes))?)
+        Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
     }
 
     fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
@@ -40,7 +40,7 @@ impl Earlier for Past {
     }
 }
 
-fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
+fn flush(rollup: &mut Aggregator, past: &mut Past, now_ms: i64) {
     while rollup.settle_next(now_ms, past).unwrap() {}
     {
         let mut changes = rollup.changes();
@@ -52,9 +52,10 @@ fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
 }
 
 /// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
-fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u64) {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
-    let apply = |rollup: &mut Rollup, past: &mut Past, position: u64, rev: u32| {
+fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (u64, u64) {
+    let (mut past, mut rollup) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let apply = |rollup: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
         let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
         let at = At { position, len: 1 };
@@ -78,7 +79,7 @@ fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u6
 
 #[test]
 fn the_later_revision_counts_wherever_it_is() {
-    let heard = |rev, has_precedence| Heard { id: 7, rev, has_precedence };
+    let heard = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
     for (revisions, heard, then, expected) in [
         (&[0][..], heard(1, false), None, (0, 1)),
         (&[0, 1], heard(2, true), None, (0, 1)),
@@ -89,7 +90,7 @@ fn the_later_revision_counts_wherever_it_is() {
         (&[0], heard(2, false), Some(1), (0, 1)),
         (&[0], heard(2, false), Some(2), (0, 1)),
         (&[0], heard(2, false), Some(3), (1, 1)),
-        (&[1], Heard { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+        (&[1], PeerRevision { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
     ] {
         assert_eq!(counted_after(revisions, heard, then), expected, "{revisions:?} {heard:?} {then:?}");
     }
@@ -99,7 +100,7 @@ fn the_later_revision_counts_wherever_it_is() {
 fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
     let mut config = Config::default();
     config.limits.models = 1;
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(config, Loaded::default()));
+    let (mut past, mut rollup) = (Past::default(), Aggregator::new(config, LoadedState::default()));
     // The third names its model in a later revision only.
     let revisions =
         [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (2, 2, "c"), (3, 0, "unknown"), (3, 1, "b"), (3, 2, "b")];
@@ -115,7 +116,8 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
 
 #[test]
 fn what_is_held_has_the_weight_of_what_is_in_it() {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let (mut past, mut rollup) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let mut weights = vec![rollup.weight()];
     for (position, ttft_ms) in [1.0, 1_000_000.0, 1_000_000.0].into_iter().enumerate() {
         let id = position as u128;
@@ -126,7 +128,7 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
         weights.push(rollup.weight());
     }
     assert_eq!(weights[0], 0);
-    assert!(weights[1] > size_of::<WindowStats>() + size_of::<Total>(), "{weights:?}");
+    assert!(weights[1] > size_of::<WindowStats>() + size_of::<CumulativeStats>(), "{weights:?}");
     let doublings = 1_000_000_f64.log2() as usize;
     assert!(weights[2] > weights[1] + doublings * (32 + 8) * size_of::<u64>(), "{weights:?}");
     assert_eq!(weights[3], weights[2], "no bucket is new");
@@ -142,7 +144,8 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
 
 #[test]
 fn an_open_stream_whose_report_is_lost_is_lost_once() {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let (mut past, mut rollup) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
     let at = At { position: 0, len: 1 };
     rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
@@ -169,7 +172,7 @@ proptest! {
             ..Config::default()
         };
         let (mut past, mut latest) = (Past::default(), BTreeMap::new());
-        let mut rollup = Rollup { most_kept_bytes, ..Rollup::new(config, Loaded::default()) };
+        let mut rollup = Aggregator { most_kept_bytes, ..Aggregator::new(config, LoadedState::default()) };
         for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
             let at = At { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
@@ -187,7 +190,7 @@ proptest! {
         flush(&mut rollup, &mut past, i64::MAX / 2);
         let counted: u64 = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
         prop_assert_eq!(counted, latest.len() as u64);
-        let totalled: u64 = past.totals.values().map(|bytes| Total::decode(bytes).unwrap().requests()).sum();
+        let totalled: u64 = past.totals.values().map(|bytes| CumulativeStats::decode(bytes).unwrap().requests()).sum();
         prop_assert_eq!(totalled, latest.len() as u64);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::aggregate::cumulative_stats::Classic;
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
 use crate::cli::prometheus_rules::{JUDGED, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
@@ -49,7 +49,7 @@ pub(super) fn all(config: &Config) -> Vec<Panel> {
 }
 
 fn waits() -> Vec<Panel> {
-    let by_use_case = |classic: Classic| {
+    let by_use_case = |classic: PrometheusHistogram| {
         let at = |q: f64| Question {
             expr: quantile(q, classic, "use_case"),
             legend: format!("{{{{use_case}}}} p{}", q * 100.0),
@@ -57,15 +57,15 @@ fn waits() -> Vec<Panel> {
         vec![at(0.5), at(0.95)]
     };
     vec![
-        lines("First visible token", "s", 12, by_use_case(Classic::FirstVisible))
+        lines("First visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
             .about("From the request to the first text that a user could read, as browsers saw it."),
-        lines("First token", "s", 12, by_use_case(Classic::FirstToken)).about(
+        lines("First token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
             "From the request to the first generated text of any kind: reasoning and tools' arguments too.",
         ),
-        lines("Last token", "s", 8, by_use_case(Classic::Request)),
-        lines("Time per output token", "s", 8, by_use_case(Classic::TimePerToken))
+        lines("Last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
+        lines("Time per output token", "s", 8, by_use_case(PrometheusHistogram::TimePerToken))
             .about("After the first, by the provider's count."),
-        lines("Gaps", "s", 8, by_use_case(Classic::ChunkGap))
+        lines("Gaps", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
             .about("Between two reads that carried generated text."),
     ]
     .into_iter()
@@ -78,7 +78,7 @@ fn endings() -> Vec<Panel> {
     let defects = format!("sum by (defect) ({})", rate(names::DEFECTS, ""));
     let judged = rate(names::STREAMS, &format!(",{JUDGED}"));
     let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({judged})", rate(names::ERRORS, ""));
-    let left = Classic::AbandonedWait;
+    let left = PrometheusHistogram::AbandonedWait;
     let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.name()), ""));
     let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
     vec![
@@ -103,12 +103,15 @@ fn sides() -> Vec<Panel> {
     let both = |q: f64| {
         let percentile = q * 100.0;
         vec![
-            asked(quantile(q, Classic::FirstToken, ""), &format!("browser p{percentile}")),
-            asked(quantile(q, Classic::ServerFirstToken, ""), &format!("server p{percentile}")),
+            asked(quantile(q, PrometheusHistogram::FirstToken, ""), &format!("browser p{percentile}")),
+            asked(quantile(q, PrometheusHistogram::ServerFirstToken, ""), &format!("server p{percentile}")),
         ]
     };
     let over = |q: f64| {
-        asked(quantile(q, Classic::Overhead, "provider"), &format!("{{{{provider}}}} p{}", q * 100.0))
+        asked(
+            quantile(q, PrometheusHistogram::Overhead, "provider"),
+            &format!("{{{{provider}}}} p{}", q * 100.0),
+        )
     };
     vec![
         lines("First token, half", "s", 8, both(0.5))
@@ -287,7 +290,7 @@ fn asked(expr: String, legend: &str) -> Question {
 }
 
 /// A percentile of a histogram by a label, or of all where that is empty.
-fn quantile(q: f64, classic: Classic, by: &str) -> String {
+fn quantile(q: f64, classic: PrometheusHistogram, by: &str) -> String {
     let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
     let buckets = rate(&format!("{}_bucket", classic.name()), "");
     format!("histogram_quantile({q}, sum by ({labels}) ({buckets}))")

@@ -7,7 +7,7 @@ use super::wire::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
-use crate::aggregate::cumulative_stats::{self, Classic, Total};
+use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
 use crate::aggregate::native_histogram::SCHEMA;
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
@@ -17,7 +17,7 @@ use crate::config::{self, Temporality};
 pub(super) struct Numbers {
     outcomes: BTreeMap<&'static str, u64>,
     output_tokens: u64,
-    spreads: [Spread; Classic::ALL.len()],
+    spreads: [Spread; PrometheusHistogram::ALL.len()],
 }
 
 /// The values of one histogram.
@@ -40,11 +40,11 @@ pub(super) struct Span {
 pub(super) type Told<'a> = (&'a Series, Numbers, Span);
 
 impl Numbers {
-    pub(super) fn of(total: &Total) -> Self {
+    pub(super) fn of(total: &CumulativeStats) -> Self {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             output_tokens: total.output_tokens,
-            spreads: Classic::ALL.map(|classic| Spread::of(total.buckets(classic))),
+            spreads: PrometheusHistogram::ALL.map(|classic| Spread::of(total.buckets(classic))),
         }
     }
 
@@ -107,7 +107,7 @@ pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
         Temporality::Cumulative => 2,
     };
     let mut metrics: Vec<_> =
-        Classic::ALL.into_iter().map(|classic| histogram(classic, told, temporality)).collect();
+        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, told, temporality)).collect();
     metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(told)));
     let tokens = "Output tokens, as providers counted them.";
     metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(told)));
@@ -123,7 +123,7 @@ pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
     Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
 }
 
-fn histogram(classic: Classic, told: &[Told<'_>], aggregation_temporality: i32) -> Metric {
+fn histogram(classic: PrometheusHistogram, told: &[Told<'_>], aggregation_temporality: i32) -> Metric {
     let points =
         told.iter().map(|(series, numbers, span)| (series, &numbers.spreads[classic as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
@@ -171,18 +171,18 @@ fn number(series: &Series, count: u64, span: Span) -> NumberPoint {
 }
 
 /// By the conventions where they know the same thing, else by a name of ours.
-const fn name(classic: Classic) -> &'static str {
+const fn name(classic: PrometheusHistogram) -> &'static str {
     match classic {
-        Classic::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
-        Classic::Request => "gen_ai.client.operation.duration",
-        Classic::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
-        Classic::ServerFirstToken => "gen_ai.server.time_to_first_token",
-        Classic::FirstVisible => "llm_rum.first_visible.duration",
-        Classic::FirstPaint => "llm_rum.first_paint.duration",
-        Classic::AbandonedWait => "llm_rum.abandoned_wait.duration",
-        Classic::Generation => "llm_rum.server.generation.duration",
-        Classic::Overhead => "llm_rum.first_token.overhead",
-        Classic::TimePerToken => "llm_rum.time_per_output_token",
+        PrometheusHistogram::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
+        PrometheusHistogram::Request => "gen_ai.client.operation.duration",
+        PrometheusHistogram::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
+        PrometheusHistogram::ServerFirstToken => "gen_ai.server.time_to_first_token",
+        PrometheusHistogram::FirstVisible => "llm_rum.first_visible.duration",
+        PrometheusHistogram::FirstPaint => "llm_rum.first_paint.duration",
+        PrometheusHistogram::AbandonedWait => "llm_rum.abandoned_wait.duration",
+        PrometheusHistogram::Generation => "llm_rum.server.generation.duration",
+        PrometheusHistogram::Overhead => "llm_rum.first_token.overhead",
+        PrometheusHistogram::TimePerToken => "llm_rum.time_per_output_token",
     }
 }
 

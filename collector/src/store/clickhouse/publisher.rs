@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::client::Client;
 use super::outbox::Outbox;
 use super::schema;
-use crate::aggregate::changes::Heard;
+use crate::aggregate::changes::PeerRevision;
 use crate::config::{ClickHouse, Config};
 use crate::store::error::StoreError;
 use crate::store::stream_index::Listing;
@@ -71,7 +71,7 @@ impl Publisher {
     }
 
     /// What others have said, the first that was not given yet.
-    pub(crate) fn next_heard(&self) -> Option<Heard> {
+    pub(crate) fn next_heard(&self) -> Option<PeerRevision> {
         self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 

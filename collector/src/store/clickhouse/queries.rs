@@ -9,7 +9,7 @@ use super::client::{Client, quote};
 use super::rows::{self, LABELS, tally_columns};
 use super::schema::SLOT;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
@@ -253,8 +253,8 @@ impl Tables {
     /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
     pub(in crate::store) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
         let (score, order) = match asked.sample {
-            Sample::Slowest => ("waited_ms", "waited_ms"),
-            Sample::Failed | Sample::Uniform => ("lot", "received_ms"),
+            SampleKind::Slowest => ("waited_ms", "waited_ms"),
+            SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
         };
         let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
         let query = format!(

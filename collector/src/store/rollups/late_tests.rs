@@ -11,8 +11,8 @@ use super::super::reader::windows;
 use super::super::writer::Writer;
 use super::sealed_hours::{end_of_frozen, freeze};
 use super::*;
-use crate::aggregate::aggregator::{Earlier, Rollup};
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::{Aggregator, StoredState};
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{SeriesId, UNKNOWN};
@@ -31,7 +31,7 @@ struct Counting {
     _folder: TempDir,
     config: Config,
     writer: Option<Writer>,
-    rollup: Rollup,
+    rollup: Aggregator,
     sums: Connection,
     /// As in the journal: a place is a position there.
     reports: Vec<(KeptReport, i64)>,
@@ -40,14 +40,14 @@ struct Counting {
 /// Reports come from a list, and all else from the store.
 struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
 
-impl Earlier for Past<'_> {
+impl StoredState for Past<'_> {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         self.0.window(at)
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
         self.0.total(series)
     }
 
@@ -66,7 +66,7 @@ impl Counting {
         let store = config::Store { windows_hours: 2, streams_kept: 1_000, ..config::Store::default() };
         let config = Config { data: folder.path().into(), store, ..Config::default() };
         let writer = Writer::open(folder.path(), Sync::Normal, config.store.clone()).unwrap();
-        let rollup = Rollup::new(config.clone(), writer.load().unwrap());
+        let rollup = Aggregator::new(config.clone(), writer.load().unwrap());
         let sums = Connection::open(folder.path().join(STORE_FILE)).unwrap();
         Self { _folder: folder, config, writer: Some(writer), rollup, sums, reports: Vec::new() }
     }
@@ -109,7 +109,7 @@ impl Counting {
         let writer = Writer::open(&self.config.data, Sync::Normal, self.config.store.clone()).unwrap();
         let loaded = writer.load().unwrap();
         let applied = loaded.applied as usize;
-        (self.writer, self.rollup) = (Some(writer), Rollup::new(self.config.clone(), loaded));
+        (self.writer, self.rollup) = (Some(writer), Aggregator::new(self.config.clone(), loaded));
         self.apply_from(applied);
     }
 

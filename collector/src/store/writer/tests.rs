@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
-use crate::aggregate::aggregator::Rollup;
+use crate::aggregate::aggregator::Aggregator;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
 use crate::journal::batch::KeptReport;
@@ -42,7 +42,7 @@ fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
         // As if all were sent.
         writer.connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples").unwrap();
         id += 1;
-        let mut rollup = Rollup::new(Config::default(), writer.load().unwrap());
+        let mut rollup = Aggregator::new(Config::default(), writer.load().unwrap());
         let now_ms = id as i64 * MINUTE_MS;
         rollup.apply(&kept(id), now_ms, &writer).unwrap();
         writer.apply(rollup.changes()).unwrap();
@@ -68,7 +68,7 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
         transaction.commit().unwrap();
     };
     let mut writer = open(Some(clickhouse()));
-    let mut rollup = Rollup::new(Config::default(), Loaded::default());
+    let mut rollup = Aggregator::new(Config::default(), LoadedState::default());
     (1..=3).for_each(|id| rollup.apply(&kept(id), MINUTE_MS, &writer).unwrap());
     writer.apply(rollup.changes()).unwrap();
     // As if all were sent, and one went before that could be told.
@@ -93,7 +93,7 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
 fn a_flush_waits_for_whoever_writes() {
     let folder = TempDir::new().unwrap();
     let mut writer = Writer::open(folder.path(), Sync::Normal, config::Store::default()).unwrap();
-    let mut rollup = Rollup::new(Config::default(), Loaded::default());
+    let mut rollup = Aggregator::new(Config::default(), LoadedState::default());
     rollup.apply(&kept(1), MINUTE_MS, &writer).unwrap();
     writer.apply(rollup.changes()).unwrap();
     rollup.stored(MINUTE_MS);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::aggregate::changes::Heard;
+use crate::aggregate::changes::PeerRevision;
 use crate::aggregate::dedup::SeqNo;
 use crate::config;
 use crate::report::stream_id::StreamId;
@@ -17,7 +17,7 @@ use crate::store::stream_index::Listing;
 /// Between the thread and the others.
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) heard: Mutex<VecDeque<Heard>>,
+    pub(super) heard: Mutex<VecDeque<PeerRevision>>,
     pub(super) published_ms: AtomicI64,
     /// Nobody waits for the thread any more: the folder may be somebody else's.
     pub(super) is_left: AtomicBool,
@@ -92,7 +92,7 @@ impl Publishing {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.listing.knows(id)
             {
-                heard.push(Heard { id, rev, has_precedence: other > self.collector });
+                heard.push(PeerRevision { id, rev, has_precedence: other > self.collector });
             }
             let last: &mut SeqNo = up_to.entry(other).or_default();
             *last = place.max(*last);
