@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::ingest::site::OpenSite;
 use crate::ingest::validate::{Admitted, admit};
-use crate::journal::record::{self, Record, read_left_out, write_left_out};
+use crate::journal::record::{self, Record, read_discarded, write_discarded};
 
 pub use crate::export::otlp::dropped_points;
 
@@ -40,10 +40,10 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
 /// When a record does not come back from its own bytes as it was.
 #[must_use]
 pub fn reread(bytes: &[u8]) -> bool {
-    if let Some(left_out) = read_left_out(bytes) {
+    if let Some(discarded) = read_discarded(bytes) {
         let mut again = Vec::new();
-        write_left_out(left_out, &mut again);
-        assert_eq!(read_left_out(&again), Some(left_out), "what is read again is what was read");
+        write_discarded(discarded, &mut again);
+        assert_eq!(read_discarded(&again), Some(discarded), "what is read again is what was read");
         return true;
     }
     let Some(record) = record::read(bytes) else { return false };

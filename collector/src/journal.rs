@@ -29,7 +29,7 @@ use tokio::task::yield_now;
 use tracing::{error, warn};
 
 use crate::config::{Config, Sync};
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
 use crate::journal::health::Health;
@@ -41,7 +41,7 @@ use segments::Log;
 pub(crate) struct Journal {
     queue: Queue,
     log: Mutex<Log>,
-    door: Arc<Door>,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     sync: Sync,
 }
@@ -51,7 +51,7 @@ impl Journal {
     pub(crate) fn open<E: From<io::Error>>(
         segments: &Arc<Segments>,
         config: &Config,
-        door: Arc<Door>,
+        counters: Arc<RequestCounters>,
         health: Arc<Health>,
         applied: u64,
         mut each: impl FnMut(JournaledBatch) -> Result<(), E>,
@@ -72,7 +72,7 @@ impl Journal {
         let sync = config.journal.sync;
         let log = Log::resume(segments.clone(), found.end)?;
         let queue = Queue::new(&config.ingest);
-        Ok((Self { queue, log: Mutex::new(log), door, health, sync }, damage))
+        Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
     /// Starts the thread that writes what waits. It ends when [`close`](Self::close) was called and
@@ -139,7 +139,7 @@ impl Journal {
     fn answered(&self, written: &io::Result<u64>, batches: usize) {
         self.health.journal_answered(written);
         if written.is_err() {
-            (0..batches).for_each(|_| self.door.refused(Reason::StorageUnavailable));
+            (0..batches).for_each(|_| self.counters.refused(Reason::StorageUnavailable));
         }
     }
 

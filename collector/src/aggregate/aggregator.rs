@@ -37,7 +37,7 @@ pub(crate) trait StoredState {
 
 /// The state behind everything that is counted. One thread owns it.
 pub(crate) struct Aggregator {
-    settle_after_ms: i64,
+    finalize_after_ms: i64,
     /// By site and use case, looked up in the configuration once.
     targets: HashMap<String, HashMap<String, Targets>>,
     config: Config,
@@ -46,10 +46,10 @@ pub(crate) struct Aggregator {
     /// Place of the first revision that the store does not have.
     unstored_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
-    settled: Vec<SeqNo>,
+    finalized: Vec<SeqNo>,
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
-    totals: WriteBackCache<SeriesId, CumulativeStats>,
+    cumulative: WriteBackCache<SeriesId, CumulativeStats>,
     /// Of windows and totals, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
@@ -68,14 +68,14 @@ impl Aggregator {
         };
         let streams = StreamRegistry::new(memory, loaded.streams);
         Self {
-            settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
+            finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
             unstored_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
-            settled: Vec::new(),
+            finalized: Vec::new(),
             series: SeriesIndex::new(&config, loaded.series),
             windows: WriteBackCache::default(),
-            totals: WriteBackCache::default(),
+            cumulative: WriteBackCache::default(),
             most_kept_bytes: MOST_KEPT_BYTES,
             samples: Sampler::new(config.store.samples as usize),
             applied: loaded.applied,
@@ -99,10 +99,10 @@ impl Aggregator {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => ReportResult::New,
-            Some(known) if report.rev > known.rev && known.is_elsewhere() => ReportResult::New,
+            Some(known) if report.rev > known.rev && known.owned_by_peer() => ReportResult::New,
             Some(known) if report.rev == known.rev => ReportResult::Duplicate,
             Some(known) if report.rev < known.rev => ReportResult::Stale,
-            Some(known) => self.take_back(&known, earlier)?,
+            Some(known) => self.retract(&known, earlier)?,
         };
         self.counts.handled(handled);
         if !handled.changes_state() {
@@ -112,7 +112,7 @@ impl Aggregator {
         let mut beyond = Vec::new();
         let series = self.series.of(report, country, |kind| beyond.push(kind));
         // A stream counts once beyond a bound, whichever of its revisions comes to be there.
-        let before = known.filter(|known| !known.is_elsewhere()).map(|known| known.series);
+        let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
         for kind in beyond {
             if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
                 self.counts.overflow(report.site.as_deref().unwrap_or_default(), kind);
@@ -124,14 +124,14 @@ impl Aggregator {
             outcome: report.outcome,
             series,
             counted: None,
-            totalled: known.is_some_and(|known| known.totalled && !known.is_elsewhere()),
+            in_cumulative: known.is_some_and(|known| known.in_cumulative && !known.owned_by_peer()),
             superseded: false,
             received_ms,
             at,
         };
         if !report.open {
             stream.counted = Some(self.count(&stream, report, earlier)?);
-            stream.totalled = true;
+            stream.in_cumulative = true;
         }
         self.write_streams().put(stream);
         Ok(())
@@ -145,15 +145,15 @@ impl Aggregator {
         earlier: &E,
     ) -> Result<(), E::Error> {
         let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
-        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
+        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.owned_by_peer() {
             return Ok(());
         }
-        if self.take_back(&known, earlier)? == ReportResult::Late {
+        if self.retract(&known, earlier)? == ReportResult::Late {
             // Too late to give way: both count, as with a revision that comes too late here.
             return Ok(());
         }
         let became = if known.rev == heard.rev { ReportResult::Duplicate } else { ReportResult::Revised };
-        self.counts.moved(became, known.totalled);
+        self.counts.moved(became, known.in_cumulative);
         let minute = minute_of(known.received_ms) as i32;
         self.write_streams().put(Stream {
             rev: heard.rev,
@@ -171,18 +171,25 @@ impl Aggregator {
     }
 
     /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
-    pub(crate) fn settle_next<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
-        let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
-        silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
+    pub(crate) fn finalize_next<E: StoredState>(
+        &mut self,
+        now_ms: i64,
+        earlier: &E,
+    ) -> Result<bool, E::Error> {
+        let next_idle_open = self.write_streams().next_idle_open(now_ms, self.finalize_after_ms);
+        next_idle_open
+            .map(|place| self.finalize_one(place, earlier))
+            .transpose()
+            .map(|finalized| finalized.is_some())
     }
 
     /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
     /// all of it.
-    pub(crate) fn forget_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+    pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
-            let crowded_out = self.write_streams().crowded_out(now_ms);
-            let Some(place) = crowded_out else { return Ok(false) };
-            self.settle_one(place, earlier)?;
+            let evict_next = self.write_streams().evict_next(now_ms);
+            let Some(place) = evict_next else { return Ok(false) };
+            self.finalize_one(place, earlier)?;
         }
         Ok(true)
     }
@@ -194,7 +201,7 @@ impl Aggregator {
 
     /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
     /// to refuse.
-    pub(crate) const fn holds_most(&self) -> bool {
+    pub(crate) const fn over_memory_limit(&self) -> bool {
         self.weight() >= MOST_HELD_BYTES
     }
 
@@ -204,14 +211,14 @@ impl Aggregator {
         Changes {
             series: self.series.unstored().collect(),
             windows: self.windows.changed(),
-            totals: self.totals.changed(),
+            cumulative: self.cumulative.changed(),
             counts: self.counts.unstored(),
             samples: self.samples.changes(),
             remembered_from: streams.first(),
             needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
             applied: self.applied,
             next: streams.next(),
-            revisions: Revisions { streams, settled: &self.settled, from: self.unstored_from },
+            revisions: Revisions { streams, finalized: &self.finalized, from: self.unstored_from },
         }
     }
 
@@ -223,46 +230,46 @@ impl Aggregator {
         self.samples.stored(now_ms);
         let next = self.read_streams().next();
         self.unstored_from = next;
-        self.settled.clear();
+        self.finalized.clear();
         let recent = minute_of(now_ms);
         self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
-        self.totals.stored(|_, _| true);
+        self.cumulative.stored(|_, _| true);
         if self.weight() > self.most_kept_bytes {
             self.windows = WriteBackCache::default();
-            self.totals = WriteBackCache::default();
+            self.cumulative = WriteBackCache::default();
         }
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
+    fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
         let Some(counted) = known.counted else { return Ok(ReportResult::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let take_back = |window: &mut Window| window.tally.take_back(&report, counted.good);
-        if !self.windows.change(at, || earlier.window(at), take_back)? {
+        let retract = |window: &mut Window| window.stats.retract(&report, counted.good);
+        if !self.windows.change(at, || earlier.window(at), retract)? {
             return Ok(ReportResult::Late);
         }
         let site = report.site.as_deref().unwrap_or_default();
         let day = |site: &str, day| earlier.samples(site, day);
-        self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
+        self.samples.retract(site, known.id, at.minute * MINUTE_MS, day)?;
         Ok(ReportResult::Revised)
     }
 
-    fn settle_one<E: StoredState>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
+    fn finalize_one<E: StoredState>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
         let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
             None => {
                 // It cannot be counted any more, and is not asked for again.
-                if !stream.totalled {
+                if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
                 Finalized { minute: minute_of(stream.received_ms) as i32, good: false }
             }
         };
-        self.write_streams().settle(place, counted);
+        self.write_streams().finalize(place, counted);
         if place < self.unstored_from {
-            self.settled.push(place);
+            self.finalized.push(place);
         }
         Ok(())
     }
@@ -276,35 +283,35 @@ impl Aggregator {
         let good = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
-            window.tally.add(report, good);
+            window.stats.add(report, good);
             true
         };
         self.windows.change(at, || earlier.window(at), add)?;
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
-        if !stream.totalled {
+        if !stream.in_cumulative {
             self.counts.cost(report);
             let series = self.series.over_countries(stream.series);
             let add = |total: &mut CumulativeStats| {
                 total.add(report);
                 true
             };
-            self.totals.change(series, || earlier.total(series), add)?;
+            self.cumulative.change(series, || earlier.total(series), add)?;
         }
         Ok(Finalized { minute: at.minute as i32, good })
     }
 
     const fn weight(&self) -> usize {
-        self.windows.bytes() + self.totals.bytes()
+        self.windows.bytes() + self.cumulative.bytes()
     }
 
     fn meets_targets(&mut self, report: &StreamReport) -> bool {
         let site = report.site.as_deref().unwrap_or_default();
         let use_case = report.use_case.as_deref().unwrap_or_default();
         if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
-            return targets.met_by(report);
+            return targets.is_met_by(report);
         }
         let targets = self.config.targets(Some(site), use_case);
-        let good = targets.met_by(report);
+        let good = targets.is_met_by(report);
         let known = self.targets.entry(site.to_owned()).or_default();
         // Pages choose use cases: a map of all that ever came must not grow.
         if known.len() >= MOST_TARGETS {

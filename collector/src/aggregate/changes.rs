@@ -21,7 +21,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// In the order of their keys, which is that of the table.
     pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
-    pub(crate) totals: Vec<(SeriesId, &'a mut CumulativeStats)>,
+    pub(crate) cumulative: Vec<(SeriesId, &'a mut CumulativeStats)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,
@@ -38,7 +38,7 @@ pub(crate) struct Changes<'a> {
 pub(crate) struct Revisions<'a> {
     pub(crate) streams: RwLockReadGuard<'a, StreamRegistry>,
     /// Revisions of before that were counted since.
-    pub(crate) settled: &'a [SeqNo],
+    pub(crate) finalized: &'a [SeqNo],
     /// Revisions from this place on are new.
     pub(crate) from: SeqNo,
 }
@@ -46,9 +46,9 @@ pub(crate) struct Revisions<'a> {
 impl Revisions<'_> {
     /// All that stand.
     pub(crate) fn each(&self) -> impl Iterator<Item = (SeqNo, Stream)> {
-        let settled = self.settled.iter().filter_map(|&place| Some((place, self.streams.at(place)?)));
+        let finalized = self.finalized.iter().filter_map(|&place| Some((place, self.streams.at(place)?)));
         let fresh = self.streams.from(self.from).map(|(place, stream)| (place, *stream));
-        settled.chain(fresh).filter(|(_, stream)| !stream.superseded)
+        finalized.chain(fresh).filter(|(_, stream)| !stream.superseded)
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Stream {
     /// Where it is counted. `None` while it is open and waits for its end or for being settled.
     pub(crate) counted: Option<Finalized>,
     /// In the totals, which never take back.
-    pub(crate) totalled: bool,
+    pub(crate) in_cumulative: bool,
     /// A later revision took its place.
     pub(crate) superseded: bool,
     pub(crate) received_ms: i64,
@@ -39,13 +39,13 @@ pub(crate) struct Stream {
 impl Stream {
     /// Another collector has a later revision, and counts it; what was here is taken back. It stays to tell
     /// what comes late from what is new.
-    pub(crate) const fn is_elsewhere(&self) -> bool {
+    pub(crate) const fn owned_by_peer(&self) -> bool {
         self.at.len == 0
     }
 
     /// It is what its stream is listed as.
     const fn stands(&self) -> bool {
-        !self.superseded && !self.is_elsewhere()
+        !self.superseded && !self.owned_by_peer()
     }
 }
 
@@ -165,16 +165,16 @@ impl StreamRegistry {
     }
 
     /// The revision is in a window now, or cannot be.
-    pub(crate) fn settle(&mut self, place: SeqNo, counted: Finalized) {
+    pub(crate) fn finalize(&mut self, place: SeqNo, counted: Finalized) {
         if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
             stream.counted = Some(counted);
-            stream.totalled = true;
+            stream.in_cumulative = true;
         }
     }
 
     /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
-    /// asked for until [`settle`](Self::settle).
-    pub(crate) fn silent(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
+    /// asked for until [`finalize`](Self::settle).
+    pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
         while let Some(&place) = self.open.front() {
             if let Some(stream) = self.waiting(place) {
                 let silent_ms = now_ms.saturating_sub(stream.received_ms);
@@ -188,7 +188,7 @@ impl StreamRegistry {
 
     /// Forgets what is too old or too many, and gives back the stream in front that must be counted
     /// before it can be forgotten.
-    pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<SeqNo> {
+    pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(&oldest) = self.revisions.get(0) {
             let RegistryLimits { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
@@ -266,7 +266,7 @@ mod tests {
             outcome: Outcome::Abandoned,
             series: 0,
             counted: None,
-            totalled: false,
+            in_cumulative: false,
             superseded: false,
             received_ms,
             at: At { position: 0, len: 1 },
@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn counted(id: StreamId, received_ms: i64) -> Stream {
-        Stream { counted: Some(COUNTED), totalled: true, ..open(id, received_ms) }
+        Stream { counted: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
     }
 
     fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
@@ -290,11 +290,11 @@ mod tests {
     #[test]
     fn a_silent_stream_is_asked_for_until_it_is_counted() {
         let mut streams = with(MEMORY, [open(1, 5)]);
-        assert_eq!(streams.silent(14, 10), None);
-        assert_eq!(streams.silent(15, 10), Some(0));
-        assert_eq!(streams.silent(15, 10), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.silent(15, 10), None);
+        assert_eq!(streams.next_idle_open(14, 10), None);
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(15, 10), None);
         assert_eq!(streams.open().count(), 0);
     }
 
@@ -302,27 +302,27 @@ mod tests {
     fn a_later_revision_starts_the_wait_again() {
         let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
         assert_eq!(streams.open().count(), 1);
-        assert_eq!(streams.silent(59, 10), None);
-        assert_eq!(streams.silent(60, 10), Some(1));
+        assert_eq!(streams.next_idle_open(59, 10), None);
+        assert_eq!(streams.next_idle_open(60, 10), Some(1));
     }
 
     #[test]
     fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
         let hour_ms = 3_600_000;
         let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
-        assert_eq!(streams.silent(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
-        assert_eq!(streams.silent(5, 10), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.silent(9, 10), None);
-        assert_eq!(streams.silent(10, 10), Some(1));
+        assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
+        assert_eq!(streams.next_idle_open(5, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(9, 10), None);
+        assert_eq!(streams.next_idle_open(10, 10), Some(1));
     }
 
     #[test]
     fn old_and_many_are_forgotten() {
         let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.crowded_out(10), None);
+        assert_eq!(streams.evict_next(10), None);
         assert_eq!(known(&streams), [2, 3]);
-        assert_eq!(streams.crowded_out(1_002), None);
+        assert_eq!(streams.evict_next(1_002), None);
         assert_eq!(known(&streams), [3]);
     }
 
@@ -330,7 +330,7 @@ mod tests {
     fn what_is_listed_is_never_too_old() {
         let mut streams =
             with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(streams.evict_next(1_000_000), None);
         assert_eq!(known(&streams), [3]);
     }
 
@@ -338,13 +338,13 @@ mod tests {
     fn a_stream_of_several_revisions_is_listed_as_one() {
         let memory = RegistryLimits { most: 0, listed: 3, ..MEMORY };
         let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(streams.evict_next(1_000_000), None);
         assert_eq!(known(&streams), [2, 3, 4]);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
         // What another collector counts is not listed here, and takes no place.
         streams.put(Stream { at: At { position: 0, len: 0 }, ..counted(3, 5) });
         streams.put(counted(1, 6));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(streams.evict_next(1_000_000), None);
         let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
         assert_eq!(listed, [1, 4, 2]);
     }
@@ -355,7 +355,7 @@ mod tests {
         let mut streams = with(memory, [counted(1, 0)]);
         for received_ms in 0..1_000 {
             streams.put(counted(2, received_ms));
-            assert_eq!(streams.crowded_out(received_ms), None);
+            assert_eq!(streams.evict_next(received_ms), None);
             assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
         }
         assert_eq!(streams.standing, streams.newest(SeqNo::MAX).count());
@@ -364,9 +364,9 @@ mod tests {
     #[test]
     fn an_open_stream_is_counted_before_it_is_forgotten() {
         let mut streams = with(RegistryLimits { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
-        assert_eq!(streams.crowded_out(3), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.crowded_out(3), None);
+        assert_eq!(streams.evict_next(3), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.evict_next(3), None);
         assert_eq!(known(&streams), [2]);
     }
 
@@ -375,7 +375,7 @@ mod tests {
         let mut streams = with(MEMORY, []);
         for received_ms in 0..10_000 {
             streams.put(counted(1, received_ms));
-            assert_eq!(streams.crowded_out(received_ms), None);
+            assert_eq!(streams.evict_next(received_ms), None);
         }
         assert!(streams.revisions.len() <= 2);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 0, "none is to be listed");
@@ -405,7 +405,7 @@ mod tests {
         );
         assert_eq!(streams.complete_since_ms(), None);
         streams.put(counted(4, 400));
-        assert_eq!(streams.crowded_out(400), None);
+        assert_eq!(streams.evict_next(400), None);
         assert_eq!(streams.complete_since_ms(), Some(300));
     }
 

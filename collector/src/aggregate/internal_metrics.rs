@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
-use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
+use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
 use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::Discarded;
 
@@ -156,24 +156,24 @@ impl Counts {
     }
 
     /// A batch that the journal holds, and with it what of it was left out.
-    pub(crate) fn accepted(&mut self, JournaledBatch { reports, left_out, .. }: &JournaledBatch) {
+    pub(crate) fn accepted(&mut self, JournaledBatch { reports, discarded, .. }: &JournaledBatch) {
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
         let site = reports.first().and_then(|first| first.report.site.as_deref());
-        self.left_out(site.unwrap_or_default(), *left_out);
+        self.discarded(site.unwrap_or_default(), *discarded);
     }
 
-    fn left_out(&mut self, site: &str, Discarded { sampled_out, ignored_fields }: Discarded) {
+    fn discarded(&mut self, site: &str, Discarded { sampled_out, ignored_fields }: Discarded) {
         self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
         self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
 
     /// Takes over what the front door has counted since the last call.
-    pub(crate) fn take(&mut self, door: &Door) {
+    pub(crate) fn take(&mut self, counters: &RequestCounters) {
         let mut said = String::new();
-        for (result, count) in door.take_results() {
+        for (result, count) in counters.take_results() {
             self.add(Kind::Beacon, "", result.as_str(), count);
-            if let DoorResult::Refused(reason) = result {
+            if let RequestResult::Refused(reason) = result {
                 said.push_str(&format!(" {}={count}", reason.code()));
             }
         }
@@ -181,17 +181,17 @@ impl Counts {
         if !said.is_empty() {
             tracing::warn!("Refused beacons in the last second:{said}");
         }
-        let refused = door.take_refused_connections();
+        let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
-        for (site, left_out) in door.take_left_out() {
-            self.left_out(&site, left_out);
+        for (site, discarded) in counters.take_discarded() {
+            self.discarded(&site, discarded);
         }
-        for (result, count) in COUNTRY_FILES.into_iter().zip(door.take_country_files()) {
+        for (result, count) in COUNTRY_FILES.into_iter().zip(counters.take_country_files()) {
             self.add(Kind::CountryFile, "", result, count);
         }
-        self.add(Kind::Listener, "", REFUSED, door.take_refused_listeners());
+        self.add(Kind::Listener, "", REFUSED, counters.take_refused_listeners());
         // After the results: what arrives meanwhile is under way, not missing.
-        self.add(Kind::Received, "", BEACONS, door.take_received());
+        self.add(Kind::Received, "", BEACONS, counters.take_received());
     }
 
     /// What was under way when the last process ended was never answered: it was not received.
@@ -207,9 +207,9 @@ impl Counts {
     }
 
     /// A stream gave way to another collector's revision.
-    pub(crate) fn moved(&mut self, became: ReportResult, totalled: bool) {
+    pub(crate) fn moved(&mut self, became: ReportResult, in_cumulative: bool) {
         self.add(Kind::Moved, "", became.as_str(), 1);
-        self.add(Kind::Moved, "", TOTALLED, u64::from(totalled));
+        self.add(Kind::Moved, "", IN_CUMULATIVE, u64::from(in_cumulative));
     }
 
     /// What the journal held beside whole batches.
@@ -271,7 +271,7 @@ impl Counts {
             let new = CountKey::plain(Kind::Report, ReportResult::New.as_str());
             self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
         }
-        self.get(Kind::Moved, TOTALLED)
+        self.get(Kind::Moved, IN_CUMULATIVE)
     }
 
     /// Every count.
@@ -332,7 +332,7 @@ const MOST: u64 = u64::MAX >> 10;
 pub(crate) const ACCEPTED: &str = "accepted";
 
 /// Streams that gave way and are in the totals.
-pub(crate) const TOTALLED: &str = "totalled";
+pub(crate) const IN_CUMULATIVE: &str = "totalled";
 
 /// What a journal may be found to have lost: what was being written, never answered, a stretch in it, and the last
 /// report of an open stream.

@@ -131,7 +131,7 @@ impl Sampler {
     }
 
     /// An earlier revision of a stream, counted at `received_ms`, no longer stands.
-    pub(crate) fn take_back<E>(
+    pub(crate) fn retract<E>(
         &mut self,
         site: &str,
         id: StreamId,
@@ -274,7 +274,7 @@ mod tests {
             outcome: Outcome::Complete,
             series: 0,
             counted: None,
-            totalled: false,
+            in_cumulative: false,
             superseded: false,
             received_ms: 5,
             at: At { position: 0, len: 0 },
@@ -337,7 +337,7 @@ mod tests {
     fn a_revision_takes_the_place_of_the_one_before() {
         let mut samples = Sampler::new(2);
         offer(&mut samples, 1, &report(Outcome::Truncated, 9.0));
-        samples.take_back("", 1, 5, nothing_stored).unwrap();
+        samples.retract("", 1, 5, nothing_stored).unwrap();
         offer(&mut samples, 1, &report(Outcome::Complete, 9.0));
         assert_eq!(chosen(&samples), [vec![1], vec![], vec![1]]);
     }

@@ -57,7 +57,7 @@ impl WindowStats {
             match in_vain(report, reached_ms).zip(metrics) {
                 Some(((EndedBy::User, ms), CensoredMetrics { left, .. })) => self.record(left, Some(ms)),
                 Some(((EndedBy::Failure, ms), CensoredMetrics { failed, .. })) => {
-                    self.record(failed, Some(ms))
+                    self.record(failed, Some(ms));
                 }
                 None => {}
             }
@@ -78,7 +78,7 @@ impl WindowStats {
 
     /// Takes back a stream that was added with the same `good`. `false`, and nothing changes, when
     /// it cannot be in this tally.
-    pub(crate) fn take_back(&mut self, report: &StreamReport, good: bool) -> bool {
+    pub(crate) fn retract(&mut self, report: &StreamReport, good: bool) -> bool {
         let mut one = Self::default();
         one.add(report, good);
         self.subtract(&one)
@@ -148,7 +148,7 @@ impl WindowStats {
     }
 
     /// Streams that count towards integrity, availability and goodput.
-    pub(crate) fn judged(&self) -> u64 {
+    pub(crate) fn eligible(&self) -> u64 {
         self.outcomes().filter(|(outcome, _)| outcome.is_judged()).map(|(_, count)| count).sum()
     }
 
@@ -225,7 +225,7 @@ impl WindowStats {
 
     /// The tally that consists of these; a word that is none makes it unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
-        let mut tally = Self {
+        let mut stats = Self {
             whole: parts.whole,
             good: parts.good,
             input_tokens: parts.input_tokens,
@@ -235,18 +235,18 @@ impl WindowStats {
         blob_encoding::place(
             &parts.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
-            &mut tally.outcomes,
+            &mut stats.outcomes,
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        blob_encoding::place(&parts.defects, &defects, &mut tally.defects)?;
+        blob_encoding::place(&parts.defects, &defects, &mut stats.defects)?;
         // Other versions tell others apart.
         for (source, count) in &parts.sources {
-            tally.sources[source_at(source)] += count;
+            stats.sources[source_at(source)] += count;
         }
         for (metric, histogram) in parts.histograms {
-            tally.histograms[metric as usize] = histogram;
+            stats.histograms[metric as usize] = histogram;
         }
-        Ok(tally)
+        Ok(stats)
     }
 
     fn record(&mut self, metric: Metric, value_ms: Option<f64>) {

@@ -60,7 +60,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     let read_all = move |store: &Source<'_>| {
         let mut all = WindowStats::default();
         let metrics = which.with_in_vain();
-        store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
+        store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
         Ok(all)
     };
     let all = state.reader.run(read_all).await?;

@@ -62,8 +62,8 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
             &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
-            |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
             },
         )?;
         Ok(steps)

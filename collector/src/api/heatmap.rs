@@ -50,8 +50,8 @@ pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Re
     let read_all = move |store: &Source<'_>| {
         let steps = |store: &Source<'_>| {
             let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
+            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats.histogram(which));
             })?;
             Ok(steps)
         };

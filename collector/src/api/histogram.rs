@@ -61,7 +61,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
         let all = |store: &Source<'_>, range: Range| {
             let mut all = WindowStats::default();
             let metrics = which.with_in_vain();
-            store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
+            store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
             Ok(all)
         };
         let before = |store: &Source<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
@@ -72,7 +72,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |tally: &WindowStats| coarse(tally.histogram(which)).collect();
+    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,

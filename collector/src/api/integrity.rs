@@ -62,8 +62,8 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     let read_all = move |store: &Source<'_>| {
         let steps = |store: &Source<'_>| {
             let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
             })?;
             Ok(steps)
         };
@@ -79,12 +79,12 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
 }
 
 impl Ends {
-    fn of(tally: &WindowStats) -> Self {
+    fn of(stats: &WindowStats) -> Self {
         Self {
-            streams: tally.streams(),
-            integrity: Ratio::of(tally.whole, tally.judged()),
-            outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
-            defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+            streams: stats.streams(),
+            integrity: Ratio::of(stats.whole, stats.eligible()),
+            outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
         }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) async fn live(
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
     let Some((listener, source)) = state.live.listen(&filter) else {
-        state.door.listener_refused();
+        state.counters.listener_refused();
         return Err(ApiError::new(Reason::TooManyListeners, "as many listen as may"));
     };
     if let Some(source) = source {
@@ -135,11 +135,11 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
     };
     let take = move |store: &Source<'_>| {
         let waits = |store: &Source<'_>| {
-            let mut tally = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
-            Ok(tally)
+            let mut stats = WindowStats::default();
+            store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
+            Ok(stats)
         };
-        let ((tally, recent), (newest, open)) = store.both(
+        let ((stats, recent), (newest, open)) = store.both(
             |store| store.both(waits, |store| store.recent(&filter, (ENDED_MS, now_ms))),
             |store| store.both(|store| store.newest(&asked), |store| store.open_streams(&filter)),
         )?;
@@ -155,8 +155,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
             },
             reports_per_second: recent.reports_per_second,
             range,
-            ttfv: Quantiles::of(&tally, Metric::Ttfv),
-            ttft: Quantiles::of(&tally, Metric::Ttft),
+            ttfv: Quantiles::of(&stats, Metric::Ttfv),
+            ttft: Quantiles::of(&stats, Metric::Ttft),
             streams: raw.collect::<Result<_, _>>()?,
         })
     };

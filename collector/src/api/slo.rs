@@ -83,14 +83,14 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     let read_all = move |store: &Source<'_>| {
         let sum = |store: &Source<'_>, range: Range| {
             let mut sum = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
+            store.windows(&range.windows(&filter, None, &waits), |_, stats| sum.merge(stats))?;
             Ok(sum)
         };
         let by_day = |store: &Source<'_>| {
             let mut by_day = BTreeMap::<i64, WindowStats>::new();
             // No window is longer than a day, and none lies across two.
-            store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
-                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(tally);
+            store.windows(&period.windows(&filter, None, &waits), |minute, stats| {
+                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(stats);
             })?;
             Ok(by_day)
         };
@@ -98,8 +98,8 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
     let promised = Promise::ALL.into_iter().filter_map(|promise| {
-        let kept = |tally: &WindowStats| promise.kept(tally, &targets.targets);
-        let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
+        let kept = |stats: &WindowStats| promise.kept(stats, &targets.targets);
+        let by_day = by_day.iter().map(|(day, stats)| (*day, kept(stats))).collect();
         let lately: Vec<_> = lately.iter().map(kept).collect();
         Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::live_feed::Live;
 use crate::config::Config;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::store::reader_pool::Reader;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{HOUR_MS, MINUTE_MS};
@@ -16,7 +16,7 @@ pub(crate) struct ApiState {
     pub(crate) reader: Arc<Reader>,
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) live: Arc<Live>,
-    pub(crate) door: Arc<Door>,
+    pub(crate) counters: Arc<RequestCounters>,
 }
 
 impl ApiState {

@@ -73,21 +73,21 @@ pub(crate) async fn summary(
     let asked = filter.clone();
     let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
     let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
-    let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
-    let cases = cases.map(|(use_case, tally)| {
+    let cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
+    let cases = cases.map(|(use_case, stats)| {
         let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
-        Case { use_case, tally, targets }
+        Case { use_case, stats, targets }
     });
     let verdict = verdict::of(open, cases);
     let mut now = WindowStats::default();
-    by_use_case.values().for_each(|tally| now.merge(tally));
+    by_use_case.values().for_each(|stats| now.merge(stats));
     Ok(Json(Summary {
         range,
         streams: now.streams(),
         open,
         figures: Figures::of(&now),
         goodput: Goodput {
-            share: Ratio::of(now.good, now.judged()),
+            share: Ratio::of(now.good, now.eligible()),
             per_second: now.good as f64 / range.elapsed_seconds(),
         },
         previous: Previous::of(earlier, &before),
@@ -103,8 +103,8 @@ impl Previous {
             range,
             streams: before.streams(),
             ttfv: Quantiles::of(before, Metric::Ttfv),
-            integrity: Ratio::of(before.whole, before.judged()),
-            goodput: Ratio::of(before.good, before.judged()),
+            integrity: Ratio::of(before.whole, before.eligible()),
+            goodput: Ratio::of(before.good, before.eligible()),
             errors: Errors::of(before),
         }
     }
@@ -121,11 +121,11 @@ struct Read {
 impl Read {
     fn from(store: &Source<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
         let by_use_case =
-            |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+            |store: &Source<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
         let before = |store: &Source<'_>| {
             let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_in_vain();
-            store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
+            store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };
         let ((by_use_case, before), (open, overflow)) = store.both(

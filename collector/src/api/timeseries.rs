@@ -76,8 +76,8 @@ fn points(
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, tally| {
-        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, stats| {
+        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
     })?;
     let point = |(t, step): (i64, &WindowStats)| Point {
         t,

@@ -104,7 +104,7 @@ impl Profile {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
             bad: format!("{bad}{{{labels}}}"),
-            all: format!("{}{{{labels},{JUDGED}}}", names::STREAMS),
+            all: format!("{}{{{labels},{ELIGIBLE}}}", names::STREAMS),
         };
         Ok(match promise {
             Promise::Availability => Some(of_judged(names::ERRORS)),
@@ -220,7 +220,7 @@ pub(crate) fn rounded(value: f64) -> String {
 }
 
 /// Selects streams that say something about the service.
-pub(crate) const JUDGED: &str = "outcome!~\"aborted|abandoned|unobserved\"";
+pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
 const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/metrics.md.
 groups:

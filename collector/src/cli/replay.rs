@@ -138,7 +138,7 @@ struct Replay {
     /// Of all lines, whatever they say.
     site: Option<usize>,
     now_ms: i64,
-    rollup: Aggregator,
+    aggregator: Aggregator,
     earlier: Remembered,
     lines: LineCounts,
     refusals: Vec<Refusal>,
@@ -170,7 +170,7 @@ impl Replay {
             site: site.map(named).transpose()?,
             sites,
             now_ms,
-            rollup: Aggregator::new(config, LoadedState::default()),
+            aggregator: Aggregator::new(config, LoadedState::default()),
             earlier: Remembered::default(),
             lines: LineCounts::default(),
             refusals: Vec::new(),
@@ -199,7 +199,7 @@ impl Replay {
                 let batch = [b"{\"reports\":[", line, b"]}"].concat();
                 let mut admitted = admit(&batch, &[], open)?;
                 // What `/v1/streams` adds to a report is none of an unknown sender's.
-                let ignored = &mut admitted.left_out.ignored_fields;
+                let ignored = &mut admitted.discarded.ignored_fields;
                 *ignored = ignored.saturating_sub(hint.added());
                 Ok(admitted)
             }
@@ -210,7 +210,7 @@ impl Replay {
     fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
-            Ok(Admitted { reports, left_out: Discarded { sampled_out, ignored_fields } }) => {
+            Ok(Admitted { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
                 self.lines.accepted += 1;
                 self.received += reports.len() as u64;
                 self.sampled_out += sampled_out;
@@ -232,22 +232,22 @@ impl Replay {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
-        self.rollup.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
-        while self.rollup.forget_some(self.now_ms, &self.earlier)? {}
-        let streams = self.rollup.streams();
+        self.aggregator.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
+        while self.aggregator.evict_some(self.now_ms, &self.earlier)? {}
+        let streams = self.aggregator.streams();
         let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
         self.earlier.drop_before(needs_from);
         Ok(())
     }
 
     fn close(mut self) -> Result<Replayed, serde_json::Error> {
-        let streams = self.rollup.streams();
+        let streams = self.aggregator.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
-        while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
+        while self.aggregator.finalize_next(i64::MAX, &self.earlier)? {}
         let mut all = WindowStats::default();
         // Nothing was stored, so everything is among the changes.
-        self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
-        let counts = &self.rollup.counts;
+        self.aggregator.changes().windows.iter().for_each(|(_, window)| all.merge(&window.stats));
+        let counts = &self.aggregator.counts;
         let mut overflow = BTreeMap::new();
         for (key, count) in counts.iter(Kind::Overflow) {
             *overflow.entry(key.word.clone()).or_default() += count;
@@ -261,7 +261,7 @@ impl Replay {
             streams: all.streams(),
             never_ended,
             figures: Figures::of(&all),
-            goodput: Ratio::of(all.good, all.judged()),
+            goodput: Ratio::of(all.good, all.eligible()),
             overflow,
         })
     }

@@ -45,11 +45,11 @@ pub(crate) async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
-    let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
+    let read_all = move |file: &rusqlite::Connection, stream_index: &Listing| {
         let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             Form::Text => None,
-            Form::Protobuf => Some(Exemplars::of(&listing.newest(file, &newest(now_ms))?.streams)),
+            Form::Protobuf => Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams)),
         };
         Ok((snapshot, exemplars))
     };

@@ -13,7 +13,7 @@ use crate::background_thread::Background;
 use crate::config::country_database::CountryError;
 use crate::config::{CountryFrom, Ingest};
 use crate::http::client_ip::Peer;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 use file::NetworkFile;
 
@@ -38,9 +38,13 @@ impl Countries {
     }
 
     /// Looks for a new file until dropped. `None` where no file is configured.
-    pub(crate) fn watch(&self, every: Duration, door: &Arc<Door>) -> io::Result<Option<Background>> {
+    pub(crate) fn watch(
+        &self,
+        every: Duration,
+        counters: &Arc<RequestCounters>,
+    ) -> io::Result<Option<Background>> {
         let Self::File(file) = self else { return Ok(None) };
-        Ok(Some(file::watch(file.clone(), every, door.clone())?))
+        Ok(Some(file::watch(file.clone(), every, counters.clone())?))
     }
 
     /// The country that a request of this peer comes from. `None` where nobody who is believed knows.

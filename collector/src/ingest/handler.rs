@@ -29,7 +29,7 @@ use crate::time;
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
 pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
-    let ticket = state.door.received();
+    let ticket = state.counters.received();
     let (head, body) = request.into_parts();
     let site = find_site(state, &head);
     let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
@@ -74,18 +74,18 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
         let received_ms = time::now_ms();
-        let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
-        charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;
+        let Admitted { reports, discarded } = admit(&bytes, agent(&head.headers), open)?;
+        charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {
-            return Ok(Err(left_out));
+            return Ok(Err(discarded));
         }
         let country = country(state, head);
-        state.journal.keep(&Batch { received_ms, country, reports, left_out }).map(Ok)
+        state.journal.keep(&Batch { received_ms, country, reports, discarded }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
-        Ok(Err(all_left_out)) => ticket.sampled_out(&open.site.name, all_left_out),
+        Ok(Err(all_discarded)) => ticket.sampled_out(&open.site.name, all_discarded),
         Ok(Ok(kept)) => {
             ticket.hand_over();
             let patience = Duration::from_secs(state.config.journal.wait_seconds.into());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::http::rate_limit::NetworkPaces;
 use crate::ingest::body::Room;
 use crate::ingest::geoip::Countries;
@@ -20,7 +20,7 @@ pub(crate) struct IngestState {
     pub(super) countries: Countries,
     pub(super) room: Room,
     pub(super) journal: Arc<Journal>,
-    pub(super) door: Arc<Door>,
+    pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
 }
 
@@ -29,7 +29,7 @@ impl IngestState {
         config: Arc<Config>,
         countries: Countries,
         journal: Arc<Journal>,
-        door: Arc<Door>,
+        counters: Arc<RequestCounters>,
         health: Arc<Health>,
     ) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl IngestState {
             countries,
             room: Room::new(&config.ingest),
             journal,
-            door,
+            counters,
             health,
             config,
         }

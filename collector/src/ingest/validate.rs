@@ -23,7 +23,7 @@ use crate::time::DAY_MS;
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) reports: Vec<AcceptedReport>,
-    pub(crate) left_out: Discarded,
+    pub(crate) discarded: Discarded,
 }
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
@@ -44,8 +44,8 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
     user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
-    let left_out = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
-    Ok(Admitted { reports, left_out })
+    let discarded = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
+    Ok(Admitted { reports, discarded })
 }
 
 fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {

@@ -16,7 +16,7 @@ pub(crate) struct Batch {
     pub(crate) country: Option<Country>,
     /// At least one.
     pub(crate) reports: Vec<AcceptedReport>,
-    pub(crate) left_out: Discarded,
+    pub(crate) discarded: Discarded,
 }
 
 /// What a frame holds of a batch.
@@ -35,7 +35,7 @@ pub(crate) struct Written {
 pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<KeptReport>,
-    pub(crate) left_out: Discarded,
+    pub(crate) discarded: Discarded,
     /// Position of what follows it.
     pub(crate) end: u64,
 }
@@ -61,11 +61,11 @@ pub(crate) struct Damage {
 
 impl Batch {
     pub(super) fn pack(&self) -> Frame {
-        let left_out = (self.left_out != Discarded::default()).then_some(Item::Discarded(self.left_out));
-        let items = self.reports.iter().map(Item::Report).chain(left_out);
+        let discarded = (self.discarded != Discarded::default()).then_some(Item::Discarded(self.discarded));
+        let items = self.reports.iter().map(Item::Report).chain(discarded);
         Frame::pack(self.received_ms, items, |item, into| match item {
             Item::Report(AcceptedReport { id, report }) => record::write(*id, self.country, report, into),
-            Item::Discarded(left_out) => record::write_left_out(left_out, into),
+            Item::Discarded(discarded) => record::write_discarded(discarded, into),
         })
     }
 }
@@ -92,13 +92,13 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
     let mut kept = JournaledBatch {
         received_ms,
         reports: Vec::with_capacity(spans.len()),
-        left_out: Discarded::default(),
+        discarded: Discarded::default(),
         end,
     };
     for span in spans {
         let bytes = span.of(payload);
-        match record::read_left_out(bytes) {
-            Some(left_out) => kept.left_out = left_out,
+        match record::read_discarded(bytes) {
+            Some(discarded) => kept.discarded = discarded,
             None => {
                 let Record { id, country, report } = record::read(bytes)?;
                 kept.reports.push(KeptReport { id, country, report, at: span.at(position) });

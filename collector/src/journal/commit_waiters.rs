@@ -53,7 +53,7 @@ impl Waiters {
     }
 
     /// Says what became of the group. The first word counts.
-    pub(super) fn settle(&self, outcome: Outcome) {
+    pub(super) fn resolve(&self, outcome: Outcome) {
         let mut state = self.state();
         if state.outcome.is_some() {
             return;
@@ -143,7 +143,7 @@ mod tests {
             yield_now().await;
             assert_eq!(waiters.state().lanes[0].wakers.len(), 8, "all wait");
             let outside = waiters.clone();
-            thread::spawn(move || outside.settle(Err(Reason::Overloaded))).join().unwrap();
+            thread::spawn(move || outside.resolve(Err(Reason::Overloaded))).join().unwrap();
             // The first of them was woken, and goes away before it runs.
             handles[..gone].iter().for_each(|handle| handle.abort());
             let mut told = 0;
@@ -172,7 +172,7 @@ mod tests {
             thread::yield_now();
         }
         assert_eq!(waiters.state().lanes.len(), 3);
-        waiters.settle(Ok(()));
+        waiters.resolve(Ok(()));
         for thread in threads {
             assert_eq!(thread.join().unwrap(), [Ok(()); 4]);
         }
@@ -181,8 +181,8 @@ mod tests {
     #[tokio::test]
     async fn who_comes_late_is_told_at_once_and_the_first_word_counts() {
         let waiters = Arc::new(Waiters::default());
-        waiters.settle(Ok(()));
-        waiters.settle(Err(Reason::Overloaded));
+        waiters.resolve(Ok(()));
+        waiters.resolve(Err(Reason::Overloaded));
         assert_eq!(waiters.join().await, Ok(()));
     }
 }

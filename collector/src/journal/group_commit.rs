@@ -135,7 +135,7 @@ impl Queue {
     /// `goes_on`.
     pub(super) fn wrote(&self, mut group: Group, position: Option<u64>, goes_on: bool) -> Option<Group> {
         let next = self.put_down(mem::take(&mut group.frames), position, goes_on);
-        group.waiters.settle(position.map(drop).ok_or(Reason::StorageUnavailable));
+        group.waiters.resolve(position.map(drop).ok_or(Reason::StorageUnavailable));
         next
     }
 
@@ -251,14 +251,14 @@ impl Queue {
     }
 
     /// Nothing will be counted any more: what waits is not written.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn abort(&self) {
         let mut state = self.state();
         state.closed = true;
         state.waiting.clear();
         state.waiting_bytes = 0;
         let waiters = mem::take(&mut state.waiters);
         drop(state);
-        waiters.settle(Err(Reason::StorageUnavailable));
+        waiters.resolve(Err(Reason::StorageUnavailable));
         self.close();
     }
 
@@ -276,7 +276,7 @@ pub(super) struct Group {
 /// Whatever happens to a group, nobody waits for ever.
 impl Drop for Group {
     fn drop(&mut self) {
-        self.waiters.settle(Err(Reason::StorageUnavailable));
+        self.waiters.resolve(Err(Reason::StorageUnavailable));
     }
 }
 

@@ -66,17 +66,17 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
 }
 
 /// Writes what of a batch was left out.
-pub(crate) fn write_left_out(Discarded { sampled_out, ignored_fields }: Discarded, into: &mut Vec<u8>) {
+pub(crate) fn write_discarded(Discarded { sampled_out, ignored_fields }: Discarded, into: &mut Vec<u8>) {
     into.push(LEFT_OUT);
     put(sampled_out, into);
     put(ignored_fields, into);
 }
 
 /// What of a batch was left out. `None` when the bytes are no such record.
-pub(crate) fn read_left_out(bytes: &[u8]) -> Option<Discarded> {
+pub(crate) fn read_discarded(bytes: &[u8]) -> Option<Discarded> {
     let (&LEFT_OUT, mut from) = bytes.split_first()? else { return None };
-    let left_out = Discarded { sampled_out: u64::take(&mut from)?, ignored_fields: u64::take(&mut from)? };
-    from.is_empty().then_some(left_out)
+    let discarded = Discarded { sampled_out: u64::take(&mut from)?, ignored_fields: u64::take(&mut from)? };
+    from.is_empty().then_some(discarded)
 }
 
 fn read_layout(country: Option<Country>, from: &[u8]) -> Option<Record> {

@@ -233,7 +233,7 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
         let journal = Arc::new(opened.unwrap().0);
         let thread = journal.start().unwrap();
         let batch =
-            Batch { received_ms: 0, country: None, reports: Vec::new(), left_out: Discarded::default() };
+            Batch { received_ms: 0, country: None, reports: Vec::new(), discarded: Discarded::default() };
         drop(journal.keep(&batch));
         journal.keep(&batch).unwrap().await.unwrap();
         journal.close();

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::aggregate::aggregator::Aggregator;
 use crate::config::Config;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::journal::Journal;
 use crate::journal::batch::{Damage, JournaledBatch, Written};
 use crate::journal::health::Health;
@@ -30,7 +30,7 @@ use crate::time;
 /// A collector's threads, at work.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
-    pub(crate) listing: Listing,
+    pub(crate) stream_index: Listing,
     /// `None` where this collector is alone.
     pub(crate) published: Option<Published>,
     pub(crate) minutes_from: MinutesFrom,
@@ -49,34 +49,36 @@ pub(crate) struct Threads {
 /// ends.
 pub(crate) fn start(
     config: &Config,
-    door: Arc<Door>,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     stopped: oneshot::Sender<()>,
 ) -> Result<Started, StoreError> {
     let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
     let loaded = store.load()?;
     let (applied, segments) = (loaded.applied, store.segments().clone());
-    let mut rollup = Aggregator::new(config.clone(), loaded);
+    let mut aggregator = Aggregator::new(config.clone(), loaded);
     let mut batches = 0_u64;
     let (journal, damage) =
-        Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
+        Journal::open(&segments, config, counters.clone(), health.clone(), applied, |kept| {
             batches += 1;
-            count(&mut rollup, kept, &store)?;
-            if rollup.holds_most() {
-                store.apply(rollup.changes()).map_err(|refused| StoreError::TakesNothing(refused.into()))?;
-                rollup.stored(time::now_ms());
+            count(&mut aggregator, kept, &store)?;
+            if aggregator.over_memory_limit() {
+                store
+                    .apply(aggregator.changes())
+                    .map_err(|refused| StoreError::TakesNothing(refused.into()))?;
+                aggregator.stored(time::now_ms());
             }
             Ok::<_, StoreError>(())
         })?;
     if batches > 0 {
         info!(batches, "Counted {batches} batches that the journal still held");
     }
-    rollup.counts.damaged(damage);
-    rollup.counts.close_books();
+    aggregator.counts.damaged(damage);
+    aggregator.counts.close_books();
     let journal = Arc::new(journal);
-    let listing = Listing::new(rollup.streams(), store.segments().clone());
+    let stream_index = Listing::new(aggregator.streams(), store.segments().clone());
     let publisher = match &config.store.clickhouse {
-        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), listing.clone())?),
+        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), stream_index.clone())?),
         None => None,
     };
     let published = publisher.as_ref().map(Publisher::published);
@@ -86,8 +88,8 @@ pub(crate) fn start(
         uncounted: VecDeque::new(),
         publisher,
         store,
-        rollup,
-        door,
+        aggregator,
+        counters,
         health,
         pace: Pace::default(),
         takes: true,
@@ -98,12 +100,12 @@ pub(crate) fn start(
     let run = move || {
         let _stopped = stopped;
         let result = counter.run();
-        counter.journal.queue().give_up();
+        counter.journal.queue().abort();
         result
     };
     let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
     let threads = Threads { journal: journal.clone(), writes, counts };
-    Ok(Started { journal, listing, published, minutes_from, threads })
+    Ok(Started { journal, stream_index, published, minutes_from, threads })
 }
 
 impl Threads {
@@ -136,8 +138,8 @@ struct Counter {
     /// Ends before the store does, and publishes what the last flush wrote.
     publisher: Option<Publisher>,
     store: Writer,
-    rollup: Aggregator,
-    door: Arc<Door>,
+    aggregator: Aggregator,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     pace: Pace,
     /// Whether the store took the last flush.
@@ -174,8 +176,8 @@ impl Counter {
         while self.has_memory()? {
             let Some(written) = self.uncounted.pop_front() else { break };
             match written.kept() {
-                Some(kept) => count(&mut self.rollup, kept, &self.store)?,
-                None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
+                Some(kept) => count(&mut self.aggregator, kept, &self.store)?,
+                None => self.aggregator.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
             }
             counted_bytes += written.held_bytes();
             if counted_bytes >= PIECE_BYTES {
@@ -189,7 +191,7 @@ impl Counter {
 
     /// Whether more may be counted. Flushes for it where it has to; a store that has refused has its rest first.
     fn has_memory(&mut self) -> Result<bool, StoreError> {
-        if !self.rollup.holds_most() {
+        if !self.aggregator.over_memory_limit() {
             return Ok(true);
         }
         if self.takes || self.is_due() {
@@ -199,14 +201,16 @@ impl Counter {
     }
 
     fn is_due(&self) -> bool {
-        let unstored = if self.takes { self.rollup.unstored() } else { 0 };
+        let unstored = if self.takes { self.aggregator.unstored() } else { 0 };
         self.pace.is_due(Instant::now(), unstored)
     }
 
     fn release(&self, counted_bytes: usize) {
         // Where the store takes what is held, it is flushed before the next batch.
-        let holds_most = self.rollup.holds_most() && !self.takes;
-        self.journal.queue().counted(counted_bytes, holds_most || self.rollup.unstored() >= MOST_UNSTORED);
+        let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes;
+        self.journal
+            .queue()
+            .counted(counted_bytes, over_memory_limit || self.aggregator.unstored() >= MOST_UNSTORED);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
@@ -214,23 +218,23 @@ impl Counter {
     fn flush(&mut self) -> Result<(), StoreError> {
         let (begun, now_ms) = (Instant::now(), time::now_ms());
         self.journal.probe();
-        while !self.rollup.holds_most()
+        while !self.aggregator.over_memory_limit()
             && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)
         {
-            self.rollup.heard(&heard, &self.store)?;
+            self.aggregator.heard(&heard, &self.store)?;
         }
-        while !self.rollup.holds_most() && self.rollup.settle_next(now_ms, &self.store)? {}
-        self.rollup.counts.take(&self.door);
-        let changes = self.rollup.changes();
+        while !self.aggregator.over_memory_limit() && self.aggregator.finalize_next(now_ms, &self.store)? {}
+        self.aggregator.counts.take(&self.counters);
+        let changes = self.aggregator.changes();
         let needs_journal_from = changes.needs_journal_from;
         let written = self.store.apply(changes);
         self.health.store_answered(&written);
         self.takes = written.is_ok();
         if self.takes {
-            self.rollup.stored(now_ms);
+            self.aggregator.stored(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
-            while !self.rollup.holds_most() && self.rollup.forget_some(now_ms, &self.store)? {
+            while !self.aggregator.over_memory_limit() && self.aggregator.evict_some(now_ms, &self.store)? {
                 thread::yield_now();
             }
         }
@@ -282,12 +286,12 @@ impl Default for Pace {
     }
 }
 
-fn count(rollup: &mut Aggregator, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
-    rollup.counts.accepted(&kept);
+fn count(aggregator: &mut Aggregator, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
+    aggregator.counts.accepted(&kept);
     for report in kept.reports {
-        rollup.apply(&report, kept.received_ms, store)?;
+        aggregator.apply(&report, kept.received_ms, store)?;
     }
-    rollup.applied_up_to(kept.end);
+    aggregator.applied_up_to(kept.end);
     Ok(())
 }
 

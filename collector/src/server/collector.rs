@@ -10,7 +10,7 @@ use crate::api::state::ApiState;
 use crate::background_thread::Background;
 use crate::config::Config;
 use crate::export::otlp;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::http::probe_files::Probes;
 use crate::ingest::geoip::Countries;
 use crate::ingest::state::IngestState;
@@ -38,30 +38,30 @@ impl Collector {
     /// # Errors
     /// When the folder cannot be used, or holds what this version cannot read.
     pub fn open(config: Config) -> Result<Self, StoreError> {
-        let door = Arc::new(Door::default());
+        let counters = Arc::new(RequestCounters::default());
         let health = Arc::new(Health::default());
         // Before the journal is touched: without its file a collector does not start.
         let countries = Countries::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
-        let Started { journal, listing, published, minutes_from, threads } =
-            aggregation_worker::start(&config, door.clone(), health.clone(), stopped)?;
+        let Started { journal, stream_index, published, minutes_from, threads } =
+            aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
         let look_every = Duration::from_secs(config.country.look_seconds.into());
-        let watch = countries.watch(look_every, &door).map_err(StoreError::Thread)?;
+        let watch = countries.watch(look_every, &counters).map_err(StoreError::Thread)?;
         let probes = Arc::new(Probes::open(&config.data));
-        let reader = Arc::new(Reader::new(&config.data, listing, cluster));
+        let reader = Arc::new(Reader::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
-        let ingest = IngestState::new(config.clone(), countries, journal, door.clone(), health.clone());
+        let ingest = IngestState::new(config.clone(), countries, journal, counters.clone(), health.clone());
         let api = ApiState {
             config: config.clone(),
             reader,
             minutes_from,
             live: Arc::new(Live::default()),
-            door: door.clone(),
+            counters: counters.clone(),
         };
-        let state = AppState::new(Shared { config, ingest, api, probes, published, door, health });
+        let state = AppState::new(Shared { config, ingest, api, probes, published, counters, health });
         Ok(Self { state, threads, exporter, countries: watch, failed })
     }
 

@@ -66,7 +66,7 @@ pub async fn serve(
         };
         let peer = Peer::of(address.ip(), &limits.proxies);
         let Some(share) = shares.take(peer) else {
-            state.door().connection_refused();
+            state.counters().connection_refused();
             continue;
         };
         let timer = Timer::default();

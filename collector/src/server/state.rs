@@ -6,7 +6,7 @@ use axum::extract::FromRef;
 
 use crate::api::state::ApiState;
 use crate::config::Config;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::http::probe_files::Probes;
 use crate::ingest::state::IngestState;
 use crate::journal::health::Health;
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     pub(super) probes: Arc<Probes>,
     /// `None` where this collector is alone.
     pub(super) published: Option<Published>,
-    pub(super) door: Arc<Door>,
+    pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
 }
 
@@ -52,8 +52,8 @@ impl AppState {
         &self.0.ingest
     }
 
-    pub(super) fn door(&self) -> &Door {
-        &self.0.door
+    pub(super) fn counters(&self) -> &RequestCounters {
+        &self.0.counters
     }
 }
 

@@ -44,12 +44,14 @@ impl Promise {
     }
 
     /// Streams that kept it, and all that could.
-    pub(crate) fn kept(self, tally: &WindowStats, targets: &Targets) -> SliCount {
+    pub(crate) fn kept(self, stats: &WindowStats, targets: &Targets) -> SliCount {
         match self {
-            Self::Availability => SliCount { good: tally.judged() - tally.errors(), total: tally.judged() },
-            Self::Integrity => SliCount { good: tally.whole, total: tally.judged() },
+            Self::Availability => {
+                SliCount { good: stats.eligible() - stats.errors(), total: stats.eligible() }
+            }
+            Self::Integrity => SliCount { good: stats.whole, total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
-                let waits = tally.histogram(metric);
+                let waits = stats.histogram(metric);
                 // As for a percentile, a bucket's values are taken for its middle.
                 let fast =
                     waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
@@ -179,32 +181,32 @@ mod tests {
     use super::*;
 
     /// So many streams, of which so many are slow and so many cut.
-    fn tally(streams: u64, slow: u64, cut: u64) -> WindowStats {
-        let mut tally = WindowStats::default();
+    fn stats(streams: u64, slow: u64, cut: u64) -> WindowStats {
+        let mut stats = WindowStats::default();
         for n in 0..streams {
             let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
             let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
-            tally.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
+            stats.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
         }
-        tally
+        stats
     }
 
-    fn remaining(promise: Promise, tally: &WindowStats) -> f64 {
+    fn remaining(promise: Promise, stats: &WindowStats) -> f64 {
         let chat = Targets::of("chat");
-        promise.kept(tally, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
+        promise.kept(stats, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
     }
 
     #[test]
     fn of_a_thousand_streams_ten_may_be_slow() {
         for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
-            let spent = remaining(Promise::Speed, &tally(1_000, slow, 0));
+            let spent = remaining(Promise::Speed, &stats(1_000, slow, 0));
             assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
         }
     }
 
     #[test]
     fn half_a_percent_of_chats_may_fail() {
-        assert!((remaining(Promise::Availability, &tally(1_000, 0, 5))).abs() < 1e-9);
+        assert!((remaining(Promise::Availability, &stats(1_000, 0, 5))).abs() < 1e-9);
         assert_eq!(Promise::Integrity.objective(&Targets::of("chat")), None, "nothing is promised unasked");
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Source<'a> {
         /// Open for reading.
         connection: &'a Connection,
         /// Single streams.
-        listing: &'a Listing,
+        stream_index: &'a Listing,
     },
     /// What all collectors have published.
     Cluster(&'a Tables),
@@ -91,17 +91,17 @@ impl Source<'_> {
     }
 
     /// What is asked for, merged by the values of a dimension.
-    pub(crate) fn tallies_by(
+    pub(crate) fn stats_by(
         &self,
         asked: &WindowsAsked<'_>,
         dimension: Dimension,
     ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
-        let mut tallies: BTreeMap<String, WindowStats> = BTreeMap::new();
-        self.windows_by(asked, dimension, |value, tally| match tallies.get_mut(value) {
-            Some(known) => known.merge(tally),
-            None => _ = tallies.insert(value.to_owned(), tally.clone()),
+        let mut all_stats: BTreeMap<String, WindowStats> = BTreeMap::new();
+        self.windows_by(asked, dimension, |value, stats| match all_stats.get_mut(value) {
+            Some(known) => known.merge(stats),
+            None => _ = all_stats.insert(value.to_owned(), stats.clone()),
         })?;
-        Ok(tallies)
+        Ok(all_stats)
     }
 
     /// All counts since ever.
@@ -124,7 +124,7 @@ impl Source<'_> {
     /// How many streams of a filter have neither ended nor been settled.
     pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         match self {
-            Self::File { connection, listing } => listing.open(connection, filter),
+            Self::File { connection, stream_index } => stream_index.open(connection, filter),
             Self::Cluster(tables) => tables.open_streams(filter),
         }
     }
@@ -132,7 +132,7 @@ impl Source<'_> {
     /// What came within the first before the second, in milliseconds.
     pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<Recent, StoreError> {
         match self {
-            Self::File { connection, listing } => listing.recent(connection, filter, at),
+            Self::File { connection, stream_index } => stream_index.recent(connection, filter, at),
             Self::Cluster(tables) => tables.recent(filter, at),
         }
     }
@@ -145,7 +145,7 @@ impl Source<'_> {
     /// Stored reports, newest first.
     pub(crate) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
         match self {
-            Self::File { connection, listing } => listing.newest(connection, asked),
+            Self::File { connection, stream_index } => stream_index.newest(connection, asked),
             Self::Cluster(tables) => tables.newest(asked),
         }
     }
@@ -161,7 +161,7 @@ impl Source<'_> {
     /// One stored report.
     pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
         match self {
-            Self::File { connection, listing } => listing.one(connection, id),
+            Self::File { connection, stream_index } => stream_index.one(connection, id),
             Self::Cluster(tables) => tables.one(id),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) fn windows(
     asked: &WindowsAsked<'_>,
     mut each: impl FnMut(i64, &WindowStats),
 ) -> Result<(), StoreError> {
-    each_window(connection, asked, None, |start, _, tally| each(start, tally))
+    each_window(connection, asked, None, |start, _, stats| each(start, stats))
 }
 
 /// Hands out windows that cover what is asked for, each with its value of a dimension.
@@ -41,7 +41,7 @@ pub(crate) fn windows_by(
     dimension: Dimension,
     mut each: impl FnMut(&str, &WindowStats),
 ) -> Result<(), StoreError> {
-    each_window(connection, asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+    each_window(connection, asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
 }
 
 fn each_window(
@@ -73,9 +73,9 @@ fn each_window(
             ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
         })?;
         while let Some(row) = rows.next()? {
-            let tally =
+            let stats =
                 WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
-            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &tally);
+            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &stats);
         }
     }
     Ok(())
@@ -136,8 +136,8 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     let mut rows = statement.query(params![from, UNKNOWN])?;
     let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let tally = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        let tpot = tally.histogram(Metric::Tpot);
+        let stats = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let tpot = stats.histogram(Metric::Tpot);
         let (sum, count) = sums.entry(row.get(0)?).or_default();
         *sum += tpot.sum();
         *count += tpot.count();

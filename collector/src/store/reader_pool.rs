@@ -17,7 +17,7 @@ use super::stream_index::Listing;
 /// A small pool of reading connections.
 pub(crate) struct Reader {
     file: PathBuf,
-    listing: Listing,
+    stream_index: Listing,
     /// `None` where this collector is alone.
     cluster: Option<Arc<Tables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
@@ -27,10 +27,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(folder: &Path, listing: Listing, cluster: Option<Tables>) -> Self {
+    pub(crate) fn new(folder: &Path, stream_index: Listing, cluster: Option<Tables>) -> Self {
         Self {
             file: folder.join(STORE_FILE),
-            listing,
+            stream_index,
             cluster: cluster.map(Arc::new),
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
@@ -45,7 +45,10 @@ impl Reader {
     ) -> Result<T, StoreError> {
         match self.cluster.clone() {
             None => {
-                self.run_own(move |connection, listing| query(&Source::File { connection, listing })).await
+                self.run_own(move |connection, stream_index| {
+                    query(&Source::File { connection, stream_index })
+                })
+                .await
             }
             Some(tables) => {
                 on_a_thread(&self.cluster_permits, move || query(&Source::Cluster(&tables))).await
@@ -58,11 +61,11 @@ impl Reader {
         &self,
         query: impl FnOnce(&Connection, &Listing) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (file, idle, listing) = (self.file.clone(), self.idle.clone(), self.listing.clone());
+        let (file, idle, stream_index) = (self.file.clone(), self.idle.clone(), self.stream_index.clone());
         on_a_thread(&self.permits, move || {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = kept.map_or_else(|| open(&file), Ok)?;
-            let answer = query(&connection, &listing);
+            let answer = query(&connection, &stream_index);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             answer
         })

@@ -48,7 +48,7 @@ impl Listing {
         let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
         let rate_ms = RATE_MS.min(remembered_ms);
         for stream in streams.arrived(now_ms - remembered_ms, now_ms) {
-            if stream.is_elsewhere() || !series.holds(stream.series) {
+            if stream.owned_by_peer() || !series.holds(stream.series) {
                 continue;
             }
             reports += u64::from(stream.received_ms > now_ms - rate_ms);
@@ -87,7 +87,7 @@ impl Listing {
         connection: &Connection,
         id: StreamId,
     ) -> Result<Option<StoredStream>, StoreError> {
-        let found = self.streams().get(id).filter(|(_, stream)| !stream.is_elsewhere());
+        let found = self.streams().get(id).filter(|(_, stream)| !stream.owned_by_peer());
         let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
         newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
     }
@@ -102,7 +102,7 @@ impl Listing {
         let standing: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
             let between = streams.from(from).take_while(|(place, _)| *place < to);
-            let standing = between.filter(|(_, stream)| !stream.superseded && !stream.is_elsewhere());
+            let standing = between.filter(|(_, stream)| !stream.superseded && !stream.owned_by_peer());
             standing.map(|(place, stream)| (place, *stream)).collect()
         };
         let mut reports = Vec::with_capacity(standing.len());

@@ -230,15 +230,15 @@ impl StoredState for Writer {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(tally) = sealed_hours::of_frozen_hour(&self.connection, at)? {
-            return Ok(Window::of_hour(tally));
+        if let Some(stats) = sealed_hours::of_frozen_hour(&self.connection, at)? {
+            return Ok(Window::of_hour(stats));
         }
         let mut statement =
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
-        let tally = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
-        Ok(Window { tally, before: None })
+        let stats = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
+        Ok(Window { stats, before: None })
     }
 
     fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
@@ -277,22 +277,22 @@ fn write_counted(
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut touched = None;
-    for (key, Window { tally, before }) in &changes.windows {
+    for (key, Window { stats, before }) in &changes.windows {
         if let Some(before) = before {
-            sealed_hours::change_hour(transaction, *key, before, tally)?;
+            sealed_hours::change_hour(transaction, *key, before, stats)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {
             rollups::touch(transaction, key.minute)?;
         }
-        window.execute(params![key.minute, key.series, tally.encode()])?;
+        window.execute(params![key.minute, key.series, stats.encode()])?;
         if let Some(mark) = mark {
             outbox.execute(params![key.minute, key.series, mark])?;
         }
     }
     let mut total =
         transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;
-    for (series, value) in &mut changes.totals {
+    for (series, value) in &mut changes.cumulative {
         total.execute(params![*series, value.encode()])?;
     }
     let mut count = transaction

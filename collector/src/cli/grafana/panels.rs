@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::aggregate::cumulative_stats::PrometheusHistogram;
-use crate::cli::prometheus_rules::{JUDGED, profiles, rounded};
+use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
 use crate::slo::error_budget::{Alarm, Promise};
@@ -76,8 +76,8 @@ fn waits() -> Vec<Panel> {
 fn endings() -> Vec<Panel> {
     let outcomes = format!("sum by (outcome) ({})", rate(names::STREAMS, ""));
     let defects = format!("sum by (defect) ({})", rate(names::DEFECTS, ""));
-    let judged = rate(names::STREAMS, &format!(",{JUDGED}"));
-    let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({judged})", rate(names::ERRORS, ""));
+    let eligible = rate(names::STREAMS, &format!(",{ELIGIBLE}"));
+    let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({eligible})", rate(names::ERRORS, ""));
     let left = PrometheusHistogram::AbandonedWait;
     let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.name()), ""));
     let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));

@@ -14,7 +14,7 @@ use maxminddb::{PathElement, Reader};
 use crate::background_thread::Background;
 use crate::config::country_database::{CountryError, read};
 use crate::http::client_ip::Network;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 
 /// A file that has been read, in memory.
@@ -64,11 +64,15 @@ impl NetworkFile {
 }
 
 /// Looks for a new file until dropped.
-pub(super) fn watch(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
+pub(super) fn watch(
+    file: Arc<NetworkFile>,
+    every: Duration,
+    counters: Arc<RequestCounters>,
+) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             if let Some(looked) = file.look_again() {
-                door.country_file(looked.is_ok());
+                counters.country_file(looked.is_ok());
                 tell(&file.path, looked);
             }
         }
@@ -113,15 +117,16 @@ mod tests {
             fs::rename(new, &path).unwrap();
         };
         replace(&database(&[("192.0.2.0", 24, "NL")]));
-        let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
+        let (file, counters) =
+            (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(RequestCounters::default()));
         let every = Duration::from_millis(2);
-        let watching = watch(file.clone(), every, door.clone()).unwrap();
+        let watching = watch(file.clone(), every, counters.clone()).unwrap();
         let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
         let mut until = |expected: [u64; 2], code: &str| {
             for _ in 0..2_000 {
-                let [good, broken] = door.take_country_files();
+                let [good, broken] = counters.take_country_files();
                 reads = [reads[0] + good, reads[1] + broken];
                 if reads == expected {
                     return assert_eq!(said().as_deref(), Some(code));
@@ -141,6 +146,6 @@ mod tests {
         replace(&whole);
         until([2, 2], "JP");
         drop(watching);
-        assert_eq!(door.take_country_files(), [0, 0], "each is told once");
+        assert_eq!(counters.take_country_files(), [0, 0], "each is told once");
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Outbox {
 /// A minute of a series that has changed.
 pub(super) struct Window {
     pub(super) minute: i64,
-    pub(super) tally: EncodedTally,
+    pub(super) stats: EncodedStats,
     pub(super) series: Series,
     id: SeriesId,
     /// Of the flush that changed it last.
@@ -36,7 +36,7 @@ pub(super) struct Window {
 }
 
 /// As the file has it: pages choose how much memory a tally takes, and there are thousands.
-pub(super) struct EncodedTally(Vec<u8>);
+pub(super) struct EncodedStats(Vec<u8>);
 
 /// Five minutes, an hour or a day.
 pub(super) struct Span {
@@ -52,7 +52,7 @@ pub(super) struct Sum {
     /// Which labels it tells apart.
     pub(super) kept: i64,
     pub(super) series: Series,
-    pub(super) tally: EncodedTally,
+    pub(super) stats: EncodedStats,
 }
 
 /// A kept sample that has changed.
@@ -117,10 +117,10 @@ impl Outbox {
         let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
         let (mut windows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
-            let tally = EncodedTally(row.get(3)?);
-            bytes += tally.0.len();
+            let stats = EncodedStats(row.get(3)?);
+            bytes += stats.0.len();
             let series = reader::series(row, 4)?;
-            windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, tally, series });
+            windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, stats, series });
             if bytes >= self.most_bytes {
                 break;
             }
@@ -170,9 +170,9 @@ impl Outbox {
             if bytes >= self.most_bytes {
                 return Ok((sums, row.get(0)?));
             }
-            let tally = EncodedTally(row.get(7)?);
-            bytes += tally.0.len();
-            sums.push(Sum { kept: row.get(1)?, series: reader::series(row, 2)?, tally });
+            let stats = EncodedStats(row.get(7)?);
+            bytes += stats.0.len();
+            sums.push(Sum { kept: row.get(1)?, series: reader::series(row, 2)?, stats });
         }
         Ok((sums, None))
     }
@@ -286,7 +286,7 @@ impl Outbox {
     }
 }
 
-impl EncodedTally {
+impl EncodedStats {
     pub(super) fn decode(&self) -> Result<WindowStats, StoreError> {
         Ok(WindowStats::decode(&self.0)?)
     }
@@ -320,10 +320,10 @@ mod tests {
             let label = "INSERT INTO labels (kept, site, use_case, provider, model, country)
                 VALUES (7, 'shop', 'chat', 'p', ?1, 'unknown')";
             connection.execute(label, [format!("m{n}")]).unwrap();
-            let mut tally = WindowStats::default();
-            (0..=n).for_each(|_| tally.add(&StreamReport::new("0"), true));
+            let mut stats = WindowStats::default();
+            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), true));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
-            connection.execute(sum, [tally.encode()]).unwrap();
+            connection.execute(sum, [stats.encode()]).unwrap();
         }
         outbox
     }
@@ -338,7 +338,7 @@ mod tests {
             let some;
             (some, next) = outbox.sums(span, from).unwrap();
             pieces += 1;
-            streams.extend(some.iter().map(|sum| sum.tally.decode().unwrap().streams()));
+            streams.extend(some.iter().map(|sum| sum.stats.decode().unwrap().streams()));
         }
         assert_eq!((pieces, streams), (5, vec![1, 2, 3, 4, 5]));
     }

@@ -39,7 +39,7 @@ impl Publisher {
     pub(crate) fn start(
         config: &Config,
         clickhouse: ClickHouse,
-        listing: Listing,
+        stream_index: Listing,
     ) -> Result<Self, StoreError> {
         let every = Duration::from_secs(clickhouse.publish_seconds.into());
         let shared = Arc::new(Shared::default());
@@ -50,7 +50,7 @@ impl Publisher {
             outbox,
             client: Client::new(clickhouse),
             store: config.store.clone(),
-            listing,
+            stream_index,
             shared: shared.clone(),
             is_ready: false,
             version: 0,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::rows::{self, LABELS, tally_columns};
+use super::rows::{self, LABELS, stats_columns};
 use super::schema::SLOT;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::SampleKind;
@@ -25,14 +25,14 @@ use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 /// The tables in ClickHouse, for reading.
 pub(crate) struct Tables {
     client: Client,
-    settle_after_ms: i64,
+    finalize_after_ms: i64,
     samples: u32,
 }
 
 impl Tables {
     pub(crate) fn new(config: &Config, clickhouse: ClickHouse) -> Self {
-        let settle_after_ms = i64::from(config.settle_after_seconds) * 1_000;
-        Self { client: Client::new(clickhouse), settle_after_ms, samples: config.store.samples }
+        let finalize_after_ms = i64::from(config.settle_after_seconds) * 1_000;
+        Self { client: Client::new(clickhouse), finalize_after_ms, samples: config.store.samples }
     }
 
     /// Hands out windows that cover what is asked for, each with its first minute.
@@ -41,7 +41,7 @@ impl Tables {
         asked: &WindowsAsked<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, None, |start, _, tally| each(start, tally))
+        self.sums(asked, None, |start, _, stats| each(start, stats))
     }
 
     /// Hands out sums over what is asked for, each with its value of a dimension.
@@ -51,7 +51,7 @@ impl Tables {
         dimension: Dimension,
         mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+        self.sums(asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
     }
 
     fn sums(
@@ -71,7 +71,7 @@ impl Tables {
             None => ("start", "''"),
         };
         let mut query = format!("SELECT {start} AS at, {value} AS value");
-        for (name, sum, _) in tally_columns(asked.metrics) {
+        for (name, sum, _) in stats_columns(asked.metrics) {
             let _infallible = write!(query, ", {sum}({name})");
         }
         let pieces: Vec<_> =
@@ -86,8 +86,8 @@ impl Tables {
             in_filter(asked.filter)
         );
         self.client.query(&query)?.lines().try_for_each(|line| {
-            let (start, value, tally) = rows::summed(line, asked.metrics)?;
-            each(start, &value, &tally);
+            let (start, value, stats) = rows::summed(line, asked.metrics)?;
+            each(start, &value, &stats);
             Ok(())
         })
     }
@@ -145,7 +145,7 @@ impl Tables {
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
-        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.settle_after_ms);
+        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         // The latest revision of a stream may have come before an earlier one.
         let query = format!(
             "SELECT count() FROM (
@@ -189,7 +189,7 @@ impl Tables {
 
     /// The opposite of [`open_streams`](Self::open_streams), as a condition.
     fn has_ended(&self, is_open: &str, received_ms: &str, now_ms: i64) -> String {
-        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.settle_after_ms)
+        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.finalize_after_ms)
     }
 
     /// Stored reports, newest first.

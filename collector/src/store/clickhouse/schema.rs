@@ -2,7 +2,7 @@
 //! still one, and the highest version has the last word, in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client};
-use super::rows::{LABELS, tally_columns};
+use super::rows::{LABELS, stats_columns};
 use crate::aggregate::metric::Metric;
 use crate::config;
 
@@ -30,7 +30,7 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
 /// their order, in which a table cannot be given another; what is told apart beside it comes behind.
 fn newer_columns(windows: &str, key: &str) -> String {
     let columns =
-        tally_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+        stats_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
     let columns = columns.collect::<Vec<_>>().join(", ");
     match key.split(", ").any(|column| column == "country") {
         true => format!("ALTER TABLE {windows} {columns}"),
@@ -41,7 +41,7 @@ fn newer_columns(windows: &str, key: &str) -> String {
 fn statements(client: &Client, store: &config::Store) -> [String; 8] {
     let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
     let labels = labels.collect::<Vec<_>>().join(", ");
-    let tally = tally_columns(&Metric::ALL)
+    let stats = stats_columns(&Metric::ALL)
         .map(|(name, _, kind)| format!("{name} {kind}"))
         .collect::<Vec<_>>()
         .join(", ");
@@ -55,7 +55,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
-                version UInt64, written DateTime DEFAULT now(), {tally})
+                version UInt64, written DateTime DEFAULT now(), {stats})
             ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
             ORDER BY (length, kept, site, {SLOT}, use_case, provider, model, country, start, collector)
             {expiry} COMMENT 'llm-rum layout {LAYOUT}'",

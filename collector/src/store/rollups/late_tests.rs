@@ -31,7 +31,7 @@ struct Counting {
     _folder: TempDir,
     config: Config,
     writer: Option<Writer>,
-    rollup: Aggregator,
+    aggregator: Aggregator,
     sums: Connection,
     /// As in the journal: a place is a position there.
     reports: Vec<(KeptReport, i64)>,
@@ -66,9 +66,9 @@ impl Counting {
         let store = config::Store { windows_hours: 2, streams_kept: 1_000, ..config::Store::default() };
         let config = Config { data: folder.path().into(), store, ..Config::default() };
         let writer = Writer::open(folder.path(), Sync::Normal, config.store.clone()).unwrap();
-        let rollup = Aggregator::new(config.clone(), writer.load().unwrap());
+        let aggregator = Aggregator::new(config.clone(), writer.load().unwrap());
         let sums = Connection::open(folder.path().join(STORE_FILE)).unwrap();
-        Self { _folder: folder, config, writer: Some(writer), rollup, sums, reports: Vec::new() }
+        Self { _folder: folder, config, writer: Some(writer), aggregator, sums, reports: Vec::new() }
     }
 
     fn report(&mut self, report: StreamReport, country: Option<Country>, minute: i64) {
@@ -81,8 +81,8 @@ impl Counting {
     fn apply_from(&mut self, first: usize) {
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
         for (place, (report, received_ms)) in self.reports.iter().enumerate().skip(first) {
-            self.rollup.apply(report, *received_ms, &past).unwrap();
-            self.rollup.applied_up_to(place as u64 + 1);
+            self.aggregator.apply(report, *received_ms, &past).unwrap();
+            self.aggregator.applied_up_to(place as u64 + 1);
         }
     }
 
@@ -90,9 +90,9 @@ impl Counting {
     fn flush(&mut self, minute: i64) {
         let now_ms = minute * MINUTE_MS;
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
-        while self.rollup.settle_next(now_ms, &past).unwrap() {}
-        self.writer.as_mut().expect("it is open").apply(self.rollup.changes()).unwrap();
-        self.rollup.stored(now_ms);
+        while self.aggregator.finalize_next(now_ms, &past).unwrap() {}
+        self.writer.as_mut().expect("it is open").apply(self.aggregator.changes()).unwrap();
+        self.aggregator.stored(now_ms);
         let oldest = oldest_kept(minute, self.config.store.windows_hours);
         freeze(&self.sums, oldest).unwrap();
     }
@@ -109,14 +109,14 @@ impl Counting {
         let writer = Writer::open(&self.config.data, Sync::Normal, self.config.store.clone()).unwrap();
         let loaded = writer.load().unwrap();
         let applied = loaded.applied as usize;
-        (self.writer, self.rollup) = (Some(writer), Aggregator::new(self.config.clone(), loaded));
+        (self.writer, self.aggregator) = (Some(writer), Aggregator::new(self.config.clone(), loaded));
         self.apply_from(applied);
     }
 
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
         let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
-        windows(&self.sums, &asked, |_, tally| all.merge(tally)).unwrap();
+        windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
         all
     }
 }
@@ -237,7 +237,7 @@ proptest! {
                 for longest in [HOUR_MINUTES, DAY_MINUTES] {
                     let all = counting.all(&filter, longest);
                     prop_assert_eq!(all.outcomes().collect::<Vec<_>>(), exact.outcomes().collect::<Vec<_>>());
-                    let [all, exact] = [&all, &exact].map(|tally| tally.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
+                    let [all, exact] = [&all, &exact].map(|stats| stats.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
                     prop_assert_eq!(all, exact);
                 }
             }

@@ -45,26 +45,26 @@ const SERIES: [(&str, &str, &str, &str); 4] = [
     ("coding", "b", "m3", "FR"),
 ];
 
-fn tally(ttft_ms: i64) -> WindowStats {
-    let mut tally = WindowStats::default();
+fn stats(ttft_ms: i64) -> WindowStats {
+    let mut stats = WindowStats::default();
     let report =
         StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
-    tally.add(&report, true);
-    tally
+    stats.add(&report, true);
+    stats
 }
 
 /// One stream in a minute of a series, as a flush writes it.
 fn put(connection: &Connection, minute: i64, series: usize) {
-    let tally = tally(100 + minute % 700);
+    let stats = stats(100 + minute % 700);
     let at = WindowKey { minute, series: series as u32 };
     if let Some(before) = of_frozen_hour(connection, at).unwrap() {
         let mut now = before.clone();
-        now.merge(&tally);
+        now.merge(&stats);
         return change_hour(connection, at, &before, &now).unwrap();
     }
     touch(connection, minute).unwrap();
     let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
-    connection.execute(insert, params![minute, series as i64, tally.encode()]).unwrap();
+    connection.execute(insert, params![minute, series as i64, stats.encode()]).unwrap();
 }
 
 /// Something every so often over nine days, in all series by turns.
@@ -76,9 +76,9 @@ fn fill(connection: &Connection) {
 
 fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
     let (mut sum, mut handed) = (WindowStats::default(), 0);
-    windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, tally| {
+    windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
         assert!((minutes.0..minutes.1).contains(&start));
-        sum.merge(tally);
+        sum.merge(stats);
         handed += 1;
     })
     .unwrap();
@@ -214,8 +214,8 @@ fn groups_add_up_to_the_whole() {
         let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
         let asked = WindowsAsked { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
-        windows_by(&connection, &asked, dimension, |value, tally| {
-            *groups.entry(value.to_owned()).or_default() += tally.streams();
+        windows_by(&connection, &asked, dimension, |value, stats| {
+            *groups.entry(value.to_owned()).or_default() += stats.streams();
         })
         .unwrap();
         let all = ask(&connection, &filter, minutes, DAY_MINUTES).0.streams();

@@ -29,7 +29,7 @@ pub(super) struct Publishing {
     pub(super) outbox: Outbox,
     pub(super) client: Client,
     pub(super) store: config::Store,
-    pub(super) listing: Listing,
+    pub(super) stream_index: Listing,
     pub(super) shared: Arc<Shared>,
     /// The tables are there, and what version they have seen is known.
     pub(super) is_ready: bool,
@@ -90,7 +90,7 @@ impl Publishing {
         let mut up_to = HashMap::new();
         rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, SeqNo, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
-                && self.listing.knows(id)
+                && self.stream_index.knows(id)
             {
                 heard.push(PeerRevision { id, rev, has_precedence: other > self.collector });
             }

@@ -2,7 +2,7 @@
 //! ClickHouse has confirmed it.
 
 use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
-use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
+use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
 use super::super::schema::PLACES_PER_PARTITION;
 use super::round::Publishing;
 use crate::aggregate::dedup::SeqNo;
@@ -30,7 +30,7 @@ impl Publishing {
                     start: window.minute,
                     series: &window.series,
                 };
-                self.push_sum(&mut rows, &sum, &window.tally.decode()?);
+                self.push_sum(&mut rows, &sum, &window.stats.decode()?);
                 if rows.is_full() {
                     self.insert_sums(&mut rows)?;
                 }
@@ -82,9 +82,9 @@ impl Publishing {
             while let Some(from) = next {
                 let sums;
                 (sums, next) = self.outbox.sums(span, from)?;
-                for Sum { kept, series, tally } in &sums {
+                for Sum { kept, series, stats } in &sums {
                     let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
-                    self.push_sum(&mut rows, &sum, &tally.decode()?);
+                    self.push_sum(&mut rows, &sum, &stats.decode()?);
                     if rows.is_full() {
                         self.insert_sums(&mut rows)?;
                     }
@@ -94,7 +94,7 @@ impl Publishing {
         self.insert_sums(&mut rows)
     }
 
-    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &WindowStats) {
+    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, stats: &WindowStats) {
         let [site, use_case, provider, model, country] = labels(sum.series);
         let key: [Value<'_>; 10] = [
             sum.length.into(),
@@ -108,13 +108,13 @@ impl Publishing {
             self.collector.as_str().into(),
             self.version.into(),
         ];
-        rows.push_tally(&key, tally);
+        rows.push_stats(&key, stats);
     }
 
     fn insert_sums(&self, rows: &mut Rows) -> Result<(), StoreError> {
         if !rows.is_empty() {
-            let tally = tally_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
-            let columns = format!("length, kept, start, {LABELS}, collector, version, {tally}");
+            let stats = stats_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
+            let columns = format!("length, kept, start, {LABELS}, collector, version, {stats}");
             self.insert("windows", &columns, rows.bytes())?;
         }
         *rows = Rows::default();
@@ -188,7 +188,7 @@ impl Publishing {
             let end = (from / PLACES_PER_PARTITION + 1) * PLACES_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
             let mut rows = Rows::default();
-            for (place, stream, json) in self.listing.reports(from, to)? {
+            for (place, stream, json) in self.stream_index.reports(from, to)? {
                 let id = format!("{:032x}", stream.id);
                 let is_open = u64::from(stream.counted.is_none());
                 let [site, use_case, provider, model, country] = labels(self.outbox.series(stream.series)?);
