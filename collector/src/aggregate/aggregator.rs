@@ -44,7 +44,7 @@ pub(crate) struct Aggregator {
     /// Queries list from it.
     streams: Arc<RwLock<StreamRegistry>>,
     /// Place of the first revision that the store does not have.
-    unstored_from: SeqNo,
+    unflushed_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
     finalized: Vec<SeqNo>,
     series: SeriesIndex,
@@ -54,7 +54,7 @@ pub(crate) struct Aggregator {
     most_kept_bytes: usize,
     samples: Sampler,
     /// Position in the journal up to which everything is counted.
-    applied: u64,
+    counted_up_to: u64,
     pub(crate) counts: Counts,
 }
 
@@ -70,7 +70,7 @@ impl Aggregator {
         Self {
             finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
-            unstored_from: streams.next(),
+            unflushed_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
             finalized: Vec::new(),
             series: SeriesIndex::new(&config, loaded.series),
@@ -78,7 +78,7 @@ impl Aggregator {
             cumulative: WriteBackCache::default(),
             most_kept_bytes: MOST_KEPT_BYTES,
             samples: Sampler::new(config.store.samples as usize),
-            applied: loaded.applied,
+            counted_up_to: loaded.counted_up_to,
             counts: loaded.counts,
             config,
         }
@@ -90,7 +90,7 @@ impl Aggregator {
     }
 
     /// Counts one report that arrived at `received_ms`, or finds that it is known.
-    pub(crate) fn apply<E: StoredState>(
+    pub(crate) fn add<E: StoredState>(
         &mut self,
         &KeptReport { id, country, ref report, at }: &KeptReport,
         received_ms: i64,
@@ -123,14 +123,14 @@ impl Aggregator {
             rev: report.rev,
             outcome: report.outcome,
             series,
-            counted: None,
+            finalized: None,
             in_cumulative: known.is_some_and(|known| known.in_cumulative && !known.owned_by_peer()),
             superseded: false,
             received_ms,
             at,
         };
         if !report.open {
-            stream.counted = Some(self.count(&stream, report, earlier)?);
+            stream.finalized = Some(self.count(&stream, report, earlier)?);
             stream.in_cumulative = true;
         }
         self.write_streams().put(stream);
@@ -139,25 +139,25 @@ impl Aggregator {
 
     /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
     /// takes it out of its window, and remembers only that it is elsewhere.
-    pub(crate) fn heard<E: StoredState>(
+    pub(crate) fn yield_to_peer<E: StoredState>(
         &mut self,
-        heard: &PeerRevision,
+        peer: &PeerRevision,
         earlier: &E,
     ) -> Result<(), E::Error> {
-        let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
-        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.owned_by_peer() {
+        let Some((_, known)) = self.read_streams().get(peer.id) else { return Ok(()) };
+        if known.rev > peer.rev || known.rev == peer.rev && !peer.has_precedence || known.owned_by_peer() {
             return Ok(());
         }
         if self.retract(&known, earlier)? == ReportResult::Late {
             // Too late to give way: both count, as with a revision that comes too late here.
             return Ok(());
         }
-        let became = if known.rev == heard.rev { ReportResult::Duplicate } else { ReportResult::Revised };
+        let became = if known.rev == peer.rev { ReportResult::Duplicate } else { ReportResult::Revised };
         self.counts.moved(became, known.in_cumulative);
         let minute = minute_of(known.received_ms) as i32;
         self.write_streams().put(Stream {
-            rev: heard.rev,
-            counted: Some(Finalized { minute, good: false }),
+            rev: peer.rev,
+            finalized: Some(Finalized { minute, within_slo: false }),
             superseded: false,
             at: At { len: 0, ..known.at },
             ..known
@@ -166,8 +166,8 @@ impl Aggregator {
     }
 
     /// Everything up to this position in the journal was applied.
-    pub(crate) const fn applied_up_to(&mut self, position: u64) {
-        self.applied = position;
+    pub(crate) const fn set_counted_up_to(&mut self, position: u64) {
+        self.counted_up_to = position;
     }
 
     /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
@@ -178,7 +178,7 @@ impl Aggregator {
     ) -> Result<bool, E::Error> {
         let next_idle_open = self.write_streams().next_idle_open(now_ms, self.finalize_after_ms);
         next_idle_open
-            .map(|place| self.finalize_one(place, earlier))
+            .map(|seq| self.finalize_one(seq, earlier))
             .transpose()
             .map(|finalized| finalized.is_some())
     }
@@ -188,15 +188,15 @@ impl Aggregator {
     pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
             let evict_next = self.write_streams().evict_next(now_ms);
-            let Some(place) = evict_next else { return Ok(false) };
-            self.finalize_one(place, earlier)?;
+            let Some(seq) = evict_next else { return Ok(false) };
+            self.finalize_one(seq, earlier)?;
         }
         Ok(true)
     }
 
     /// Revisions that the store does not have yet.
-    pub(crate) fn unstored(&self) -> u64 {
-        self.read_streams().next() - self.unstored_from
+    pub(crate) fn unflushed(&self) -> u64 {
+        self.read_streams().next() - self.unflushed_from
     }
 
     /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
@@ -209,31 +209,33 @@ impl Aggregator {
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         Changes {
-            series: self.series.unstored().collect(),
-            windows: self.windows.changed(),
-            cumulative: self.cumulative.changed(),
-            counts: self.counts.unstored(),
+            series: self.series.unflushed().collect(),
+            windows: self.windows.dirty(),
+            cumulative: self.cumulative.dirty(),
+            counts: self.counts.unflushed(),
             samples: self.samples.changes(),
             remembered_from: streams.first(),
-            needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
-            applied: self.applied,
-            next: streams.next(),
-            revisions: Revisions { streams, finalized: &self.finalized, from: self.unstored_from },
+            needs_journal_from: streams
+                .needs_from()
+                .map_or(self.counted_up_to, |from| from.min(self.counted_up_to)),
+            counted_up_to: self.counted_up_to,
+            next_seq: streams.next(),
+            revisions: Revisions { streams, finalized: &self.finalized, from: self.unflushed_from },
         }
     }
 
     /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
     /// too much, all does.
-    pub(crate) fn stored(&mut self, now_ms: i64) {
-        self.series.mark_stored();
-        self.counts.mark_stored();
-        self.samples.stored(now_ms);
+    pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
+        self.series.mark_flushed();
+        self.counts.mark_flushed();
+        self.samples.mark_flushed(now_ms);
         let next = self.read_streams().next();
-        self.unstored_from = next;
+        self.unflushed_from = next;
         self.finalized.clear();
         let recent = minute_of(now_ms);
-        self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
-        self.cumulative.stored(|_, _| true);
+        self.windows.mark_flushed(|at, window| at.minute >= recent && window.before.is_none());
+        self.cumulative.mark_flushed(|_, _| true);
         if self.weight() > self.most_kept_bytes {
             self.windows = WriteBackCache::default();
             self.cumulative = WriteBackCache::default();
@@ -242,10 +244,10 @@ impl Aggregator {
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
     fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
-        let Some(counted) = known.counted else { return Ok(ReportResult::Revised) };
+        let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let retract = |window: &mut Window| window.stats.retract(&report, counted.good);
+        let retract = |window: &mut Window| window.stats.retract(&report, counted.within_slo);
         if !self.windows.change(at, || earlier.window(at), retract)? {
             return Ok(ReportResult::Late);
         }
@@ -255,8 +257,8 @@ impl Aggregator {
         Ok(ReportResult::Revised)
     }
 
-    fn finalize_one<E: StoredState>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
-        let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
+    fn finalize_one<E: StoredState>(&mut self, seq: SeqNo, earlier: &E) -> Result<(), E::Error> {
+        let Some(stream) = self.read_streams().at(seq) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
             None => {
@@ -264,12 +266,12 @@ impl Aggregator {
                 if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
-                Finalized { minute: minute_of(stream.received_ms) as i32, good: false }
+                Finalized { minute: minute_of(stream.received_ms) as i32, within_slo: false }
             }
         };
-        self.write_streams().finalize(place, counted);
-        if place < self.unstored_from {
-            self.finalized.push(place);
+        self.write_streams().finalize(seq, counted);
+        if seq < self.unflushed_from {
+            self.finalized.push(seq);
         }
         Ok(())
     }
@@ -280,10 +282,10 @@ impl Aggregator {
         report: &StreamReport,
         earlier: &E,
     ) -> Result<Finalized, E::Error> {
-        let good = self.meets_targets(report);
+        let within_slo = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
-            window.stats.add(report, good);
+            window.stats.add(report, within_slo);
             true
         };
         self.windows.change(at, || earlier.window(at), add)?;
@@ -297,7 +299,7 @@ impl Aggregator {
             };
             self.cumulative.change(series, || earlier.total(series), add)?;
         }
-        Ok(Finalized { minute: at.minute as i32, good })
+        Ok(Finalized { minute: at.minute as i32, within_slo })
     }
 
     const fn weight(&self) -> usize {
@@ -311,14 +313,14 @@ impl Aggregator {
             return targets.is_met_by(report);
         }
         let targets = self.config.targets(Some(site), use_case);
-        let good = targets.is_met_by(report);
+        let within_slo = targets.is_met_by(report);
         let known = self.targets.entry(site.to_owned()).or_default();
         // Pages choose use cases: a map of all that ever came must not grow.
         if known.len() >= MOST_TARGETS {
             known.clear();
         }
         known.insert(use_case.to_owned(), targets);
-        good
+        within_slo
     }
 
     fn read_streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {

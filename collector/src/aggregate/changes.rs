@@ -29,9 +29,9 @@ pub(crate) struct Changes<'a> {
     pub(crate) remembered_from: SeqNo,
     /// The journal before this position is not needed, by what is remembered from then on.
     pub(crate) needs_journal_from: u64,
-    pub(crate) applied: u64,
+    pub(crate) counted_up_to: u64,
     /// Revisions before this place are in the store then.
-    pub(crate) next: SeqNo,
+    pub(crate) next_seq: SeqNo,
 }
 
 /// What changed of single streams.
@@ -46,8 +46,8 @@ pub(crate) struct Revisions<'a> {
 impl Revisions<'_> {
     /// All that stand.
     pub(crate) fn each(&self) -> impl Iterator<Item = (SeqNo, Stream)> {
-        let finalized = self.finalized.iter().filter_map(|&place| Some((place, self.streams.at(place)?)));
-        let fresh = self.streams.from(self.from).map(|(place, stream)| (place, *stream));
+        let finalized = self.finalized.iter().filter_map(|&seq| Some((seq, self.streams.at(seq)?)));
+        let fresh = self.streams.from(self.from).map(|(seq, stream)| (seq, *stream));
         finalized.chain(fresh).filter(|(_, stream)| !stream.superseded)
     }
 }
@@ -60,7 +60,7 @@ pub(crate) struct LoadedState {
     pub(crate) counts: Counts,
     pub(crate) streams: BTreeMap<SeqNo, Stream>,
     /// Position in the journal up to which everything is counted.
-    pub(crate) applied: u64,
+    pub(crate) counted_up_to: u64,
 }
 
 /// Another collector's revision of a stream that is known here.

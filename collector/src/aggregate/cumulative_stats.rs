@@ -5,7 +5,7 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
-use crate::aggregate::censored_wait::{EndedBy, in_vain};
+use crate::aggregate::censored_wait::{EndedBy, censored_wait};
 use crate::aggregate::native_histogram::NativeHistogram;
 use crate::aggregate::write_back_cache::MemorySize;
 
@@ -96,7 +96,7 @@ impl PrometheusHistogram {
             Self::ServerFirstToken => report.server.as_ref()?.ttft_ms,
             Self::Overhead => report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0)),
             Self::TimePerToken => report.tpot_ms,
-            Self::AbandonedWait => match in_vain(report, report.ttfv_ms)? {
+            Self::AbandonedWait => match censored_wait(report, report.ttfv_ms)? {
                 (EndedBy::User, wait_ms) => Some(wait_ms),
                 (EndedBy::Failure, _) => None,
             },
@@ -218,7 +218,7 @@ impl CumulativeStats {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        blob_encoding::encode(LAYOUT, &(self.stored(), self.broken))
+        blob_encoding::encode(FORMAT_VERSION, &(self.stored(), self.broken))
     }
 
     fn stored(&self) -> Stored {
@@ -234,16 +234,16 @@ impl CumulativeStats {
         let (stored, broken): (Stored, u64) = match bytes.first() {
             // How many there had been is not known: the count goes on from 0.
             Some(&WITHOUT_BROKEN) => (blob_encoding::decode(WITHOUT_BROKEN, bytes)?, 0),
-            _ => blob_encoding::decode(LAYOUT, bytes)?,
+            _ => blob_encoding::decode(FORMAT_VERSION, bytes)?,
         };
         let mut total = Self { broken, output_tokens: stored.output_tokens, ..Self::default() };
-        blob_encoding::place(
+        blob_encoding::restore_counts(
             &stored.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
             &mut total.outcomes,
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        blob_encoding::place(&stored.defects, &defects, &mut total.defects)?;
+        blob_encoding::restore_counts(&stored.defects, &defects, &mut total.defects)?;
         if stored.histograms.len() > total.histograms.len() {
             return Err(UnreadableBlob);
         }
@@ -270,7 +270,7 @@ impl MemorySize for CumulativeStats {
 }
 
 /// Stored, and the number of broken streams.
-const LAYOUT: u8 = 2;
+const FORMAT_VERSION: u8 = 2;
 /// Number of the one that 0.1.0 wrote.
 const WITHOUT_BROKEN: u8 = 1;
 

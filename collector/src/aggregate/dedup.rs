@@ -26,7 +26,7 @@ pub(crate) struct Stream {
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
     /// Where it is counted. `None` while it is open and waits for its end or for being settled.
-    pub(crate) counted: Option<Finalized>,
+    pub(crate) finalized: Option<Finalized>,
     /// In the totals, which never take back.
     pub(crate) in_cumulative: bool,
     /// A later revision took its place.
@@ -55,7 +55,7 @@ pub(crate) struct Finalized {
     /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
     pub(crate) minute: i32,
     /// It met the targets of that time.
-    pub(crate) good: bool,
+    pub(crate) within_slo: bool,
 }
 
 /// How much is remembered.
@@ -98,11 +98,11 @@ impl StreamRegistry {
             hasher: RandomState::new(),
             open: VecDeque::new(),
         };
-        for (place, stream) in stored {
+        for (seq, stream) in stored {
             if streams.revisions.len() == 0 {
-                streams.first = place;
+                streams.first = seq;
             }
-            while streams.next() < place {
+            while streams.next() < seq {
                 streams.revisions.push_back(Stream { superseded: true, ..stream });
             }
             streams.put(stream);
@@ -126,48 +126,48 @@ impl StreamRegistry {
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
-        let same = |place: &SeqNo| self.at(*place).is_some_and(|stream| stream.id == id);
-        let place = *self.by_id.find(self.hasher.hash_one(id), same)?;
-        self.at(place).map(|stream| (place, stream))
+        let same = |seq: &SeqNo| self.at(*seq).is_some_and(|stream| stream.id == id);
+        let seq = *self.by_id.find(self.hasher.hash_one(id), same)?;
+        self.at(seq).map(|stream| (seq, stream))
     }
 
-    pub(crate) fn at(&self, place: SeqNo) -> Option<Stream> {
-        self.revisions.get(self.index(place)?).copied()
+    pub(crate) fn at(&self, seq: SeqNo) -> Option<Stream> {
+        self.revisions.get(self.index(seq)?).copied()
     }
 
-    /// Revisions from `place` on.
-    pub(crate) fn from(&self, place: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
-        let skipped = self.index(place).unwrap_or(0);
+    /// Revisions from `seq` on.
+    pub(crate) fn from(&self, seq: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
+        let skipped = self.index(seq).unwrap_or(0);
         (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
     }
 
     /// Remembers a revision, which takes the place of an earlier one.
     pub(crate) fn put(&mut self, stream: Stream) {
-        let place = self.next();
+        let seq = self.next();
         let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
-        let id_at = |place: SeqNo| revisions[(place - *first) as usize].id;
+        let id_at = |seq: SeqNo| revisions[(seq - *first) as usize].id;
         let hash = hasher.hash_one(stream.id);
-        let rehash = |place: &SeqNo| hasher.hash_one(id_at(*place));
-        match by_id.entry(hash, |place| id_at(*place) == stream.id, rehash) {
-            Entry::Vacant(free) => drop(free.insert(place)),
+        let rehash = |seq: &SeqNo| hasher.hash_one(id_at(*seq));
+        match by_id.entry(hash, |seq| id_at(*seq) == stream.id, rehash) {
+            Entry::Vacant(free) => drop(free.insert(seq)),
             Entry::Occupied(mut held) => {
-                let before = std::mem::replace(held.get_mut(), place);
+                let before = std::mem::replace(held.get_mut(), seq);
                 let before = &mut revisions[(before - *first) as usize];
                 *standing -= usize::from(before.stands());
                 before.superseded = true;
             }
         }
-        if stream.counted.is_none() {
-            open.push_back(place);
+        if stream.finalized.is_none() {
+            open.push_back(seq);
         }
         *standing += usize::from(stream.stands());
         revisions.push_back(stream);
     }
 
     /// The revision is in a window now, or cannot be.
-    pub(crate) fn finalize(&mut self, place: SeqNo, counted: Finalized) {
-        if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
-            stream.counted = Some(counted);
+    pub(crate) fn finalize(&mut self, seq: SeqNo, counted: Finalized) {
+        if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
+            stream.finalized = Some(counted);
             stream.in_cumulative = true;
         }
     }
@@ -175,11 +175,11 @@ impl StreamRegistry {
     /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
     /// asked for until [`finalize`](Self::settle).
     pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
-        while let Some(&place) = self.open.front() {
-            if let Some(stream) = self.waiting(place) {
+        while let Some(&seq) = self.open.front() {
+            if let Some(stream) = self.waiting(seq) {
                 let silent_ms = now_ms.saturating_sub(stream.received_ms);
                 // After a clock was set back nobody knows how long it has been silent, and all behind it wait.
-                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(place);
+                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(seq);
             }
             self.open.pop_front();
         }
@@ -201,7 +201,7 @@ impl StreamRegistry {
                 return Some(self.first);
             }
             let hash = self.hasher.hash_one(oldest.id);
-            if let Ok(latest) = self.by_id.find_entry(hash, |place| *place == self.first) {
+            if let Ok(latest) = self.by_id.find_entry(hash, |seq| *seq == self.first) {
                 latest.remove();
             }
             self.standing -= usize::from(oldest.stands());
@@ -213,7 +213,7 @@ impl StreamRegistry {
 
     /// Open streams, oldest first.
     pub(crate) fn open(&self) -> impl Iterator<Item = Stream> + '_ {
-        self.open.iter().filter_map(|&place| self.waiting(place))
+        self.open.iter().filter_map(|&seq| self.waiting(seq))
     }
 
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, those that another took the place of
@@ -233,15 +233,15 @@ impl StreamRegistry {
     pub(crate) fn newest(&self, before: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
         let standing = all.filter(|(_, stream)| stream.stands());
-        standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
+        standing.take(self.memory.listed).skip_while(move |(seq, _)| *seq >= before)
     }
 
-    fn index(&self, place: SeqNo) -> Option<usize> {
-        usize::try_from(place.checked_sub(self.first)?).ok()
+    fn index(&self, seq: SeqNo) -> Option<usize> {
+        usize::try_from(seq.checked_sub(self.first)?).ok()
     }
 
-    fn waiting(&self, place: SeqNo) -> Option<Stream> {
-        self.at(place).filter(|stream| stream.counted.is_none() && !stream.superseded)
+    fn waiting(&self, seq: SeqNo) -> Option<Stream> {
+        self.at(seq).filter(|stream| stream.finalized.is_none() && !stream.superseded)
     }
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Finalized = Finalized { minute: 0, good: true };
+    const COUNTED: Finalized = Finalized { minute: 0, within_slo: true };
 
     fn open(id: StreamId, received_ms: i64) -> Stream {
         Stream {
@@ -265,7 +265,7 @@ mod tests {
             rev: 0,
             outcome: Outcome::Abandoned,
             series: 0,
-            counted: None,
+            finalized: None,
             in_cumulative: false,
             superseded: false,
             received_ms,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn counted(id: StreamId, received_ms: i64) -> Stream {
-        Stream { counted: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
+        Stream { finalized: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
     }
 
     fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
@@ -413,7 +413,7 @@ mod tests {
     fn the_store_gives_back_what_it_took() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-        let after = StreamRegistry::new(MEMORY, stored.map(|(place, stream)| (place, *stream)));
+        let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));
         assert_eq!(after.next(), before.next());
         assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
         assert_eq!(after.open().count(), 1);

@@ -290,13 +290,13 @@ impl Counts {
     }
 
     /// Counts that the store has otherwise or not at all.
-    pub(crate) fn unstored(&mut self) -> Vec<(&CountKey, u64)> {
+    pub(crate) fn unflushed(&mut self) -> Vec<(&CountKey, u64)> {
         self.bring_up_to_date();
         let changed = |(key, count): &(&CountKey, &u64)| self.stored.get(key) != Some(*count);
         self.all.iter().filter(changed).map(|(key, count)| (key, *count)).collect()
     }
 
-    pub(crate) fn mark_stored(&mut self) {
+    pub(crate) fn mark_flushed(&mut self) {
         self.stored.clone_from(&self.all);
     }
 

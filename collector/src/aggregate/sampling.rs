@@ -162,7 +162,7 @@ impl Sampler {
     }
 
     /// The store has all of it. Days of the past leave the memory.
-    pub(crate) fn stored(&mut self, now_ms: i64) {
+    pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
         self.gone.clear();
         let yesterday = day_of(now_ms) - 1;
         for days in self.by_site.values_mut() {
@@ -273,7 +273,7 @@ mod tests {
             rev: 0,
             outcome: Outcome::Complete,
             series: 0,
-            counted: None,
+            finalized: None,
             in_cumulative: false,
             superseded: false,
             received_ms: 5,

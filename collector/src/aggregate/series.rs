@@ -183,12 +183,12 @@ impl SeriesIndex {
     }
 
     /// Series that the store does not have yet.
-    pub(crate) fn unstored(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
+    pub(crate) fn unflushed(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
         self.all.iter().enumerate().skip(self.stored).map(|(id, series)| (id as SeriesId, series))
     }
 
     /// The store has them all now.
-    pub(crate) const fn mark_stored(&mut self) {
+    pub(crate) const fn mark_flushed(&mut self) {
         self.stored = self.all.len();
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let mut book = SeriesIndex::new(&limits(1, 2000), Vec::new());
         book.of(&report("a", "p"), None, |_| {});
         let mut book = SeriesIndex::new(&limits(1, 2000), book.all);
-        assert_eq!(book.unstored().count(), 0);
+        assert_eq!(book.unflushed().count(), 0);
         let other = book.of(&report("b", "p"), None, |_| {});
         assert_eq!(book.all[other as usize].model, OTHER);
     }

@@ -55,7 +55,7 @@ struct Point {
 /// Answers with the curve of leaving.
 pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[WAIT, FORMAT])?;
-    let (metric, which, in_vain) = wait(&params)?;
+    let (metric, which, censored) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
     let read_all = move |store: &Source<'_>| {
         let mut all = WindowStats::default();
@@ -65,7 +65,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     };
     let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
-    let (shown, left, failed) = (of(which), of(in_vain.left), of(in_vain.failed));
+    let (shown, left, failed) = (of(which), of(censored.abandoned), of(censored.failed));
     let curve = Waits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
     let (shown, left, failed) = (shown.count(), left.count(), failed.count());
     let abandonment = Abandonment {
@@ -83,8 +83,8 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
 
 fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
     let (name, which) = params.metric()?;
-    let in_vain = which.in_vain().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
-    Ok((name, which, in_vain))
+    let censored = which.censored().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
+    Ok((name, which, censored))
 }
 
 impl Point {

@@ -111,21 +111,21 @@ fn groups(
 ) -> Vec<Group> {
     let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
     let (streams, eligible) = (sum(WindowStats::streams), sum(WindowStats::eligible));
-    let bad = eligible - sum(|stats| stats.good);
+    let bad = eligible - sum(|stats| stats.within_slo);
     let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
         // Where a later revision went elsewhere, the window is still there.
         .filter(|(_, stats)| stats.streams() > 0)
         .map(|(value, stats)| {
-            let bad_share = share(stats.eligible() - stats.good, bad);
+            let bad_share = share(stats.eligible() - stats.within_slo, bad);
             Group {
                 value: value.clone(),
                 streams: stats.streams(),
                 share: share(stats.streams(), streams).unwrap_or_default(),
                 percentiles: Percentiles::of(stats, which),
-                integrity: Ratio::of(stats.whole, stats.eligible()),
-                goodput: Ratio::of(stats.good, stats.eligible()),
+                integrity: Ratio::of(stats.intact, stats.eligible()),
+                goodput: Ratio::of(stats.within_slo, stats.eligible()),
                 errors: stats.errors(),
                 excess: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
                 targets: None,

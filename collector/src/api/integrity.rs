@@ -82,7 +82,7 @@ impl Ends {
     fn of(stats: &WindowStats) -> Self {
         Self {
             streams: stats.streams(),
-            integrity: Ratio::of(stats.whole, stats.eligible()),
+            integrity: Ratio::of(stats.intact, stats.eligible()),
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
         }

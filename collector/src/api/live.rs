@@ -168,8 +168,14 @@ fn streams(_: &mut SchemaGenerator) -> Schema {
     list.try_into().expect("a schema is an object")
 }
 
-const METRICS: [Metric; 6] =
-    [Metric::Ttfv, Metric::LeftTtfv, Metric::FailedTtfv, Metric::Ttft, Metric::LeftTtft, Metric::FailedTtft];
+const METRICS: [Metric; 6] = [
+    Metric::Ttfv,
+    Metric::AbandonedTtfv,
+    Metric::FailedTtfv,
+    Metric::Ttft,
+    Metric::AbandonedTtft,
+    Metric::FailedTtft,
+];
 
 const ENDED_MS: i64 = 60_000;
 const _: () = assert!(RATE_MS <= ENDED_MS);

@@ -100,8 +100,8 @@ impl Percentiles {
 
 impl Adjusted {
     fn of(stats: &WindowStats, metric: Metric) -> Option<Self> {
-        let in_vain = metric.in_vain()?;
-        let (left, failed) = (stats.histogram(in_vain.left), stats.histogram(in_vain.failed));
+        let censored = metric.censored()?;
+        let (left, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
         let waits = Waits::new(stats.histogram(metric), [left, failed]);
         let at = |q| waits.quantile(q).map(to_microsecond);
         let (left, failed) = (left.count(), failed.count());

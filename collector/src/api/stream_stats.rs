@@ -52,7 +52,7 @@ impl Figures {
             e2e: Quantiles::of(stats, Metric::E2e),
             tpot: Quantiles::of(stats, Metric::Tpot),
             gap: Quantiles::of(stats, Metric::Gap),
-            integrity: Ratio::of(stats.whole, stats.eligible()),
+            integrity: Ratio::of(stats.intact, stats.eligible()),
             availability: Ratio::of(stats.eligible() - stats.errors(), stats.eligible()),
             errors: Errors::of(stats),
             input_tokens: stats.input_tokens,
@@ -72,10 +72,10 @@ impl Errors {
 /// The distributions that are told of.
 pub(super) const SHOWN: [Metric; 9] = [
     Metric::Ttfv,
-    Metric::LeftTtfv,
+    Metric::AbandonedTtfv,
     Metric::FailedTtfv,
     Metric::Ttft,
-    Metric::LeftTtft,
+    Metric::AbandonedTtft,
     Metric::FailedTtft,
     Metric::E2e,
     Metric::Tpot,

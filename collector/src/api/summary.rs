@@ -87,8 +87,8 @@ pub(crate) async fn summary(
         open,
         figures: Figures::of(&now),
         goodput: Goodput {
-            share: Ratio::of(now.good, now.eligible()),
-            per_second: now.good as f64 / range.elapsed_seconds(),
+            share: Ratio::of(now.within_slo, now.eligible()),
+            per_second: now.within_slo as f64 / range.elapsed_seconds(),
         },
         previous: Previous::of(earlier, &before),
         overflow,
@@ -103,8 +103,8 @@ impl Previous {
             range,
             streams: before.streams(),
             ttfv: Quantiles::of(before, Metric::Ttfv),
-            integrity: Ratio::of(before.whole, before.eligible()),
-            goodput: Ratio::of(before.good, before.eligible()),
+            integrity: Ratio::of(before.intact, before.eligible()),
+            goodput: Ratio::of(before.within_slo, before.eligible()),
             errors: Errors::of(before),
         }
     }

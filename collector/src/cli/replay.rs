@@ -232,7 +232,7 @@ impl Replay {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
-        self.aggregator.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
+        self.aggregator.add(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
         while self.aggregator.evict_some(self.now_ms, &self.earlier)? {}
         let streams = self.aggregator.streams();
         let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
@@ -261,7 +261,7 @@ impl Replay {
             streams: all.streams(),
             never_ended,
             figures: Figures::of(&all),
-            goodput: Ratio::of(all.good, all.eligible()),
+            goodput: Ratio::of(all.within_slo, all.eligible()),
             overflow,
         })
     }

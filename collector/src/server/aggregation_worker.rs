@@ -55,7 +55,7 @@ pub(crate) fn start(
 ) -> Result<Started, StoreError> {
     let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
     let loaded = store.load()?;
-    let (applied, segments) = (loaded.applied, store.segments().clone());
+    let (applied, segments) = (loaded.counted_up_to, store.segments().clone());
     let mut aggregator = Aggregator::new(config.clone(), loaded);
     let mut batches = 0_u64;
     let (journal, damage) =
@@ -64,9 +64,9 @@ pub(crate) fn start(
             count(&mut aggregator, kept, &store)?;
             if aggregator.over_memory_limit() {
                 store
-                    .apply(aggregator.changes())
+                    .write(aggregator.changes())
                     .map_err(|refused| StoreError::TakesNothing(refused.into()))?;
-                aggregator.stored(time::now_ms());
+                aggregator.mark_flushed(time::now_ms());
             }
             Ok::<_, StoreError>(())
         })?;
@@ -201,7 +201,7 @@ impl Counter {
     }
 
     fn is_due(&self) -> bool {
-        let unstored = if self.takes { self.aggregator.unstored() } else { 0 };
+        let unstored = if self.takes { self.aggregator.unflushed() } else { 0 };
         self.pace.is_due(Instant::now(), unstored)
     }
 
@@ -210,7 +210,7 @@ impl Counter {
         let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes;
         self.journal
             .queue()
-            .counted(counted_bytes, over_memory_limit || self.aggregator.unstored() >= MOST_UNSTORED);
+            .counted(counted_bytes, over_memory_limit || self.aggregator.unflushed() >= MOST_UNSTORED);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
@@ -221,17 +221,17 @@ impl Counter {
         while !self.aggregator.over_memory_limit()
             && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)
         {
-            self.aggregator.heard(&heard, &self.store)?;
+            self.aggregator.yield_to_peer(&heard, &self.store)?;
         }
         while !self.aggregator.over_memory_limit() && self.aggregator.finalize_next(now_ms, &self.store)? {}
         self.aggregator.counts.take(&self.counters);
         let changes = self.aggregator.changes();
         let needs_journal_from = changes.needs_journal_from;
-        let written = self.store.apply(changes);
+        let written = self.store.write(changes);
         self.health.store_answered(&written);
         self.takes = written.is_ok();
         if self.takes {
-            self.aggregator.stored(now_ms);
+            self.aggregator.mark_flushed(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
             while !self.aggregator.over_memory_limit() && self.aggregator.evict_some(now_ms, &self.store)? {
@@ -289,9 +289,9 @@ impl Default for Pace {
 fn count(aggregator: &mut Aggregator, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
     aggregator.counts.accepted(&kept);
     for report in kept.reports {
-        aggregator.apply(&report, kept.received_ms, store)?;
+        aggregator.add(&report, kept.received_ms, store)?;
     }
-    aggregator.applied_up_to(kept.end);
+    aggregator.set_counted_up_to(kept.end);
     Ok(())
 }
 

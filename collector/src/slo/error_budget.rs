@@ -49,7 +49,7 @@ impl Promise {
             Self::Availability => {
                 SliCount { good: stats.eligible() - stats.errors(), total: stats.eligible() }
             }
-            Self::Integrity => SliCount { good: stats.whole, total: stats.eligible() },
+            Self::Integrity => SliCount { good: stats.intact, total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
                 let waits = stats.histogram(metric);
                 // As for a percentile, a bucket's values are taken for its middle.

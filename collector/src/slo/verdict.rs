@@ -112,7 +112,7 @@ impl Failures {
     fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let eligible = stats.eligible();
         let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
-        let broken = eligible.saturating_sub(stats.whole);
+        let broken = eligible.saturating_sub(stats.intact);
         let broken = Self::against("did not arrive whole", broken, eligible, targets.integrity);
         if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
     }
@@ -157,20 +157,20 @@ struct Speed {
 struct Hidden {
     /// With them. `None`: too few had waited for so long to tell.
     p95_ms: Option<f64>,
-    in_vain: u64,
+    censored: u64,
 }
 
 impl Hidden {
     fn of(stats: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
-        let CensoredMetrics { left, failed } = metric.in_vain()?;
-        let (left, failed) = (stats.histogram(left), stats.histogram(failed));
-        let p95_ms = Waits::new(stats.histogram(metric), [left, failed]).quantile(0.95);
+        let CensoredMetrics { abandoned, failed } = metric.censored()?;
+        let (abandoned, failed) = (stats.histogram(abandoned), stats.histogram(failed));
+        let p95_ms = Waits::new(stats.histogram(metric), [abandoned, failed]).quantile(0.95);
         let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
-        is_over.then_some(Self { p95_ms, in_vain: left.count() + failed.count() })
+        is_over.then_some(Self { p95_ms, censored: abandoned.count() + failed.count() })
     }
 
     fn told(self, target_ms: f64) -> String {
-        let ended = streams(self.in_vain);
+        let ended = streams(self.censored);
         match self.p95_ms {
             Some(p95_ms) => {
                 format!(

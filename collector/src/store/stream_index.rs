@@ -52,7 +52,7 @@ impl Listing {
                 continue;
             }
             reports += u64::from(stream.received_ms > now_ms - rate_ms);
-            if stream.counted.is_some() && !stream.superseded {
+            if stream.finalized.is_some() && !stream.superseded {
                 *ended.entry(stream.outcome.as_str()).or_default() += 1;
             }
         }
@@ -66,14 +66,14 @@ impl Listing {
         let (from_ms, to_ms) = asked.received_ms;
         let is_asked = |stream: &Stream| {
             (from_ms..to_ms).contains(&stream.received_ms)
-                && !(asked.only_ended && stream.counted.is_none())
+                && !(asked.only_ended && stream.finalized.is_none())
                 && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
                 && series.holds(stream.series)
         };
         let found: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
             let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
-            asked_for.take(asked.limit + 1).map(|(place, stream)| (place, *stream)).collect()
+            asked_for.take(asked.limit + 1).map(|(seq, stream)| (seq, *stream)).collect()
         };
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].0);
@@ -101,14 +101,14 @@ impl Listing {
     pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<(SeqNo, Stream, String)>, StoreError> {
         let standing: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
-            let between = streams.from(from).take_while(|(place, _)| *place < to);
+            let between = streams.from(from).take_while(|(seq, _)| *seq < to);
             let standing = between.filter(|(_, stream)| !stream.superseded && !stream.owned_by_peer());
-            standing.map(|(place, stream)| (place, *stream)).collect()
+            standing.map(|(seq, stream)| (seq, *stream)).collect()
         };
         let mut reports = Vec::with_capacity(standing.len());
-        for (place, stream) in standing {
+        for (seq, stream) in standing {
             if let Some(report) = self.segments.report(stream.at)? {
-                reports.push((place, stream, serde_json::to_string(&report)?));
+                reports.push((seq, stream, serde_json::to_string(&report)?));
             }
         }
         Ok(reports)

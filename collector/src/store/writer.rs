@@ -117,12 +117,12 @@ impl Writer {
             series,
             counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
-            applied: applied.cast_unsigned(),
+            counted_up_to: applied.cast_unsigned(),
         })
     }
 
     /// Writes all changes, and that the journal is applied so far, or does nothing.
-    pub(crate) fn apply(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
         // What a deferred one has read may be old by the time it writes, and then it fails without waiting.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         write_series(&transaction, &changes.series)?;
@@ -134,7 +134,7 @@ impl Writer {
                 "UPDATE journal SET applied = ?1, remembered_from = ?2
                  WHERE applied <> ?1 OR remembered_from <> ?2",
             )?
-            .execute([changes.applied.cast_signed(), changes.remembered_from.cast_signed()])?;
+            .execute([changes.counted_up_to.cast_signed(), changes.remembered_from.cast_signed()])?;
         transaction.commit()?;
         self.checkpointer.wake();
         Ok(())
@@ -271,7 +271,7 @@ fn write_counted(
     changes: &mut Changes<'_>,
     publishes: bool,
 ) -> Result<(), StoreError> {
-    let mark = if publishes { Some(next_flush(transaction, changes.next)?) } else { None };
+    let mark = if publishes { Some(next_flush(transaction, changes.next_seq)?) } else { None };
     let mut outbox = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (minute, series, mark) VALUES (?1, ?2, ?3)")?;
     let mut window = transaction
@@ -369,7 +369,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     let mut some = Vec::with_capacity(REVISIONS_A_ROW);
     loop {
         some.extend(revisions.by_ref().take(REVISIONS_A_ROW));
-        let Some(newest) = some.iter().map(|(place, _): &(SeqNo, Stream)| *place).max() else { break };
+        let Some(newest) = some.iter().map(|(seq, _): &(SeqNo, Stream)| *seq).max() else { break };
         insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
         // Whoever answers beacons goes first.

@@ -48,7 +48,7 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
         past.cumulative
             .extend(changes.cumulative.iter_mut().map(|(series, total)| (*series, total.encode())));
     }
-    aggregator.stored(now_ms);
+    aggregator.mark_flushed(now_ms);
     while aggregator.evict_some(now_ms, past).unwrap() {}
 }
 
@@ -60,7 +60,7 @@ fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (
         let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
         let at = At { position, len: 1 };
-        aggregator.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
+        aggregator.add(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
         flush(aggregator, past, 60_000);
     };
     for (position, rev) in revisions.iter().enumerate() {
@@ -68,7 +68,7 @@ fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (
     }
     // Heard of twice, as after a restart.
     for _ in 0..2 {
-        aggregator.heard(&heard, &past).unwrap();
+        aggregator.yield_to_peer(&heard, &past).unwrap();
         flush(&mut aggregator, &mut past, 60_000);
     }
     if let Some(rev) = then {
@@ -110,7 +110,7 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
         let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
         let at = At { position: position as u64, len: 1 };
         past.reports.insert(at.position, report.clone());
-        aggregator.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        aggregator.add(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
     }
     assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
 }
@@ -125,7 +125,7 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
         let report =
             StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
         let at = At { position: position as u64, len: 1 };
-        aggregator.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        aggregator.add(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
         weights.push(aggregator.weight());
     }
     assert_eq!(weights[0], 0);
@@ -149,11 +149,11 @@ fn an_open_stream_whose_report_is_lost_is_lost_once() {
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
     let at = At { position: 0, len: 1 };
-    aggregator.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
+    aggregator.add(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
     for hours in 1..3 {
         flush(&mut aggregator, &mut past, hours * 3_600_000);
     }
-    aggregator.counts.unstored();
+    aggregator.counts.unflushed();
     let count = |kind, word| aggregator.counts.get(kind, word);
     assert_eq!((count(Kind::Report, "new"), count(Kind::Report, "unreadable")), (1, 0));
     assert_eq!(
@@ -181,7 +181,7 @@ proptest! {
             let at = At { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(at.position, report.clone());
-            aggregator.apply(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
+            aggregator.add(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
             let known = latest.entry(id).or_insert((rev, open));
             if known.0 < rev {
                 *known = (rev, open);

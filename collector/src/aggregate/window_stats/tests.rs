@@ -66,13 +66,13 @@ fn a_source_that_another_version_told_apart_is_one_of_the_others() {
         outcomes: Vec::new(),
         defects: Vec::new(),
         sources,
-        whole: 0,
-        good: 0,
+        intact: 0,
+        within_slo: 0,
         input_tokens: 0,
         output_tokens: 0,
         histograms: Vec::new(),
     };
-    let stats = WindowStats::decode(&blob_encoding::encode(LAYOUT, &stored)).unwrap();
+    let stats = WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored)).unwrap();
     assert_eq!(stats.sources().collect::<Vec<_>>(), [("comment", 2), ("other", 4)]);
 }
 
@@ -97,16 +97,16 @@ fn ended(outcome: Outcome, ttft_ms: Option<f64>, ttfv_ms: Option<f64>) -> Stream
 
 #[test]
 fn a_wait_for_text_and_one_for_visible_text_are_kept_apart() {
-    let in_vain = |report: StreamReport| {
+    let censored = |report: StreamReport| {
         let stats = of(&[report]);
-        [Metric::LeftTtft, Metric::FailedTtft, Metric::LeftTtfv, Metric::FailedTtfv]
+        [Metric::AbandonedTtft, Metric::FailedTtft, Metric::AbandonedTtfv, Metric::FailedTtfv]
             .map(|metric| stats.histogram(metric).count())
     };
-    assert_eq!(in_vain(ended(Outcome::Aborted, None, None)), [1, 0, 1, 0]);
-    assert_eq!(in_vain(ended(Outcome::Timeout, None, None)), [0, 1, 0, 1]);
-    assert_eq!(in_vain(ended(Outcome::Aborted, Some(900.0), None)), [0, 0, 1, 0], "saw it think");
-    assert_eq!(in_vain(ended(Outcome::Aborted, Some(900.0), Some(950.0))), [0; 4], "saw an answer");
-    assert_eq!(of(&[ended(Outcome::Aborted, None, None)]).histogram(Metric::LeftTtfv).sum(), 7_000.0);
+    assert_eq!(censored(ended(Outcome::Aborted, None, None)), [1, 0, 1, 0]);
+    assert_eq!(censored(ended(Outcome::Timeout, None, None)), [0, 1, 0, 1]);
+    assert_eq!(censored(ended(Outcome::Aborted, Some(900.0), None)), [0, 0, 1, 0], "saw it think");
+    assert_eq!(censored(ended(Outcome::Aborted, Some(900.0), Some(950.0))), [0; 4], "saw an answer");
+    assert_eq!(of(&[ended(Outcome::Aborted, None, None)]).histogram(Metric::AbandonedTtfv).sum(), 7_000.0);
 }
 
 fn reports() -> impl Strategy<Value = Vec<StreamReport>> {

@@ -77,7 +77,7 @@ pub(super) struct SampleRow {
 }
 
 /// Which revisions of streams there are.
-pub(super) struct Places {
+pub(super) struct SeqNos {
     pub(super) remembered_from: SeqNo,
     /// ClickHouse has those before it.
     pub(super) sent: SeqNo,
@@ -259,17 +259,17 @@ impl Outbox {
         books(&self.connection)
     }
 
-    pub(super) fn places(&self) -> Result<Places, StoreError> {
+    pub(super) fn seq_nos(&self) -> Result<SeqNos, StoreError> {
         let query = "SELECT remembered_from, sent, stored FROM journal, collector";
         let mut statement = self.connection.prepare_cached(query)?;
         Ok(statement.query_row([], |row| {
-            let place = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
-            Ok(Places { remembered_from: place(0)?, sent: place(1)?, stored: place(2)? })
+            let seq = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            Ok(SeqNos { remembered_from: seq(0)?, sent: seq(1)?, stored: seq(2)? })
         })?)
     }
 
     /// ClickHouse has all revisions before this place.
-    pub(super) fn sent_places(&self, before: SeqNo) -> Result<(), StoreError> {
+    pub(super) fn mark_sent_before(&self, before: SeqNo) -> Result<(), StoreError> {
         self.connection.prepare_cached("UPDATE collector SET sent = ?1")?.execute([before.cast_signed()])?;
         Ok(())
     }

@@ -143,16 +143,16 @@ impl Publishing {
         }
         self.version = self.outbox.next_version(self.version)?;
         // Read before the windows: a stream that others hear of is in a window that they can read.
-        let places = self.outbox.places()?;
+        let seq_nos = self.outbox.seq_nos()?;
         // A round that fails after it has sent streams leaves it to the next to hear of them.
-        let unheard_from = *self.unheard_from.get_or_insert(places.sent);
+        let unheard_from = *self.unheard_from.get_or_insert(seq_nos.sent);
         self.send_spans(false)?;
         self.send_windows()?;
         self.send_spans(true)?;
         self.send_counts()?;
         self.send_samples()?;
-        self.send_streams(places.sent.max(places.remembered_from), places.stored)?;
-        self.drop_streams(places.remembered_from)?;
+        self.send_streams(seq_nos.sent.max(seq_nos.remembered_from), seq_nos.stored)?;
+        self.drop_streams(seq_nos.remembered_from)?;
         self.hear(unheard_from)?;
         self.unheard_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);

@@ -225,12 +225,12 @@ impl Tables {
         Ok(Page { streams: self.reports(&found[..shown])?, next })
     }
 
-    fn reports(&self, places: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
-        if places.is_empty() {
+    fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
+        if seq_nos.is_empty() {
             return Ok(Vec::new());
         }
         let list: Vec<_> =
-            places.iter().map(|(collector, place, _)| format!("('{collector}', {place})")).collect();
+            seq_nos.iter().map(|(collector, seq, _)| format!("('{collector}', {seq})")).collect();
         let query = format!(
             "SELECT collector, place, received_ms, country, report FROM {} WHERE (collector, place) IN ({})",
             self.client.table("streams"),
@@ -239,14 +239,14 @@ impl Tables {
         let mut reports = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
-            |(collector, place, received_ms, country, json): (String, u64, i64, String, String)| {
+            |(collector, seq, received_ms, country, json): (String, u64, i64, String, String)| {
                 let country = rows::meant(country);
-                reports.insert((collector, place), StoredStream { json, received_ms, country });
+                reports.insert((collector, seq), StoredStream { json, received_ms, country });
                 Ok(())
             },
         )?;
         // One that went meanwhile is no longer kept.
-        let in_order = places.iter().map(|(collector, place, _)| (collector.clone(), *place));
+        let in_order = seq_nos.iter().map(|(collector, seq, _)| (collector.clone(), *seq));
         Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
     }
 

@@ -74,7 +74,7 @@ impl Rows {
         self.map(stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
         self.map(stats.defects().map(|(defect, count)| (defect.as_str(), count)));
         self.map(stats.sources());
-        for number in [stats.whole, stats.good, stats.input_tokens, stats.output_tokens] {
+        for number in [stats.intact, stats.within_slo, stats.input_tokens, stats.output_tokens] {
             self.value(&Value::Number(number.into()));
         }
         let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), stats.histogram(metric)));
@@ -176,7 +176,7 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
     let (start, value) = (read(next())?, read(next())?);
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
-    let (whole, good, input_tokens, output_tokens) =
+    let (intact, within_slo, input_tokens, output_tokens) =
         (read(next())?, read(next())?, read(next())?, read(next())?);
     let zeros: BTreeMap<String, u64> = read(next())?;
     let sums: BTreeMap<String, f64> = read(next())?;
@@ -188,7 +188,8 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
         let histogram = Histogram::from_indexed(zero, sum, buckets);
         histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
-    let parts = Parts { outcomes, defects, sources, whole, good, input_tokens, output_tokens, histograms };
+    let parts =
+        Parts { outcomes, defects, sources, intact, within_slo, input_tokens, output_tokens, histograms };
     Ok((start, value, WindowStats::from_parts(parts)?))
 }
 

@@ -80,9 +80,9 @@ impl Counting {
 
     fn apply_from(&mut self, first: usize) {
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
-        for (place, (report, received_ms)) in self.reports.iter().enumerate().skip(first) {
-            self.aggregator.apply(report, *received_ms, &past).unwrap();
-            self.aggregator.applied_up_to(place as u64 + 1);
+        for (index, (report, received_ms)) in self.reports.iter().enumerate().skip(first) {
+            self.aggregator.add(report, *received_ms, &past).unwrap();
+            self.aggregator.set_counted_up_to(index as u64 + 1);
         }
     }
 
@@ -91,8 +91,8 @@ impl Counting {
         let now_ms = minute * MINUTE_MS;
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
         while self.aggregator.finalize_next(now_ms, &past).unwrap() {}
-        self.writer.as_mut().expect("it is open").apply(self.aggregator.changes()).unwrap();
-        self.aggregator.stored(now_ms);
+        self.writer.as_mut().expect("it is open").write(self.aggregator.changes()).unwrap();
+        self.aggregator.mark_flushed(now_ms);
         let oldest = oldest_kept(minute, self.config.store.windows_hours);
         freeze(&self.sums, oldest).unwrap();
     }
@@ -108,7 +108,7 @@ impl Counting {
         self.writer = None;
         let writer = Writer::open(&self.config.data, Sync::Normal, self.config.store.clone()).unwrap();
         let loaded = writer.load().unwrap();
-        let applied = loaded.applied as usize;
+        let applied = loaded.counted_up_to as usize;
         (self.writer, self.aggregator) = (Some(writer), Aggregator::new(self.config.clone(), loaded));
         self.apply_from(applied);
     }

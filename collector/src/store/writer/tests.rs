@@ -44,9 +44,9 @@ fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
         id += 1;
         let mut aggregator = Aggregator::new(Config::default(), writer.load().unwrap());
         let now_ms = id as i64 * MINUTE_MS;
-        aggregator.apply(&kept(id), now_ms, &writer).unwrap();
-        writer.apply(aggregator.changes()).unwrap();
-        aggregator.stored(now_ms);
+        aggregator.add(&kept(id), now_ms, &writer).unwrap();
+        writer.write(aggregator.changes()).unwrap();
+        aggregator.mark_flushed(now_ms);
         noted
     };
     assert_eq!(noted_with(Some(clickhouse())), [0, 0]);
@@ -69,8 +69,8 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
     };
     let mut writer = open(Some(clickhouse()));
     let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
-    (1..=3).for_each(|id| aggregator.apply(&kept(id), MINUTE_MS, &writer).unwrap());
-    writer.apply(aggregator.changes()).unwrap();
+    (1..=3).for_each(|id| aggregator.add(&kept(id), MINUTE_MS, &writer).unwrap());
+    writer.write(aggregator.changes()).unwrap();
     // As if all were sent, and one went before that could be told.
     let sent = "DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET version = 1";
     writer.connection.execute_batch(sent).unwrap();
@@ -94,11 +94,11 @@ fn a_flush_waits_for_whoever_writes() {
     let folder = TempDir::new().unwrap();
     let mut writer = Writer::open(folder.path(), Sync::Normal, config::Store::default()).unwrap();
     let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
-    aggregator.apply(&kept(1), MINUTE_MS, &writer).unwrap();
-    writer.apply(aggregator.changes()).unwrap();
-    aggregator.stored(MINUTE_MS);
+    aggregator.add(&kept(1), MINUTE_MS, &writer).unwrap();
+    writer.write(aggregator.changes()).unwrap();
+    aggregator.mark_flushed(MINUTE_MS);
     // Of a series that is known a flush reads before it writes.
-    aggregator.apply(&kept(2), MINUTE_MS, &writer).unwrap();
+    aggregator.add(&kept(2), MINUTE_MS, &writer).unwrap();
 
     let (waits, waited) = mpsc::channel();
     let (writes, ended) = mpsc::channel::<()>();
@@ -111,7 +111,7 @@ fn a_flush_waits_for_whoever_writes() {
     let mut other = Connection::open(folder.path().join(STORE_FILE)).unwrap();
     let writing = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     writing.execute("UPDATE journal SET applied = applied", []).unwrap();
-    let flush = thread::spawn(move || writer.apply(aggregator.changes()));
+    let flush = thread::spawn(move || writer.write(aggregator.changes()));
     waited.recv().expect("it waits instead of failing");
     writing.commit().unwrap();
     drop(writes);

@@ -77,7 +77,7 @@ impl Publishing {
         let known = self
             .heard_up_to
             .iter()
-            .map(|(other, place)| format!(" AND NOT (collector = '{other}' AND place <= {place})"));
+            .map(|(other, seq)| format!(" AND NOT (collector = '{other}' AND place <= {seq})"));
         let table = self.client.table("streams");
         let query = format!(
             "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
@@ -88,19 +88,19 @@ impl Publishing {
         );
         let mut heard = Vec::new();
         let mut up_to = HashMap::new();
-        rows::each(&self.client.query(&query)?, |(other, place, id, rev): (String, SeqNo, String, u32)| {
+        rows::each(&self.client.query(&query)?, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.stream_index.knows(id)
             {
                 heard.push(PeerRevision { id, rev, has_precedence: other > self.collector });
             }
             let last: &mut SeqNo = up_to.entry(other).or_default();
-            *last = place.max(*last);
+            *last = seq.max(*last);
             Ok(())
         })?;
-        for (other, place) in up_to {
+        for (other, seq) in up_to {
             let last = self.heard_up_to.entry(other).or_default();
-            *last = place.max(*last);
+            *last = seq.max(*last);
         }
         self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(heard);
         Ok(())

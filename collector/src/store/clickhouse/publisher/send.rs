@@ -3,7 +3,7 @@
 
 use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
 use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
-use super::super::schema::PLACES_PER_PARTITION;
+use super::super::schema::SEQ_NOS_PER_PARTITION;
 use super::round::Publishing;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
@@ -128,12 +128,12 @@ impl Publishing {
         let mut rows = Rows::default();
         let mut changed = Vec::new();
         for (key, n) in counts.all().chain([(&total, counted)]) {
-            let place = (key.kind.as_str(), (key.site.clone(), key.word.clone()));
-            if self.sent_counts.get(&place) != Some(&n) {
+            let count_key = (key.kind.as_str(), (key.site.clone(), key.word.clone()));
+            if self.sent_counts.get(&count_key) != Some(&n) {
                 let [site, word] = [&key.site, &key.word].map(|text| Value::from(text.as_str()));
                 let collector = self.collector.as_str().into();
-                rows.push(&[place.0.into(), site, word, collector, n.into(), self.version.into()]);
-                changed.push((place, n));
+                rows.push(&[count_key.0.into(), site, word, collector, n.into(), self.version.into()]);
+                changed.push((count_key, n));
             }
         }
         if !rows.is_empty() {
@@ -185,16 +185,16 @@ impl Publishing {
     /// those before it.
     pub(super) fn send_streams(&mut self, mut from: SeqNo, stored: SeqNo) -> Result<(), StoreError> {
         while from < stored {
-            let end = (from / PLACES_PER_PARTITION + 1) * PLACES_PER_PARTITION;
+            let end = (from / SEQ_NOS_PER_PARTITION + 1) * SEQ_NOS_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
             let mut rows = Rows::default();
-            for (place, stream, json) in self.stream_index.reports(from, to)? {
+            for (seq, stream, json) in self.stream_index.reports(from, to)? {
                 let id = format!("{:032x}", stream.id);
-                let is_open = u64::from(stream.counted.is_none());
+                let is_open = u64::from(stream.finalized.is_none());
                 let [site, use_case, provider, model, country] = labels(self.outbox.series(stream.series)?);
                 rows.push(&[
                     self.collector.as_str().into(),
-                    place.into(),
+                    seq.into(),
                     id.as_str().into(),
                     u64::from(stream.rev).into(),
                     is_open.into(),
@@ -215,7 +215,7 @@ impl Publishing {
                 );
                 self.insert("streams", &columns, rows.bytes())?;
             }
-            self.outbox.sent_places(to)?;
+            self.outbox.mark_sent_before(to)?;
             from = to;
         }
         Ok(())
@@ -223,16 +223,16 @@ impl Publishing {
 
     /// What is forgotten here goes there too.
     pub(super) fn drop_streams(&mut self, remembered_from: SeqNo) -> Result<(), StoreError> {
-        let before = remembered_from / PLACES_PER_PARTITION;
+        let before = remembered_from / SEQ_NOS_PER_PARTITION;
         if before <= self.dropped_up_to {
             return Ok(());
         }
         let table = self.client.table("streams");
         let held = format!(
-            "SELECT DISTINCT intDiv(place, {PLACES_PER_PARTITION}) FROM {table}
+            "SELECT DISTINCT intDiv(place, {SEQ_NOS_PER_PARTITION}) FROM {table}
              WHERE collector = '{}' AND place < {}",
             self.collector,
-            before * PLACES_PER_PARTITION
+            before * SEQ_NOS_PER_PARTITION
         );
         rows::each(&self.client.query(&held)?, |[partition]: [u64; 1]| {
             let drop = format!("ALTER TABLE {table} DROP PARTITION ('{}', {partition})", self.collector);
