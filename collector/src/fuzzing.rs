@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::ingest::site::OpenSite;
-use crate::ingest::validate::{Admitted, admit};
+use crate::ingest::site::IngestSite;
+use crate::ingest::validate::{ValidatedBatch, admit};
 use crate::journal::record::{self, Record, read_discarded, write_discarded};
 
 pub use crate::export::otlp::dropped_points;
@@ -19,8 +19,8 @@ pub use crate::export::otlp::dropped_points;
 /// When an accepted report does not come back from the journal's bytes as it was.
 pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
-    let open = OpenSite::new(&site, &Arc::default());
-    let Admitted { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
+    let open = IngestSite::new(&site, &Arc::default());
+    let ValidatedBatch { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
         record::write(accepted.id, None, &accepted.report, &mut bytes);

@@ -34,13 +34,13 @@ use crate::http::error::{ApiError, Reason};
 use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
-use group_commit::{Entered, Group, Queue};
-use segments::Log;
+use group_commit::{Entered, Group, GroupQueue};
+use segments::SegmentWriter;
 
 /// The way in for accepted batches, and the way on for what was kept.
 pub(crate) struct Journal {
-    queue: Queue,
-    log: Mutex<Log>,
+    queue: GroupQueue,
+    log: Mutex<SegmentWriter>,
     counters: Arc<RequestCounters>,
     health: Arc<Health>,
     sync: Sync,
@@ -70,8 +70,8 @@ impl Journal {
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
         let sync = config.journal.sync;
-        let log = Log::resume(segments.clone(), found.end)?;
-        let queue = Queue::new(&config.ingest);
+        let log = SegmentWriter::resume(segments.clone(), found.end)?;
+        let queue = GroupQueue::new(&config.ingest);
         Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
@@ -89,7 +89,7 @@ impl Journal {
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
         let (lead, answer) = match self.queue.enter(batch.pack()) {
-            Entered::Leads(answer) => (Some(Lead(self)), answer),
+            Entered::Leads(answer) => (Some(GroupLeader(self)), answer),
             Entered::Waits(answer) => (None, answer),
             Entered::Refused(reason) => return Err(refusal(reason)),
         };
@@ -103,7 +103,7 @@ impl Journal {
     }
 
     /// What was kept and is to be counted.
-    pub(crate) const fn queue(&self) -> &Queue {
+    pub(crate) const fn queue(&self) -> &GroupQueue {
         &self.queue
     }
 
@@ -143,15 +143,15 @@ impl Journal {
         }
     }
 
-    fn log(&self) -> std::sync::MutexGuard<'_, Log> {
+    fn log(&self) -> std::sync::MutexGuard<'_, SegmentWriter> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The first of a group, which others do not take from it.
-struct Lead<'a>(&'a Journal);
+struct GroupLeader<'a>(&'a Journal);
 
-impl Lead<'_> {
+impl GroupLeader<'_> {
     /// Writes the group, and some of what others bring meanwhile, where that does not wait for the disk.
     fn write(self) {
         let Self(journal) = self;
@@ -168,7 +168,7 @@ impl Lead<'_> {
 }
 
 /// Its sender may be gone before it has written.
-impl Drop for Lead<'_> {
+impl Drop for GroupLeader<'_> {
     fn drop(&mut self) {
         self.0.queue.stop_leading();
     }

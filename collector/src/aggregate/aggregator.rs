@@ -16,8 +16,8 @@ use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::journal::batch::KeptReport;
-use crate::journal::segments::At;
+use crate::journal::batch::JournaledReport;
+use crate::journal::segments::RecordLocation;
 use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.
@@ -30,7 +30,7 @@ pub(crate) trait StoredState {
     /// What was ever counted of a series over all countries, as it was last stored.
     fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error>;
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
     /// The kept samples of a site and day as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
 }
@@ -92,7 +92,7 @@ impl Aggregator {
     /// Counts one report that arrived at `received_ms`, or finds that it is known.
     pub(crate) fn add<E: StoredState>(
         &mut self,
-        &KeptReport { id, country, ref report, at }: &KeptReport,
+        &JournaledReport { id, country, ref report, at }: &JournaledReport,
         received_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {
@@ -159,7 +159,7 @@ impl Aggregator {
             rev: peer.rev,
             finalized: Some(Finalized { minute, within_slo: false }),
             superseded: false,
-            at: At { len: 0, ..known.at },
+            at: RecordLocation { len: 0, ..known.at },
             ..known
         });
         Ok(())

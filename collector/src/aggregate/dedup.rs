@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::aggregate::series::SeriesId;
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 use crate::report::stream_id::StreamId;
 use ring_buffer::RingBuffer;
 
@@ -33,7 +33,7 @@ pub(crate) struct Stream {
     pub(crate) superseded: bool,
     pub(crate) received_ms: i64,
     /// Where its report stands in the journal.
-    pub(crate) at: At,
+    pub(crate) at: RecordLocation,
 }
 
 impl Stream {
@@ -269,7 +269,7 @@ mod tests {
             in_cumulative: false,
             superseded: false,
             received_ms,
-            at: At { position: 0, len: 1 },
+            at: RecordLocation { position: 0, len: 1 },
         }
     }
 
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(known(&streams), [2, 3, 4]);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
         // What another collector counts is not listed here, and takes no place.
-        streams.put(Stream { at: At { position: 0, len: 0 }, ..counted(3, 5) });
+        streams.put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) });
         streams.put(counted(1, 6));
         assert_eq!(streams.evict_next(1_000_000), None);
         let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();

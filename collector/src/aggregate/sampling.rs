@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::journal::segments::At;
+    use crate::journal::segments::RecordLocation;
 
     fn stream(id: StreamId) -> Stream {
         Stream {
@@ -277,7 +277,7 @@ mod tests {
             in_cumulative: false,
             superseded: false,
             received_ms: 5,
-            at: At { position: 0, len: 0 },
+            at: RecordLocation { position: 0, len: 0 },
         }
     }
 

@@ -14,8 +14,8 @@ use super::state::ApiState;
 use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::stats::kaplan_meier::{Reached, Waits};
-use crate::store::backend::Source;
+use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
+use crate::store::backend::Backend;
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]
@@ -57,7 +57,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     params.only(&[WAIT, FORMAT])?;
     let (metric, which, censored) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
-    let read_all = move |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
         let mut all = WindowStats::default();
         let metrics = which.with_in_vain();
         store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
@@ -66,7 +66,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
     let (shown, left, failed) = (of(which), of(censored.abandoned), of(censored.failed));
-    let curve = Waits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
+    let curve = CensoredWaits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
     let (shown, left, failed) = (shown.count(), left.count(), failed.count());
     let abandonment = Abandonment {
         range,
@@ -88,7 +88,7 @@ fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiE
 }
 
 impl Point {
-    fn of(Reached { wait_ms, waiting, share, interval }: Reached) -> Self {
+    fn of(CurvePoint { wait_ms, waiting, share, interval }: CurvePoint) -> Self {
         let (lower, upper) = interval.unzip();
         Self { wait_ms, waiting, share, lower, upper }
     }

@@ -19,7 +19,7 @@ use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::query::Dimension;
 
 /// Streams by the values of a dimension.
@@ -78,13 +78,13 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
         let metrics = which.with_in_vain();
-        let groups_of = |store: &Source<'_>, range: Range| {
+        let groups_of = |store: &Backend<'_>, range: Range| {
             store.stats_by(&range.windows(&filter, None, &metrics), dimension)
         };
         let earlier =
-            |store: &Source<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
+            |store: &Backend<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
             |store| by_use_case(store, range, &filter),

@@ -16,7 +16,7 @@ use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
 /// Both sides' time to first token.
@@ -58,7 +58,7 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
-    let read_steps = move |store: &Source<'_>| {
+    let read_steps = move |store: &Backend<'_>| {
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
             &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),

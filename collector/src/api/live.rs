@@ -24,11 +24,11 @@ use super::streams::object;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
-use crate::api::live_feed::Told;
+use crate::api::live_feed::LiveEvent;
 use crate::http::error::{ApiError, Reason};
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, RATE_MS, StreamsAsked};
+use crate::store::query::{Filter, RATE_MS, StreamsQuery};
 use crate::time;
 
 /// What happens now.
@@ -113,19 +113,19 @@ fn period(state: &ApiState) -> Duration {
     Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
 }
 
-async fn told(state: &ApiState, filter: &Filter) -> Told {
+async fn told(state: &ApiState, filter: &Filter) -> LiveEvent {
     let refused = match snapshot(state, filter).await.map(|snapshot| serde_json::to_string(&snapshot)) {
-        Ok(Ok(json)) => return Told::Snapshot(json.into()),
+        Ok(Ok(json)) => return LiveEvent::Snapshot(json.into()),
         Ok(Err(error)) => StoreError::from(error).into(),
         Err(refused) => refused,
     };
-    Told::Refused(refused.body().into())
+    LiveEvent::Refused(refused.body().into())
 }
 
 async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
     let range = Range::newest(state, PERCENTILE_MINUTES);
     let (filter, now_ms) = (filter.clone(), time::now_ms());
-    let asked = StreamsAsked {
+    let asked = StreamsQuery {
         filter: filter.clone(),
         outcome: None,
         only_ended: true,
@@ -133,8 +133,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
         before: SeqNo::MAX,
         limit: SHOWN,
     };
-    let take = move |store: &Source<'_>| {
-        let waits = |store: &Source<'_>| {
+    let take = move |store: &Backend<'_>| {
+        let waits = |store: &Backend<'_>| {
             let mut stats = WindowStats::default();
             store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
             Ok(stats)

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
-use crate::stats::kaplan_meier::Waits;
+use crate::stats::kaplan_meier::CensoredWaits;
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -27,13 +27,13 @@ pub(super) struct Percentiles {
     pub(super) intervals: Option<Intervals>,
     /// With those who saw nothing; present for `ttft` and `ttfv`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) adjusted: Option<Adjusted>,
+    pub(super) adjusted: Option<KmAdjusted>,
 }
 
 /// Percentiles over all who waited, those that left or whose stream failed before among them. One is absent
 /// where too few of them had waited for so long.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Adjusted {
+pub(super) struct KmAdjusted {
     /// Streams that their users ended before.
     pub(super) left: u64,
     /// Streams that failed before.
@@ -93,16 +93,16 @@ impl Percentiles {
             p95_ms: quantile_ms(histogram, 0.95),
             p99_ms: quantile_ms(histogram, 0.99),
             intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
-            adjusted: Adjusted::of(stats, metric),
+            adjusted: KmAdjusted::of(stats, metric),
         }
     }
 }
 
-impl Adjusted {
+impl KmAdjusted {
     fn of(stats: &WindowStats, metric: Metric) -> Option<Self> {
         let censored = metric.censored()?;
         let (left, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
-        let waits = Waits::new(stats.histogram(metric), [left, failed]);
+        let waits = CensoredWaits::new(stats.histogram(metric), [left, failed]);
         let at = |q| waits.quantile(q).map(to_microsecond);
         let (left, failed) = (left.count(), failed.count());
         Some(Self { left, failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })

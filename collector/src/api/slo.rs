@@ -15,8 +15,8 @@ use super::state::ApiState;
 use super::targets_in_view::TargetsOf;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Promise, Severity, SliCount};
-use crate::store::backend::Source;
+use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
+use crate::store::backend::Backend;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// All budgets of a use case, over the newest days.
@@ -32,7 +32,7 @@ pub(crate) struct Slo {
 /// One promise, and what became of it.
 #[derive(Serialize, JsonSchema)]
 struct Budget {
-    promise: Promise,
+    promise: Objective,
     /// Share of streams that is to keep it.
     objective: f64,
     good: u64,
@@ -80,13 +80,13 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
-    let read_all = move |store: &Source<'_>| {
-        let sum = |store: &Source<'_>, range: Range| {
+    let read_all = move |store: &Backend<'_>| {
+        let sum = |store: &Backend<'_>, range: Range| {
             let mut sum = WindowStats::default();
             store.windows(&range.windows(&filter, None, &waits), |_, stats| sum.merge(stats))?;
             Ok(sum)
         };
-        let by_day = |store: &Source<'_>| {
+        let by_day = |store: &Backend<'_>| {
             let mut by_day = BTreeMap::<i64, WindowStats>::new();
             // No window is longer than a day, and none lies across two.
             store.windows(&period.windows(&filter, None, &waits), |minute, stats| {
@@ -97,7 +97,7 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
         store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
-    let promised = Promise::ALL.into_iter().filter_map(|promise| {
+    let promised = Objective::ALL.into_iter().filter_map(|promise| {
         let kept = |stats: &WindowStats| promise.kept(stats, &targets.targets);
         let by_day = by_day.iter().map(|(day, stats)| (*day, kept(stats))).collect();
         let lately: Vec<_> = lately.iter().map(kept).collect();
@@ -108,7 +108,7 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
 
 impl Budget {
     fn of(
-        promise: Promise,
+        promise: Objective,
         objective: f64,
         days: u32,
         by_day: Vec<(i64, SliCount)>,
@@ -124,7 +124,7 @@ impl Budget {
                 .position(|length| *length == minutes)
                 .map_or(SliCount::default(), |at| lately[at])
         };
-        let sounds = |alarm: &&Alarm| {
+        let sounds = |alarm: &&BurnRateAlert| {
             alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
         };
         let burn = |(minutes, kept): (i64, &SliCount)| Burn {
@@ -142,7 +142,7 @@ impl Budget {
             remaining: all.remaining(objective),
             by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
             burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
-            alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
+            alert: BurnRateAlert::ALL.iter().find(sounds).map(|alarm| alarm.severity),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::stats::binomial;
 
 /// Counts, percentiles and shares of some streams.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Figures {
+pub(crate) struct StreamStats {
     outcomes: BTreeMap<&'static str, u64>,
     defects: BTreeMap<&'static str, u64>,
     ttfv: Quantiles,
@@ -41,7 +41,7 @@ pub(super) struct Errors {
     at_least: Option<f64>,
 }
 
-impl Figures {
+impl StreamStats {
     /// The tally holds what is [shown](SHOWN).
     pub(crate) fn of(stats: &WindowStats) -> Self {
         Self {

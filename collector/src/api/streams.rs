@@ -12,7 +12,7 @@ use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
-use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
+use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
 /// is asked for.
@@ -38,12 +38,12 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
     let page = match sample(&params)? {
         Some(sample) => {
             let skip = cursor.unwrap_or(0);
-            let asked = SamplesAsked { sample, filter, outcome, received_ms, skip, limit };
+            let asked = SamplesQuery { sample, filter, outcome, received_ms, skip, limit };
             state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
             let before = cursor.map_or(SeqNo::MAX, i64::cast_unsigned);
-            let asked = StreamsAsked { filter, outcome, only_ended: false, received_ms, before, limit };
+            let asked = StreamsQuery { filter, outcome, only_ended: false, received_ms, before, limit };
             state.reader.run(move |store| store.newest(&asked)).await?
         }
     };

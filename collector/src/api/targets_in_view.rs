@@ -9,7 +9,7 @@ use super::params::Range;
 use super::state::ApiState;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Dimension, Filter};
 
@@ -66,7 +66,7 @@ impl TargetsInView {
 
 /// What each use case has in a range, without its distributions.
 pub(super) fn by_use_case(
-    store: &Source<'_>,
+    store: &Backend<'_>,
     range: Range,
     filter: &Filter,
 ) -> Result<BTreeMap<String, WindowStats>, StoreError> {

@@ -12,7 +12,7 @@ use crate::aggregate::metric::Metric;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
-use crate::slo::error_budget::{Alarm, FEWEST, Promise};
+use crate::slo::error_budget::{BurnRateAlert, FEWEST, Objective};
 
 /// Why there are no rules.
 #[derive(Debug, thiserror::Error)]
@@ -32,11 +32,11 @@ pub struct NoRule {
 pub fn rules(config: &Config) -> Result<String, NoRule> {
     let mut file = HEAD.to_owned();
     for profile in profiles(config) {
-        for promise in Promise::ALL {
+        for promise in Objective::ALL {
             let Some(objective) = promise.objective(&profile.targets) else { continue };
             let Some(shares) = profile.shares(promise)? else { continue };
             let days = config.budget_days();
-            for alarm in Alarm::ALL {
+            for alarm in BurnRateAlert::ALL {
                 if alarm.can_sound(days, objective) {
                     profile.write(&mut file, promise, objective, &shares, (alarm, days));
                 } else {
@@ -100,16 +100,16 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 
 impl Profile {
     /// `None` where nothing is promised.
-    pub(crate) fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
+    pub(crate) fn shares(&self, promise: Objective) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
             bad: format!("{bad}{{{labels}}}"),
             all: format!("{}{{{labels},{ELIGIBLE}}}", names::STREAMS),
         };
         Ok(match promise {
-            Promise::Availability => Some(of_judged(names::ERRORS)),
-            Promise::Integrity => Some(of_judged(names::BROKEN)),
-            Promise::Speed => {
+            Objective::Availability => Some(of_judged(names::ERRORS)),
+            Objective::Integrity => Some(of_judged(names::BROKEN)),
+            Objective::Speed => {
                 let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
                 let classic = if metric == Metric::E2e {
                     PrometheusHistogram::Request
@@ -140,10 +140,10 @@ impl Profile {
     fn write(
         &self,
         file: &mut String,
-        promise: Promise,
+        promise: Objective,
         objective: f64,
         shares: &Shares,
-        (alarm, days): (Alarm, u32),
+        (alarm, days): (BurnRateAlert, u32),
     ) {
         let (long, short) = (length(alarm.long_minutes), length(alarm.short_minutes));
         let bound = rounded(alarm.rate(days) * (1.0 - objective));
@@ -154,9 +154,9 @@ impl Profile {
             format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
         let (use_case, summary) = (quoted(&use_case), quoted(&summary));
         let name = match promise {
-            Promise::Availability => "LlmRumAvailabilityBudget",
-            Promise::Integrity => "LlmRumIntegrityBudget",
-            Promise::Speed => "LlmRumSpeedBudget",
+            Objective::Availability => "LlmRumAvailabilityBudget",
+            Objective::Integrity => "LlmRumIntegrityBudget",
+            Objective::Speed => "LlmRumSpeedBudget",
         };
         // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
         let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
@@ -178,7 +178,13 @@ impl Profile {
     }
 
     /// Says which alert there is not: its share would be above 1.
-    fn leave_out(&self, file: &mut String, promise: Promise, objective: f64, (alarm, days): (Alarm, u32)) {
+    fn leave_out(
+        &self,
+        file: &mut String,
+        promise: Objective,
+        objective: f64,
+        (alarm, days): (BurnRateAlert, u32),
+    ) {
         let (word, rate, most) = (promise.as_str(), rounded(alarm.rate(days)), 1.0 / (1.0 - objective));
         let (severity, long) = (alarm.severity.as_str(), length(alarm.long_minutes));
         let (use_case, most) = (quoted(&self.use_case), rounded(most));
@@ -194,10 +200,10 @@ impl Profile {
 
 impl Shares {
     /// The share by site that broke the promise, over the newest while.
-    pub(crate) fn over(&self, length: &str, promise: Promise) -> String {
+    pub(crate) fn over(&self, length: &str, promise: Objective) -> String {
         let Self { bad, all } = self;
         let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
-        if promise == Promise::Speed { format!("1 - {part}") } else { part }
+        if promise == Objective::Speed { format!("1 - {part}") } else { part }
     }
 }
 
@@ -258,9 +264,9 @@ mod tests {
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
         let file = rules(&config).unwrap();
-        for promise in Promise::ALL {
+        for promise in Objective::ALL {
             let labels = format!(r#"use_case: "chat", promise: {},"#, promise.as_str());
-            assert_eq!(file.matches(&labels).count(), Alarm::ALL.len(), "{labels}");
+            assert_eq!(file.matches(&labels).count(), BurnRateAlert::ALL.len(), "{labels}");
         }
         let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;
         assert!(file.contains(share), "{file}");

@@ -21,15 +21,15 @@ use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::api::ratio::Ratio;
-use crate::api::stream_stats::Figures;
+use crate::api::stream_stats::StreamStats;
 use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
-use crate::ingest::site::OpenSite;
-use crate::ingest::validate::{Admitted, admit};
-use crate::journal::batch::KeptReport;
+use crate::ingest::site::IngestSite;
+use crate::ingest::validate::{ValidatedBatch, admit};
+use crate::journal::batch::JournaledReport;
 use crate::journal::record;
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use lines::{Line, Lines};
 
@@ -46,7 +46,7 @@ pub struct Replayed {
     /// Streams among them that no line tells the end of: they count as what they last said.
     never_ended: u64,
     #[serde(flatten)]
-    figures: Figures,
+    figures: StreamStats,
     goodput: Ratio,
     /// Streams counted as `other`, by label.
     overflow: BTreeMap<String, u64>,
@@ -134,7 +134,7 @@ pub fn replay(
 
 /// A replay under way.
 struct Replay {
-    sites: Vec<OpenSite>,
+    sites: Vec<IngestSite>,
     /// Of all lines, whatever they say.
     site: Option<usize>,
     now_ms: i64,
@@ -161,7 +161,7 @@ impl Replay {
         // Single streams are not asked for.
         config.store.samples = 0;
         let aliases = Arc::new(Aliases::new(&config.models));
-        let sites: Vec<_> = config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect();
+        let sites: Vec<_> = config.sites.iter().map(|site| IngestSite::new(site, &aliases)).collect();
         let named = |name: &str| {
             let found = sites.iter().position(|open| open.site.name == name);
             found.ok_or_else(|| ReplayError::UnknownSite(name.to_owned()))
@@ -180,7 +180,7 @@ impl Replay {
         })
     }
 
-    fn take(&self, line: &[u8]) -> Result<Admitted, ApiError> {
+    fn take(&self, line: &[u8]) -> Result<ValidatedBatch, ApiError> {
         let hint = Hint::of(line);
         let said = hint.as_ref().and_then(|hint| hint.site.as_deref());
         let site = match (self.site, said) {
@@ -207,10 +207,10 @@ impl Replay {
         }
     }
 
-    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
+    fn note(&mut self, line: u64, taken: Result<ValidatedBatch, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
-            Ok(Admitted { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
+            Ok(ValidatedBatch { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
                 self.lines.accepted += 1;
                 self.received += reports.len() as u64;
                 self.sampled_out += sampled_out;
@@ -232,7 +232,11 @@ impl Replay {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
-        self.aggregator.add(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
+        self.aggregator.add(
+            &JournaledReport { id, country: None, report, at },
+            self.now_ms,
+            &self.earlier,
+        )?;
         while self.aggregator.evict_some(self.now_ms, &self.earlier)? {}
         let streams = self.aggregator.streams();
         let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
@@ -260,7 +264,7 @@ impl Replay {
             ignored_fields: self.ignored_fields,
             streams: all.streams(),
             never_ended,
-            figures: Figures::of(&all),
+            figures: StreamStats::of(&all),
             goodput: Ratio::of(all.within_slo, all.eligible()),
             overflow,
         })
@@ -268,9 +272,9 @@ impl Replay {
 }
 
 impl Remembered {
-    fn keep(&mut self, record: Box<[u8]>) -> At {
+    fn keep(&mut self, record: Box<[u8]>) -> RecordLocation {
         self.records.push_back(record);
-        At { position: self.first + self.records.len() as u64 - 1, len: 1 }
+        RecordLocation { position: self.first + self.records.len() as u64 - 1, len: 1 }
     }
 
     fn drop_before(&mut self, needs_from: Option<u64>) {
@@ -292,7 +296,7 @@ impl StoredState for Remembered {
         Ok(CumulativeStats::default())
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
         let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let record = place.and_then(|place| self.records.get(place));
         Ok(record.and_then(|record| record::read(record)).map(|record| record.report))

@@ -21,7 +21,7 @@ use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::store::reader::{open, snapshot};
 use crate::time;
-use points::{Numbers, Span};
+use points::{SeriesNumbers, TimeRange};
 
 /// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
 pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
@@ -44,7 +44,7 @@ struct Pusher {
     url: String,
     settings: config::Otlp,
     /// What the endpoint has, and until when. Empty where it is told all of it every time.
-    pushed: BTreeMap<Series, (Numbers, u64)>,
+    pushed: BTreeMap<Series, (SeriesNumbers, u64)>,
     started_ns: u64,
 }
 
@@ -114,12 +114,12 @@ impl Pusher {
 
     fn push_some(
         &self,
-        some: &BTreeMap<Series, Numbers>,
+        some: &BTreeMap<Series, SeriesNumbers>,
         now_ns: u64,
         tries: u32,
         told: &Receiver<()>,
     ) -> Result<(), PushError> {
-        let span = |since_ns| Span { since_ns, now_ns };
+        let span = |since_ns| TimeRange { since_ns, now_ns };
         let changed = some.iter().filter_map(|(series, numbers)| match self.settings.temporality {
             // Since when these count is not known: they are older than this process.
             Temporality::Cumulative => Some((series, numbers.clone(), span(0))),
@@ -167,13 +167,13 @@ impl Pusher {
         Ok(())
     }
 
-    fn read(&self) -> Result<BTreeMap<Series, Numbers>, StoreError> {
+    fn read(&self) -> Result<BTreeMap<Series, SeriesNumbers>, StoreError> {
         let store: Connection = open(&self.file)?;
         let all = snapshot(&store, i64::MAX)?.series;
-        Ok(all.into_iter().map(|one| (one.series, Numbers::of(&one.total))).collect())
+        Ok(all.into_iter().map(|one| (one.series, SeriesNumbers::of(&one.total))).collect())
     }
 
-    fn learn(&mut self, some: BTreeMap<Series, Numbers>, now_ns: u64) {
+    fn learn(&mut self, some: BTreeMap<Series, SeriesNumbers>, now_ns: u64) {
         self.pushed.extend(some.into_iter().map(|(series, numbers)| (series, (numbers, now_ns))));
     }
 }

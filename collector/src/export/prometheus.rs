@@ -17,7 +17,7 @@ use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, Me
 use prometheus::{Encoder, ProtobufEncoder, Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 
-use accept::Form;
+use accept::ExpositionFormat;
 use exemplars::Exemplars;
 
 use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
@@ -30,10 +30,10 @@ use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
-use crate::store::clickhouse::publisher::Published;
-use crate::store::query::{Filter, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::store::clickhouse::publisher::PublishStatus;
+use crate::store::query::{Filter, MetricsSnapshot, SeriesSnapshot, StreamsQuery};
 use crate::store::reader;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::time;
 use crate::time::minute_of;
 
@@ -41,15 +41,17 @@ use crate::time::minute_of;
 pub(crate) async fn metrics(
     State(state): State<ApiState>,
     State(health): State<Arc<Health>>,
-    State(published): State<Option<Published>>,
+    State(published): State<Option<PublishStatus>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
-    let read_all = move |file: &rusqlite::Connection, stream_index: &Listing| {
+    let (form, now_ms) = (ExpositionFormat::wanted(&headers), time::now_ms());
+    let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
         let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
-            Form::Text => None,
-            Form::Protobuf => Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams)),
+            ExpositionFormat::Text => None,
+            ExpositionFormat::Protobuf => {
+                Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams))
+            }
         };
         Ok((snapshot, exemplars))
     };
@@ -70,8 +72,8 @@ pub(crate) async fn metrics(
 }
 
 /// The streams that exemplars are taken from.
-fn newest(now_ms: i64) -> StreamsAsked {
-    StreamsAsked {
+fn newest(now_ms: i64) -> StreamsQuery {
+    StreamsQuery {
         filter: Filter::default(),
         outcome: None,
         only_ended: false,
@@ -81,20 +83,20 @@ fn newest(now_ms: i64) -> StreamsAsked {
     }
 }
 
-fn encode(scrape: Scrape, form: Form) -> Result<Vec<u8>, prometheus::Error> {
+fn encode(scrape: Scrape, form: ExpositionFormat) -> Result<Vec<u8>, prometheus::Error> {
     let registry = Registry::new();
     registry.register(Box::new(Described { desc: describe()?, scrape }))?;
     let (families, mut body) = (registry.gather(), Vec::new());
     match form {
-        Form::Text => TextEncoder::new().encode(&families, &mut body)?,
-        Form::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
+        ExpositionFormat::Text => TextEncoder::new().encode(&families, &mut body)?,
+        ExpositionFormat::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
     }
     Ok(body)
 }
 
 /// One scrape's worth of the store.
 struct Scrape {
-    snapshot: Snapshot,
+    snapshot: MetricsSnapshot,
     /// `None` in the form that has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
     /// Those of the configuration.

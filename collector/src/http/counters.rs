@@ -54,9 +54,9 @@ impl Default for Refused {
 
 impl RequestCounters {
     /// Counts a request that came in. What becomes of it is counted too, whatever becomes of it.
-    pub(crate) fn received(&self) -> Ticket<'_> {
+    pub(crate) fn received(&self) -> RequestTicket<'_> {
         self.received.fetch_add(1, Ordering::Relaxed);
-        Ticket { counters: self, is_counted: false }
+        RequestTicket { counters: self, is_counted: false }
     }
 
     pub(crate) fn refused(&self, reason: Reason) {
@@ -119,12 +119,12 @@ impl RequestCounters {
 
 /// A request that has come in and is not counted among the results yet. Dropped so, its sender has
 /// gone away in the middle.
-pub(crate) struct Ticket<'a> {
+pub(crate) struct RequestTicket<'a> {
     counters: &'a RequestCounters,
     is_counted: bool,
 }
 
-impl Ticket<'_> {
+impl RequestTicket<'_> {
     pub(crate) fn refuse(mut self, reason: Reason) {
         self.is_counted = true;
         self.counters.refused(reason);
@@ -151,7 +151,7 @@ impl Ticket<'_> {
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for RequestTicket<'_> {
     fn drop(&mut self) {
         if !self.is_counted {
             self.counters.refused(Reason::SenderGone);

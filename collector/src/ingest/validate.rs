@@ -12,7 +12,7 @@ use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::site::OpenSite;
+use crate::ingest::site::IngestSite;
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
 use crate::report::accepted::{AcceptedReport, Discarded};
@@ -21,14 +21,14 @@ use crate::time::DAY_MS;
 
 /// A batch within every limit.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct ValidatedBatch {
     pub(crate) reports: Vec<AcceptedReport>,
     pub(crate) discarded: Discarded,
 }
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
 /// there is none.
-pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
+pub(crate) fn admit(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
@@ -45,7 +45,7 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
     }
     user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
     let discarded = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
-    Ok(Admitted { reports, discarded })
+    Ok(ValidatedBatch { reports, discarded })
 }
 
 fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for ReportsVisitor {
 
 fn accept(
     mut report: StreamReport,
-    OpenSite { site, aliases, .. }: &OpenSite,
+    IngestSite { site, aliases, .. }: &IngestSite,
 ) -> Result<AcceptedReport, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));

@@ -2,9 +2,9 @@
 
 use beacon::StreamReport;
 
-use crate::journal::frame::{self, Frame, Span};
+use crate::journal::frame::{self, Frame, RecordRange};
 use crate::journal::record::{self, Record};
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
@@ -26,7 +26,7 @@ enum Item<'a> {
 }
 
 /// A batch that stands in the journal, as it was written.
-pub(crate) struct Written {
+pub(crate) struct WrittenBatch {
     pub(super) frame: Frame,
     pub(super) position: u64,
 }
@@ -34,19 +34,19 @@ pub(crate) struct Written {
 /// A batch that stands in the journal.
 pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
-    pub(crate) reports: Vec<KeptReport>,
+    pub(crate) reports: Vec<JournaledReport>,
     pub(crate) discarded: Discarded,
     /// Position of what follows it.
     pub(crate) end: u64,
 }
 
 /// A report that stands in the journal.
-pub(crate) struct KeptReport {
+pub(crate) struct JournaledReport {
     pub(crate) id: StreamId,
     /// Of the client that sent it. `None` where nobody said.
     pub(crate) country: Option<Country>,
     pub(crate) report: StreamReport,
-    pub(crate) at: At,
+    pub(crate) at: RecordLocation,
 }
 
 /// What the journal held beside whole batches.
@@ -70,7 +70,7 @@ impl Batch {
     }
 }
 
-impl Written {
+impl WrittenBatch {
     /// As a restart would find it. `None` where that would find no reports in it.
     pub(crate) fn kept(&self) -> Option<JournaledBatch> {
         unpack(self.position, self.frame.payload(), self.end())
@@ -101,15 +101,15 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
             Some(discarded) => kept.discarded = discarded,
             None => {
                 let Record { id, country, report } = record::read(bytes)?;
-                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
+                kept.reports.push(JournaledReport { id, country, report, at: span.at(position) });
             }
         }
     }
     Some(kept)
 }
 
-impl Span {
-    const fn at(self, position: u64) -> At {
-        At { position: position + self.offset as u64, len: self.len }
+impl RecordRange {
+    const fn at(self, position: u64) -> RecordLocation {
+        RecordLocation { position: position + self.offset as u64, len: self.len }
     }
 }

@@ -9,14 +9,14 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::commit_waiters::{Answer, Waiters};
+use super::commit_waiters::{CommitFuture, CommitWaiters};
 use super::frame::Frame;
 use crate::config::Ingest;
 use crate::http::error::Reason;
-use crate::journal::batch::Written;
+use crate::journal::batch::WrittenBatch;
 
 /// Between the workers, the thread that writes and the thread that counts.
-pub(crate) struct Queue {
+pub(crate) struct GroupQueue {
     state: Mutex<State>,
     /// Something waits to be written and may be.
     to_write: Condvar,
@@ -36,8 +36,8 @@ struct State {
     /// Whoever leads what is in `waiting` lets others go first.
     led: bool,
     /// Who brought what is in `waiting`.
-    waiters: Arc<Waiters>,
-    written: Vec<Written>,
+    waiters: Arc<CommitWaiters>,
+    written: Vec<WrittenBatch>,
     /// Held by everything in `waiting`.
     waiting_bytes: usize,
     /// Held by what is being written, by everything in `written`, and by what is being counted.
@@ -50,20 +50,20 @@ struct State {
 /// What becomes of a batch that was brought.
 pub(super) enum Entered {
     /// It is the first of a group.
-    Leads(Answer),
-    Waits(Answer),
+    Leads(CommitFuture),
+    Waits(CommitFuture),
     Refused(Reason),
 }
 
 /// Batches to be counted, in the order of the journal.
 pub(crate) struct Taken {
-    /// What each holds is given back with [`Queue::counted`].
-    pub(crate) written: Vec<Written>,
+    /// What each holds is given back with [`GroupQueue::counted`].
+    pub(crate) written: Vec<WrittenBatch>,
     /// Nothing will come after these.
     pub(crate) last: bool,
 }
 
-impl Queue {
+impl GroupQueue {
     pub(super) fn new(limits: &Ingest) -> Self {
         Self {
             state: Mutex::default(),
@@ -151,7 +151,7 @@ impl Queue {
             match position {
                 None => state.uncounted_bytes -= frame.held_bytes(),
                 Some(at) => {
-                    let written = Written { frame, position: at };
+                    let written = WrittenBatch { frame, position: at };
                     position = Some(written.end());
                     state.written.push(written);
                 }
@@ -270,7 +270,7 @@ impl Queue {
 /// What is written together.
 pub(super) struct Group {
     pub(super) frames: Vec<Frame>,
-    waiters: Arc<Waiters>,
+    waiters: Arc<CommitWaiters>,
 }
 
 /// Whatever happens to a group, nobody waits for ever.
@@ -299,11 +299,11 @@ impl State {
 mod tests {
     use super::*;
 
-    fn queue() -> Queue {
-        Queue::new(&Ingest::default())
+    fn queue() -> GroupQueue {
+        GroupQueue::new(&Ingest::default())
     }
 
-    fn enter(queue: &Queue) -> Entered {
+    fn enter(queue: &GroupQueue) -> Entered {
         let nothing: [(); 0] = [];
         queue.enter(Frame::pack(0, &nothing, |(), _| {}))
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::frame::Frame;
 use super::recovery::{Recovered, replay};
-use super::segments::{Log, Segments};
+use super::segments::{SegmentWriter, Segments};
 use super::*;
 use crate::report::accepted::Discarded;
 
@@ -38,8 +38,8 @@ impl Fixture {
         Arc::new(Segments::open(self.folder.path(), Sync::Normal).unwrap())
     }
 
-    fn log(&self, end: u64) -> Log {
-        Log::resume(self.segments(), end).unwrap()
+    fn log(&self, end: u64) -> SegmentWriter {
+        SegmentWriter::resume(self.segments(), end).unwrap()
     }
 
     /// The numbers of the frames that are given back, and what is said of the rest.
@@ -156,7 +156,7 @@ fn files_that_nobody_needs_go_and_are_used_again() {
     segments.drop_before(fixture.ends[20]).unwrap();
     assert_eq!(fixture.files().len(), 3, "the newest, and two to be used again");
     assert_eq!(fixture.replayed(fixture.ends[20]).0, [20, 21, 22, 23]);
-    let mut log = Log::resume(segments, fixture.ends[24] + 100).unwrap();
+    let mut log = SegmentWriter::resume(segments, fixture.ends[24] + 100).unwrap();
     let mut frame = packed("24 ");
     let position = log.append(&mut frame).unwrap();
     assert_eq!(fixture.files().len(), 3, "one of the two is in use");
@@ -177,7 +177,7 @@ fn damage_in_the_middle_of_an_old_file_costs_what_it_hit() {
 fn the_next_file_has_its_blocks_before_it_is_written() {
     let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
     let segments = Arc::new(Segments::open(fixture.folder.path(), Sync::Full).unwrap());
-    let mut log = Log::resume(segments.clone(), 0).unwrap();
+    let mut log = SegmentWriter::resume(segments.clone(), 0).unwrap();
     let mut append = |bytes| {
         let mut frame = packed(&format!("{} {}", fixture.ends.len() - 1, "x".repeat(bytes)));
         let position = log.append(&mut frame).unwrap();

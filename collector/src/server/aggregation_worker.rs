@@ -18,21 +18,21 @@ use crate::aggregate::aggregator::Aggregator;
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
 use crate::journal::Journal;
-use crate::journal::batch::{Damage, JournaledBatch, Written};
+use crate::journal::batch::{Damage, JournaledBatch, WrittenBatch};
 use crate::journal::health::Health;
-use crate::store::clickhouse::publisher::{Published, Publisher};
+use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
 use crate::store::error::StoreError;
 use crate::store::rollups::MinutesFrom;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::store::writer::Writer;
 use crate::time;
 
 /// A collector's threads, at work.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
-    pub(crate) stream_index: Listing,
+    pub(crate) stream_index: StreamIndex,
     /// `None` where this collector is alone.
-    pub(crate) published: Option<Published>,
+    pub(crate) published: Option<PublishStatus>,
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) threads: Threads,
 }
@@ -76,14 +76,14 @@ pub(crate) fn start(
     aggregator.counts.damaged(damage);
     aggregator.counts.close_books();
     let journal = Arc::new(journal);
-    let stream_index = Listing::new(aggregator.streams(), store.segments().clone());
+    let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone());
     let publisher = match &config.store.clickhouse {
         Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), stream_index.clone())?),
         None => None,
     };
     let published = publisher.as_ref().map(Publisher::published);
     let minutes_from = store.minutes_from();
-    let mut counter = Counter {
+    let mut counter = AggregationWorker {
         journal: journal.clone(),
         uncounted: VecDeque::new(),
         publisher,
@@ -91,7 +91,7 @@ pub(crate) fn start(
         aggregator,
         counters,
         health,
-        pace: Pace::default(),
+        pace: FlushSchedule::default(),
         takes: true,
         flushes_until_trim: 0,
     };
@@ -131,23 +131,23 @@ impl Threads {
 }
 
 /// What the counting thread owns.
-struct Counter {
+struct AggregationWorker {
     journal: Arc<Journal>,
     /// What came from its queue, whose room it still holds.
-    uncounted: VecDeque<Written>,
+    uncounted: VecDeque<WrittenBatch>,
     /// Ends before the store does, and publishes what the last flush wrote.
     publisher: Option<Publisher>,
     store: Writer,
     aggregator: Aggregator,
     counters: Arc<RequestCounters>,
     health: Arc<Health>,
-    pace: Pace,
+    pace: FlushSchedule,
     /// Whether the store took the last flush.
     takes: bool,
     flushes_until_trim: u32,
 }
 
-impl Counter {
+impl AggregationWorker {
     fn run(&mut self) -> Result<(), StoreError> {
         loop {
             let taken = self.journal.queue().take(self.pace.flush_at);
@@ -238,7 +238,7 @@ impl Counter {
                 thread::yield_now();
             }
         }
-        self.pace = Pace::after(begun, Instant::now());
+        self.pace = FlushSchedule::after(begun, Instant::now());
         Ok(())
     }
 
@@ -261,12 +261,12 @@ impl Counter {
 
 /// When the next flush is due: every second, earlier when much has come, later when flushing takes long,
 /// as it does with thousands of series.
-struct Pace {
+struct FlushSchedule {
     flush_at: Instant,
     rest_until: Instant,
 }
 
-impl Pace {
+impl FlushSchedule {
     fn after(begun: Instant, ended: Instant) -> Self {
         let rest_until = ended + (ended - begun) * REST;
         Self { flush_at: rest_until.max(begun + FLUSH_EVERY), rest_until }
@@ -279,7 +279,7 @@ impl Pace {
     }
 }
 
-impl Default for Pace {
+impl Default for FlushSchedule {
     fn default() -> Self {
         let now = Instant::now();
         Self::after(now, now)

@@ -13,7 +13,7 @@ use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 /// What can be promised of a share of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Promise {
+pub(crate) enum Objective {
     /// They end without an error.
     Availability,
     /// They are whole.
@@ -23,7 +23,7 @@ pub(crate) enum Promise {
     Speed,
 }
 
-impl Promise {
+impl Objective {
     pub(crate) const ALL: [Self; 3] = [Self::Availability, Self::Integrity, Self::Speed];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -120,7 +120,7 @@ impl Severity {
 
 /// A budget that goes too fast over a long while, and still does over a short one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Alarm {
+pub(crate) struct BurnRateAlert {
     pub(crate) severity: Severity,
     pub(crate) long_minutes: i64,
     pub(crate) short_minutes: i64,
@@ -128,7 +128,7 @@ pub(crate) struct Alarm {
     share: f64,
 }
 
-impl Alarm {
+impl BurnRateAlert {
     /// The gravest first.
     pub(crate) const ALL: [Self; 4] = [
         Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
@@ -191,7 +191,7 @@ mod tests {
         stats
     }
 
-    fn remaining(promise: Promise, stats: &WindowStats) -> f64 {
+    fn remaining(promise: Objective, stats: &WindowStats) -> f64 {
         let chat = Targets::of("chat");
         promise.kept(stats, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
     }
@@ -199,31 +199,31 @@ mod tests {
     #[test]
     fn of_a_thousand_streams_ten_may_be_slow() {
         for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
-            let spent = remaining(Promise::Speed, &stats(1_000, slow, 0));
+            let spent = remaining(Objective::Speed, &stats(1_000, slow, 0));
             assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
         }
     }
 
     #[test]
     fn half_a_percent_of_chats_may_fail() {
-        assert!((remaining(Promise::Availability, &stats(1_000, 0, 5))).abs() < 1e-9);
-        assert_eq!(Promise::Integrity.objective(&Targets::of("chat")), None, "nothing is promised unasked");
+        assert!((remaining(Objective::Availability, &stats(1_000, 0, 5))).abs() < 1e-9);
+        assert_eq!(Objective::Integrity.objective(&Targets::of("chat")), None, "nothing is promised unasked");
     }
 
     #[test]
     fn a_promise_about_nothing_is_neither_kept_nor_broken() {
         let chat = Targets::of("chat");
-        for promise in Promise::ALL {
+        for promise in Objective::ALL {
             assert_eq!(promise.kept(&WindowStats::default(), &chat).remaining(0.99), None);
         }
-        assert_eq!(Promise::Speed.objective(&Targets::of("anything")), None);
+        assert_eq!(Objective::Speed.objective(&Targets::of("anything")), None);
     }
 
     #[test]
     fn alarms_are_those_of_a_budget_of_thirty_days() {
-        let rates = Alarm::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
+        let rates = BurnRateAlert::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
-        for alarm in Alarm::ALL {
+        for alarm in BurnRateAlert::ALL {
             assert!(
                 ALERT_WINDOWS.contains(&alarm.long_minutes) && ALERT_WINDOWS.contains(&alarm.short_minutes)
             );
@@ -232,32 +232,32 @@ mod tests {
 
     #[test]
     fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
-        let rates = Alarm::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
+        let rates = BurnRateAlert::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
         assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
         let (lasts, does_not) =
             (SliCount { good: 9_900, total: 10_000 }, SliCount { good: 9_899, total: 10_000 });
         for days in [1, 7, 29, 30, 90] {
-            assert!(Alarm::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
+            assert!(BurnRateAlert::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
         }
-        let [.., ticket] = Alarm::ALL;
+        let [.., ticket] = BurnRateAlert::ALL;
         assert!(ticket.sounds(7, 0.99, does_not, does_not));
     }
 
     #[test]
     fn a_promise_that_allows_much_is_never_broken_so_fast() {
-        let can_sound = |days, objective| Alarm::ALL.map(|alarm| alarm.can_sound(days, objective));
+        let can_sound = |days, objective| BurnRateAlert::ALL.map(|alarm| alarm.can_sound(days, objective));
         assert_eq!(can_sound(30, 0.995), [true; 4]);
         assert_eq!(can_sound(30, 0.9), [false, true, true, true]);
         assert_eq!(can_sound(365, 0.99), [false, true, true, true]);
         let none = SliCount { good: 0, total: 1_000 };
-        for (alarm, can_sound) in Alarm::ALL.iter().zip(can_sound(30, 0.9)) {
+        for (alarm, can_sound) in BurnRateAlert::ALL.iter().zip(can_sound(30, 0.9)) {
             assert_eq!(alarm.sounds(30, 0.9, none, none), can_sound, "{alarm:?}");
         }
     }
 
     #[test]
     fn an_alarm_ends_when_it_is_over_and_is_silent_over_few() {
-        let [page, ..] = Alarm::ALL;
+        let [page, ..] = BurnRateAlert::ALL;
         let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
         assert!(page.sounds(30, 0.99, bad, bad));
         assert!(!page.sounds(30, 0.99, bad, good));

@@ -10,7 +10,7 @@ use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::stats::binomial;
-use crate::stats::kaplan_meier::Waits;
+use crate::stats::kaplan_meier::CensoredWaits;
 
 /// What the first screen says.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -164,7 +164,7 @@ impl Hidden {
     fn of(stats: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
         let CensoredMetrics { abandoned, failed } = metric.censored()?;
         let (abandoned, failed) = (stats.histogram(abandoned), stats.histogram(failed));
-        let p95_ms = Waits::new(stats.histogram(metric), [abandoned, failed]).quantile(0.95);
+        let p95_ms = CensoredWaits::new(stats.histogram(metric), [abandoned, failed]).quantile(0.95);
         let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
         is_over.then_some(Self { p95_ms, censored: abandoned.count() + failed.count() })
     }

@@ -7,41 +7,42 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rusqlite::Connection;
 
-use super::stream_index::Listing;
+use super::stream_index::StreamIndex;
 use super::{reader, samples};
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
-use crate::store::clickhouse::queries::Tables;
+use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::query::{
-    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
 };
 
 /// One query's view of the store.
-pub(crate) enum Source<'a> {
+pub(crate) enum Backend<'a> {
     /// This collector's own file and journal.
     File {
         /// Open for reading.
         connection: &'a Connection,
         /// Single streams.
-        stream_index: &'a Listing,
+        stream_index: &'a StreamIndex,
     },
     /// What all collectors have published.
-    Cluster(&'a Tables),
+    Cluster(&'a ClusterTables),
 }
 
-impl Source<'_> {
+impl Backend<'_> {
     /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
     pub(crate) fn both<A: Send, B>(
         &self,
-        one: impl FnOnce(&Source<'_>) -> Result<A, StoreError> + Send,
-        other: impl FnOnce(&Source<'_>) -> Result<B, StoreError>,
+        one: impl FnOnce(&Backend<'_>) -> Result<A, StoreError> + Send,
+        other: impl FnOnce(&Backend<'_>) -> Result<B, StoreError>,
     ) -> Result<(A, B), StoreError> {
         match self {
             Self::File { .. } => Ok((one(self)?, other(self)?)),
             Self::Cluster(tables) => thread::scope(|scope| {
-                let one = ask(scope, move || one(&Source::Cluster(tables)))?;
+                let one = ask(scope, move || one(&Backend::Cluster(tables)))?;
                 let other = other(self);
                 Ok((answer(one)?, other?))
             }),
@@ -52,13 +53,13 @@ impl Source<'_> {
     pub(crate) fn each<T: Send, A: Send>(
         &self,
         of: impl IntoIterator<Item = T>,
-        question: impl Fn(&Source<'_>, T) -> Result<A, StoreError> + Sync,
+        question: impl Fn(&Backend<'_>, T) -> Result<A, StoreError> + Sync,
     ) -> Result<Vec<A>, StoreError> {
         match self {
             Self::File { .. } => of.into_iter().map(|one| question(self, one)).collect(),
             Self::Cluster(tables) => thread::scope(|scope| {
                 let question = &question;
-                let asked = |one| ask(scope, move || question(&Source::Cluster(tables), one));
+                let asked = |one| ask(scope, move || question(&Backend::Cluster(tables), one));
                 let asked: Vec<_> = of.into_iter().map(asked).collect::<Result<_, _>>()?;
                 asked.into_iter().map(answer).collect()
             }),
@@ -68,7 +69,7 @@ impl Source<'_> {
     /// Hands out windows that cover what is asked for, each with its first minute.
     pub(crate) fn windows(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
@@ -80,7 +81,7 @@ impl Source<'_> {
     /// Hands out windows that cover what is asked for, each with its value of a dimension.
     pub(crate) fn windows_by(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         dimension: Dimension,
         each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
@@ -93,7 +94,7 @@ impl Source<'_> {
     /// What is asked for, merged by the values of a dimension.
     pub(crate) fn stats_by(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         dimension: Dimension,
     ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
         let mut all_stats: BTreeMap<String, WindowStats> = BTreeMap::new();
@@ -113,7 +114,7 @@ impl Source<'_> {
     }
 
     /// Counts and totals as one transaction left them.
-    pub(crate) fn books(&self) -> Result<Books, StoreError> {
+    pub(crate) fn books(&self) -> Result<IngestTotals, StoreError> {
         match self {
             // It may have been one of several.
             Self::File { connection, .. } => Ok(reader::books(connection)?.joined()),
@@ -130,7 +131,7 @@ impl Source<'_> {
     }
 
     /// What came within the first before the second, in milliseconds.
-    pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<Recent, StoreError> {
+    pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<RecentActivity, StoreError> {
         match self {
             Self::File { connection, stream_index } => stream_index.recent(connection, filter, at),
             Self::Cluster(tables) => tables.recent(filter, at),
@@ -143,7 +144,7 @@ impl Source<'_> {
     }
 
     /// Stored reports, newest first.
-    pub(crate) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+    pub(crate) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
         match self {
             Self::File { connection, stream_index } => stream_index.newest(connection, asked),
             Self::Cluster(tables) => tables.newest(asked),
@@ -151,7 +152,7 @@ impl Source<'_> {
     }
 
     /// Reports that outlive the newest.
-    pub(crate) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+    pub(crate) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
         match self {
             Self::File { connection, .. } => samples::page(connection, asked),
             Self::Cluster(tables) => tables.samples(asked),

@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// Watches the wall clock.
-pub(super) struct Patience {
+pub(super) struct ClockJumpGuard {
     /// Minute and steady time as they last were.
     last: Option<(i64, Duration)>,
     /// How long nothing goes yet.
@@ -18,7 +18,7 @@ pub(super) struct Patience {
     starts: bool,
 }
 
-impl Patience {
+impl ClockJumpGuard {
     /// As the store was left: a machine may start with a clock gone wrong.
     pub(super) fn load(connection: &Connection, steady: Duration) -> rusqlite::Result<Self> {
         let kept = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_lets_go_of_what_is_old() {
-        let mut patience = Patience::new(Some(1_000), 0, hours(0));
+        let mut patience = ClockJumpGuard::new(Some(1_000), 0, hours(0));
         for hour in 1..100 {
             assert!(patience.may_drop(1_000 + hour as i64 * 60, hours(hour)));
         }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_leaps_forward_drops_nothing_for_a_day() {
-        let mut patience = Patience::new(Some(1_000), 0, hours(0));
+        let mut patience = ClockJumpGuard::new(Some(1_000), 0, hours(0));
         assert!(patience.may_drop(1_000, hours(0)));
         let leapt = 1_000 + 100 * 365 * 24 * 60;
         assert!(!patience.may_drop(leapt, hours(1)));
@@ -98,15 +98,15 @@ mod tests {
 
     #[test]
     fn a_start_days_after_the_last_minute_is_a_leap_too() {
-        assert!(!Patience::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
-        assert!(Patience::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(!ClockJumpGuard::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(ClockJumpGuard::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
     }
 
     #[test]
     fn a_machine_that_is_off_at_night_lets_go_of_what_is_old() {
         let mut minute = 1_000;
         for _ in 0..10 {
-            let mut patience = Patience::new(Some(minute), 0, hours(0));
+            let mut patience = ClockJumpGuard::new(Some(minute), 0, hours(0));
             minute += 12 * 60;
             assert!(patience.may_drop(minute, hours(0)));
             minute += 12 * 60;
@@ -121,7 +121,7 @@ mod tests {
         let mut minute = 900_000;
         for (hour, dropped) in [(0, false), (11, false), (22, true)] {
             // Nine hours of running and two of standing still: only the former count.
-            let mut patience = Patience::load(&file, hours(hour)).unwrap();
+            let mut patience = ClockJumpGuard::load(&file, hours(hour)).unwrap();
             assert!(!patience.may_drop(minute, hours(hour)), "{hour}");
             minute += 9 * 60;
             assert_eq!(patience.may_drop(minute, hours(hour + 9)), dropped, "{hour}");
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_makes_nothing_look_old() {
-        let mut patience = Patience::new(Some(9_000), 0, hours(0));
+        let mut patience = ClockJumpGuard::new(Some(9_000), 0, hours(0));
         assert!(patience.may_drop(1_000, hours(1)));
         assert!(!patience.may_drop(9_000, hours(2)), "coming forward again is a leap");
     }

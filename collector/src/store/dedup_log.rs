@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
 use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::series::SeriesId;
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 
 /// The bytes of some revisions.
 pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
@@ -84,7 +84,7 @@ impl Revision {
             in_cumulative: self.in_cumulative,
             superseded: false,
             received_ms: self.received_ms,
-            at: At { position: self.position, len: self.len },
+            at: RecordLocation { position: self.position, len: self.len },
         }
     }
 }

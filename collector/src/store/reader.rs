@@ -14,7 +14,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
 use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
-use crate::store::query::{Books, Dimension, SeriesSnapshot, Snapshot, WindowsAsked};
+use crate::store::query::{Dimension, IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
 use crate::store::rollups::key::GroupByMask;
 
 /// A connection that reads.
@@ -28,7 +28,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
 /// Hands out windows that cover what is asked for, each with its first minute.
 pub(crate) fn windows(
     connection: &Connection,
-    asked: &WindowsAsked<'_>,
+    asked: &WindowsQuery<'_>,
     mut each: impl FnMut(i64, &WindowStats),
 ) -> Result<(), StoreError> {
     each_window(connection, asked, None, |start, _, stats| each(start, stats))
@@ -37,7 +37,7 @@ pub(crate) fn windows(
 /// Hands out windows that cover what is asked for, each with its value of a dimension.
 pub(crate) fn windows_by(
     connection: &Connection,
-    asked: &WindowsAsked<'_>,
+    asked: &WindowsQuery<'_>,
     dimension: Dimension,
     mut each: impl FnMut(&str, &WindowStats),
 ) -> Result<(), StoreError> {
@@ -46,7 +46,7 @@ pub(crate) fn windows_by(
 
 fn each_window(
     connection: &Connection,
-    WindowsAsked { filter, minutes, longest, metrics }: &WindowsAsked<'_>,
+    WindowsQuery { filter, minutes, longest, metrics }: &WindowsQuery<'_>,
     column: Option<&str>,
     mut each: impl FnMut(i64, &str, &WindowStats),
 ) -> Result<(), StoreError> {
@@ -101,14 +101,14 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
 }
 
 /// Counts and totals as one transaction left them.
-pub(super) fn books(connection: &Connection) -> Result<Books, StoreError> {
+pub(super) fn books(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
-    let Snapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
-    Ok(Books { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
+    let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
+    Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
 }
 
 /// Everything that Prometheus is told; `from` is the first minute whose time per token still counts.
-pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, StoreError> {
+pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
     let mut statement = connection.prepare_cached(
         "SELECT site, use_case, provider, model, country, id, total
@@ -123,7 +123,7 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, S
             total: CumulativeStats::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
     }
-    Ok(Snapshot { series, counts: counts(connection)? })
+    Ok(MetricsSnapshot { series, counts: counts(connection)? })
 }
 
 /// By the series over all countries.

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use self::build::{Due, sum};
+use self::build::{DueRollup, sum};
 use super::samples;
 use crate::config;
 use crate::store::error::StoreError;
@@ -46,21 +46,21 @@ impl MinutesFrom {
 }
 
 /// A running thread; ends when dropped.
-pub(super) struct Summer {
-    wake: Option<SyncSender<Woken>>,
+pub(super) struct RollupThread {
+    wake: Option<SyncSender<WakeUp>>,
     /// Nobody waits at the end for what can be summed at the next start.
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What it is woken with.
-struct Woken {
+struct WakeUp {
     minute: i64,
     /// What is too old by that may go.
     may_drop: bool,
 }
 
-impl Summer {
+impl RollupThread {
     pub(super) fn start(file: &Path, limits: config::Store) -> Result<Self, StoreError> {
         let mut connection = Connection::open(file)?;
         // A sum that a power cut takes is made again: its minutes stay until it is safe.
@@ -80,12 +80,12 @@ impl Summer {
     pub(super) fn wake(&self, minute: i64, may_drop: bool) {
         if let Some(wake) = &self.wake {
             // Full: it is at work, and will be woken again.
-            let _full = wake.try_send(Woken { minute, may_drop });
+            let _full = wake.try_send(WakeUp { minute, may_drop });
         }
     }
 }
 
-impl Drop for Summer {
+impl Drop for RollupThread {
     fn drop(&mut self) {
         self.wake = None;
         self.ended.store(true, Ordering::Relaxed);
@@ -96,8 +96,8 @@ impl Drop for Summer {
     }
 }
 
-fn run(connection: &mut Connection, woken: &Receiver<Woken>, limits: &config::Store, ended: &AtomicBool) {
-    while let Ok(Woken { minute, may_drop }) = woken.recv() {
+fn run(connection: &mut Connection, woken: &Receiver<WakeUp>, limits: &config::Store, ended: &AtomicBool) {
+    while let Ok(WakeUp { minute, may_drop }) = woken.recv() {
         let done = sum_up_to(connection, minute, ended).and_then(|all| match all && may_drop {
             true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
             false => Ok(()),
@@ -123,7 +123,7 @@ fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Re
 }
 
 /// The oldest one that is over and has changed since it was summed. It waits for those that it is made from.
-fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>, StoreError> {
+fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<DueRollup>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT start, changes FROM spans AS span
          WHERE length = ?1 AND summed <> changes AND start + length <= ?2
@@ -131,7 +131,7 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<Due>,
                            AND start >= span.start AND start < span.start + span.length)
          ORDER BY start LIMIT 1",
     )?;
-    let due = |row: &rusqlite::Row<'_>| Ok(Due { start: row.get(0)?, changes: row.get(1)? });
+    let due = |row: &rusqlite::Row<'_>| Ok(DueRollup { start: row.get(0)?, changes: row.get(1)? });
     Ok(statement.query_row(params![length, before], due).optional()?)
 }
 

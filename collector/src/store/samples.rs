@@ -7,11 +7,11 @@ use super::reader::IN_FILTER;
 use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, Page, SamplesAsked, StoredStream};
+use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
 /// The slowest first; of the others the newest.
-pub(super) fn page(connection: &Connection, asked: &SamplesAsked) -> Result<Page, StoreError> {
+pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
     let order = match asked.sample {
         SampleKind::Slowest => "waited_ms",
         SampleKind::Failed | SampleKind::Uniform => "received_ms",
@@ -35,7 +35,7 @@ pub(super) fn page(connection: &Connection, asked: &SamplesAsked) -> Result<Page
     let more = streams.len() > asked.limit;
     streams.truncate(asked.limit);
     let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-    Ok(Page { streams, next })
+    Ok(StreamsPage { streams, next })
 }
 
 /// One of them.

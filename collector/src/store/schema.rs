@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::WindowStats;
-    use crate::store::query::{Dimension, Filter, WindowsAsked};
+    use crate::store::query::{Dimension, Filter, WindowsQuery};
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {
@@ -171,7 +171,7 @@ mod tests {
         migrate(&mut connection, &file).unwrap();
         let ask = |filter: &Filter, dimension| {
             let mut groups = BTreeMap::new();
-            let asked = WindowsAsked { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
+            let asked = WindowsQuery { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
             windows_by(&connection, &asked, dimension, |value, stats| {
                 *groups.entry(value.to_owned()).or_default() += stats.streams();
             })

@@ -13,16 +13,16 @@ use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, Page, RATE_MS, Recent, StoredStream, StreamsAsked};
+use crate::store::query::{Filter, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
 
 /// The streams that are remembered, shared with the thread that counts.
 #[derive(Clone)]
-pub(crate) struct Listing {
+pub(crate) struct StreamIndex {
     streams: Arc<RwLock<StreamRegistry>>,
     segments: Arc<Segments>,
 }
 
-impl Listing {
+impl StreamIndex {
     pub(crate) const fn new(streams: Arc<RwLock<StreamRegistry>>, segments: Arc<Segments>) -> Self {
         Self { streams, segments }
     }
@@ -40,7 +40,7 @@ impl Listing {
         connection: &Connection,
         filter: &Filter,
         (ms, now_ms): (i64, i64),
-    ) -> Result<Recent, StoreError> {
+    ) -> Result<RecentActivity, StoreError> {
         let series = series_in(connection, filter)?;
         let streams = self.streams();
         let remembered_ms =
@@ -57,11 +57,15 @@ impl Listing {
             }
         }
         let per_second = reports as f64 * 1e3 / rate_ms.max(1) as f64;
-        Ok(Recent { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
+        Ok(RecentActivity { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
     }
 
     /// Stored reports, newest first.
-    pub(crate) fn newest(&self, connection: &Connection, asked: &StreamsAsked) -> Result<Page, StoreError> {
+    pub(crate) fn newest(
+        &self,
+        connection: &Connection,
+        asked: &StreamsQuery,
+    ) -> Result<StreamsPage, StoreError> {
         let series = series_in(connection, &asked.filter)?;
         let (from_ms, to_ms) = asked.received_ms;
         let is_asked = |stream: &Stream| {
@@ -78,7 +82,7 @@ impl Listing {
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].0);
         let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
-        Ok(Page { streams: read.collect::<Result<_, _>>()?, next })
+        Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
     /// One stored report: of the newest, or of the samples.

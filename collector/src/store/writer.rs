@@ -17,9 +17,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tracing::warn;
 
 use super::checkpoint::Checkpointer;
-use super::clock_jump_guard::Patience;
+use super::clock_jump_guard::ClockJumpGuard;
 use super::paths::JOURNAL_FOLDER;
-use super::rollups::{self, MinutesFrom, Summer, sealed_hours};
+use super::rollups::{self, MinutesFrom, RollupThread, sealed_hours};
 use super::{dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::StoredState;
 use crate::aggregate::changes::{Changes, LoadedState};
@@ -30,7 +30,7 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
-use crate::journal::segments::{At, Segments};
+use crate::journal::segments::{RecordLocation, Segments};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::time;
@@ -39,8 +39,8 @@ use crate::time::minute_of;
 /// Writes to the store.
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
-    summer: Summer,
-    patience: Patience,
+    summer: RollupThread,
+    patience: ClockJumpGuard,
     windows_hours: u32,
     minutes_from: MinutesFrom,
     connection: Connection,
@@ -80,11 +80,11 @@ impl Writer {
             false => note_only_gone(&mut connection)?,
         }
         let checkpointer = Checkpointer::start(&file)?;
-        let patience = Patience::load(&connection, time::steady())?;
+        let patience = ClockJumpGuard::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
         minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
-        let summer = Summer::start(&file, limits)?;
+        let summer = RollupThread::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
         Ok(Self {
             checkpointer,
@@ -247,7 +247,7 @@ impl StoredState for Writer {
         Ok(found.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(&bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {
         Ok(self.segments.report(at)?)
     }
 

@@ -31,7 +31,7 @@ impl StoredState for Past {
         Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
         Ok(self.reports.get(&at.position).cloned())
     }
 
@@ -59,8 +59,8 @@ fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (
     let apply = |aggregator: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
         let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
-        let at = At { position, len: 1 };
-        aggregator.add(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
+        let at = RecordLocation { position, len: 1 };
+        aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
         flush(aggregator, past, 60_000);
     };
     for (position, rev) in revisions.iter().enumerate() {
@@ -108,9 +108,9 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
     for (position, (id, rev, model)) in revisions.into_iter().enumerate() {
         let model = Some(model.into());
         let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
-        let at = At { position: position as u64, len: 1 };
+        let at = RecordLocation { position: position as u64, len: 1 };
         past.reports.insert(at.position, report.clone());
-        aggregator.add(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
     }
     assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
 }
@@ -124,8 +124,8 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
         let id = position as u128;
         let report =
             StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
-        let at = At { position: position as u64, len: 1 };
-        aggregator.add(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        let at = RecordLocation { position: position as u64, len: 1 };
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
         weights.push(aggregator.weight());
     }
     assert_eq!(weights[0], 0);
@@ -148,8 +148,8 @@ fn an_open_stream_whose_report_is_lost_is_lost_once() {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
-    let at = At { position: 0, len: 1 };
-    aggregator.add(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
+    let at = RecordLocation { position: 0, len: 1 };
+    aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
     for hours in 1..3 {
         flush(&mut aggregator, &mut past, hours * 3_600_000);
     }
@@ -178,10 +178,10 @@ proptest! {
         let (mut past, mut latest) = (Past::default(), BTreeMap::new());
         let mut aggregator = Aggregator { most_kept_bytes, ..Aggregator::new(config, LoadedState::default()) };
         for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
-            let at = At { position: position as u64, len: 1 };
+            let at = RecordLocation { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(at.position, report.clone());
-            aggregator.add(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
+            aggregator.add(&JournaledReport { id, country: None, report, at }, now_ms, &past).unwrap();
             let known = latest.entry(id).or_insert((rev, open));
             if known.0 < rev {
                 *known = (rev, open);

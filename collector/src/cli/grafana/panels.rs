@@ -7,7 +7,7 @@ use crate::aggregate::cumulative_stats::PrometheusHistogram;
 use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
-use crate::slo::error_budget::{Alarm, Promise};
+use crate::slo::error_budget::{BurnRateAlert, Objective};
 
 /// One panel, or the head of a row of them.
 pub(super) enum Panel {
@@ -128,7 +128,7 @@ fn sides() -> Vec<Panel> {
 /// How many times as fast as it may be each budget is used up. Above 1 it will not last.
 fn budgets(config: &Config) -> Vec<Panel> {
     let mut panels = Vec::new();
-    for promise in Promise::ALL {
+    for promise in Objective::ALL {
         let (mut questions, mut untold) = (Vec::new(), Vec::new());
         for mut profile in profiles(config) {
             let Some(objective) = promise.objective(&profile.targets) else { continue };
@@ -154,7 +154,7 @@ fn budgets(config: &Config) -> Vec<Panel> {
             config.budget_days(),
             untold.concat()
         );
-        let bounds = Alarm::ALL.map(|alarm| (alarm.rate(config.budget_days()), colour(alarm)));
+        let bounds = BurnRateAlert::ALL.map(|alarm| (alarm.rate(config.budget_days()), colour(alarm)));
         let mut panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
         panel.bounds = bounds.into();
         panels.push(Panel::Lines(panel));
@@ -162,7 +162,7 @@ fn budgets(config: &Config) -> Vec<Panel> {
     panels
 }
 
-fn colour(alarm: Alarm) -> &'static str {
+fn colour(alarm: BurnRateAlert) -> &'static str {
     match alarm.severity.as_str() {
         "page" => "red",
         "incident" => "orange",

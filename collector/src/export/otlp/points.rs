@@ -14,15 +14,15 @@ use crate::config::{self, Temporality};
 
 /// What was counted of one series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
     output_tokens: u64,
-    spreads: [Spread; PrometheusHistogram::ALL.len()],
+    spreads: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
 }
 
 /// The values of one histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Spread {
+struct ExponentialBuckets {
     sum: f64,
     zero: u64,
     /// By Prometheus' number of a bucket.
@@ -31,20 +31,20 @@ struct Spread {
 
 /// The time that a point is about; from 0 where that is not known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct TimeRange {
     pub(super) since_ns: u64,
     pub(super) now_ns: u64,
 }
 
 /// One series, and when it was counted.
-pub(super) type Told<'a> = (&'a Series, Numbers, Span);
+pub(super) type SeriesPoint<'a> = (&'a Series, SeriesNumbers, TimeRange);
 
-impl Numbers {
+impl SeriesNumbers {
     pub(super) fn of(total: &CumulativeStats) -> Self {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             output_tokens: total.output_tokens,
-            spreads: PrometheusHistogram::ALL.map(|classic| Spread::of(total.buckets(classic))),
+            spreads: PrometheusHistogram::ALL.map(|classic| ExponentialBuckets::of(total.buckets(classic))),
         }
     }
 
@@ -63,7 +63,7 @@ impl Numbers {
     }
 }
 
-impl Spread {
+impl ExponentialBuckets {
     fn of(buckets: &cumulative_stats::Buckets) -> Self {
         let native = &buckets.native;
         let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
@@ -82,7 +82,7 @@ impl Spread {
         self.zero + self.counts.values().sum::<u64>()
     }
 
-    fn point(&self, series: &Series, span: Span) -> ExponentialPoint {
+    fn point(&self, series: &Series, span: TimeRange) -> ExponentialPoint {
         let first = self.counts.keys().next().copied().unwrap_or_default();
         let last = self.counts.keys().next_back().copied().unwrap_or(first - 1);
         let dense = (first..=last).map(|number| self.counts.get(&number).copied().unwrap_or_default());
@@ -101,7 +101,7 @@ impl Spread {
 }
 
 /// One message about all of them.
-pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
+pub(super) fn request(settings: &config::Otlp, told: &[SeriesPoint<'_>]) -> Request {
     let temporality = match settings.temporality {
         Temporality::Delta => 1,
         Temporality::Cumulative => 2,
@@ -123,7 +123,7 @@ pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
     Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
 }
 
-fn histogram(classic: PrometheusHistogram, told: &[Told<'_>], aggregation_temporality: i32) -> Metric {
+fn histogram(classic: PrometheusHistogram, told: &[SeriesPoint<'_>], aggregation_temporality: i32) -> Metric {
     let points =
         told.iter().map(|(series, numbers, span)| (series, &numbers.spreads[classic as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
@@ -146,7 +146,7 @@ fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<N
     }
 }
 
-fn streams(told: &[Told<'_>]) -> Vec<NumberPoint> {
+fn streams(told: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
     let by_outcome = told.iter().flat_map(|(series, numbers, span)| {
         numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
             let mut point = number(series, *count, *span);
@@ -157,11 +157,11 @@ fn streams(told: &[Told<'_>]) -> Vec<NumberPoint> {
     by_outcome.collect()
 }
 
-fn output_tokens(told: &[Told<'_>]) -> Vec<NumberPoint> {
+fn output_tokens(told: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
     told.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
 }
 
-fn number(series: &Series, count: u64, span: Span) -> NumberPoint {
+fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
     NumberPoint {
         start_time_unix_nano: span.since_ns,
         time_unix_nano: span.now_ns,

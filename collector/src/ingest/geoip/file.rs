@@ -13,12 +13,12 @@ use maxminddb::{PathElement, Reader};
 
 use crate::background_thread::Background;
 use crate::config::country_database::{CountryError, read};
-use crate::http::client_ip::Network;
+use crate::http::client_ip::ClientNetwork;
 use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 
 /// A file that has been read, in memory.
-pub(crate) struct NetworkFile {
+pub(crate) struct CountryFile {
     path: PathBuf,
     networks: RwLock<Reader<Vec<u8>>>,
     /// What was last read or found unreadable; `None` when there was nothing.
@@ -34,7 +34,7 @@ struct Version {
     bytes: u64,
 }
 
-impl NetworkFile {
+impl CountryFile {
     /// Reads it.
     pub(crate) fn open(path: &Path) -> Result<Self, CountryError> {
         // Before it is read: what replaces it meanwhile is another version.
@@ -43,7 +43,7 @@ impl NetworkFile {
     }
 
     /// The country of a network. What a damaged place of the file says is nothing.
-    pub(crate) fn country(&self, network: Network) -> Option<Country> {
+    pub(crate) fn country(&self, network: ClientNetwork) -> Option<Country> {
         let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
         let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
         let found = networks.lookup(network.first_address()?).ok()?.decode_path::<&str>(&code);
@@ -65,7 +65,7 @@ impl NetworkFile {
 
 /// Looks for a new file until dropped.
 pub(super) fn watch(
-    file: Arc<NetworkFile>,
+    file: Arc<CountryFile>,
     every: Duration,
     counters: Arc<RequestCounters>,
 ) -> io::Result<Background> {
@@ -118,10 +118,10 @@ mod tests {
         };
         replace(&database(&[("192.0.2.0", 24, "NL")]));
         let (file, counters) =
-            (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(RequestCounters::default()));
+            (Arc::new(CountryFile::open(&path).unwrap()), Arc::new(RequestCounters::default()));
         let every = Duration::from_millis(2);
         let watching = watch(file.clone(), every, counters.clone()).unwrap();
-        let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
+        let network = ClientNetwork::of("192.0.2.7".parse::<IpAddr>().unwrap());
         let said = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
         let mut until = |expected: [u64; 2], code: &str| {

@@ -13,7 +13,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
-use crate::store::query::Books;
+use crate::store::query::IngestTotals;
 use crate::store::reader::{self, books};
 use crate::store::rollups::key::GroupByMask;
 
@@ -26,7 +26,7 @@ pub(super) struct Outbox {
 }
 
 /// A minute of a series that has changed.
-pub(super) struct Window {
+pub(super) struct ChangedWindow {
     pub(super) minute: i64,
     pub(super) stats: EncodedStats,
     pub(super) series: Series,
@@ -39,7 +39,7 @@ pub(super) struct Window {
 pub(super) struct EncodedStats(Vec<u8>);
 
 /// Five minutes, an hour or a day.
-pub(super) struct Span {
+pub(super) struct RollupSpan {
     pub(super) length: i64,
     pub(super) start: i64,
     /// Its sums are those of its minutes.
@@ -48,7 +48,7 @@ pub(super) struct Span {
 }
 
 /// A sum over a span.
-pub(super) struct Sum {
+pub(super) struct RollupRow {
     /// Which labels it tells apart.
     pub(super) kept: i64,
     pub(super) series: Series,
@@ -108,7 +108,7 @@ impl Outbox {
     }
 
     /// Some minutes that have changed.
-    pub(super) fn windows(&mut self) -> Result<Vec<Window>, StoreError> {
+    pub(super) fn windows(&mut self) -> Result<Vec<ChangedWindow>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut statement = snapshot.prepare_cached(
             "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model, country
@@ -120,7 +120,13 @@ impl Outbox {
             let stats = EncodedStats(row.get(3)?);
             bytes += stats.0.len();
             let series = reader::series(row, 4)?;
-            windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, stats, series });
+            windows.push(ChangedWindow {
+                minute: row.get(0)?,
+                id: row.get(1)?,
+                mark: row.get(2)?,
+                stats,
+                series,
+            });
             if bytes >= self.most_bytes {
                 break;
             }
@@ -129,7 +135,7 @@ impl Outbox {
     }
 
     /// ClickHouse has these. What has changed since they were read stays.
-    pub(super) fn sent_windows(&mut self, windows: &[Window]) -> Result<(), StoreError> {
+    pub(super) fn sent_windows(&mut self, windows: &[ChangedWindow]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut delete = transaction
             .prepare_cached("DELETE FROM outbox WHERE minute = ?1 AND series = ?2 AND mark = ?3")?;
@@ -143,7 +149,7 @@ impl Outbox {
 
     /// Some spans that ClickHouse takes for the opposite or knows nothing of; of those that stand also where their
     /// sums have changed.
-    pub(super) fn spans(&self, stands: bool) -> Result<Vec<Span>, StoreError> {
+    pub(super) fn spans(&self, stands: bool) -> Result<Vec<RollupSpan>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT length, start, changes FROM spans
              WHERE (summed = changes) = ?1
@@ -151,13 +157,17 @@ impl Outbox {
              ORDER BY start, length LIMIT ?2",
         )?;
         let spans = statement.query_map(params![stands, SPANS_AT_A_TIME], |row| {
-            Ok(Span { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
+            Ok(RollupSpan { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
         })?;
         Ok(spans.collect::<Result<_, _>>()?)
     }
 
     /// The sums over a span, by their labels' numbers from this one on: some, and the number to go on from.
-    pub(super) fn sums(&self, span: &Span, from: i64) -> Result<(Vec<Sum>, Option<i64>), StoreError> {
+    pub(super) fn sums(
+        &self,
+        span: &RollupSpan,
+        from: i64,
+    ) -> Result<(Vec<RollupRow>, Option<i64>), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, kept, site, use_case, provider, model, country, tally
              FROM labels CROSS JOIN sums ON sums.labels = id
@@ -172,7 +182,7 @@ impl Outbox {
             }
             let stats = EncodedStats(row.get(7)?);
             bytes += stats.0.len();
-            sums.push(Sum { kept: row.get(1)?, series: reader::series(row, 2)?, stats });
+            sums.push(RollupRow { kept: row.get(1)?, series: reader::series(row, 2)?, stats });
         }
         Ok((sums, None))
     }
@@ -180,7 +190,7 @@ impl Outbox {
     /// Those of which all sums are as they were when these were read stand, the others do not: what was read of
     /// them is of two moments. An hour whose minutes are gone has nothing else to be asked for: it is left out, and
     /// stays what it was.
-    pub(super) fn look_again(&self, spans: &mut Vec<Span>) -> Result<(), StoreError> {
+    pub(super) fn look_again(&self, spans: &mut Vec<RollupSpan>) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT changes = ?3 AND summed = changes, frozen FROM spans WHERE length = ?1 AND start = ?2",
         )?;
@@ -192,7 +202,7 @@ impl Outbox {
             if let Some((stands, frozen)) = found
                 && (stands || !frozen)
             {
-                known.push(Span { stands, ..span });
+                known.push(RollupSpan { stands, ..span });
             }
         }
         *spans = known;
@@ -200,7 +210,7 @@ impl Outbox {
     }
 
     /// ClickHouse knows of these spans.
-    pub(super) fn told(&mut self, spans: &[Span]) -> Result<(), StoreError> {
+    pub(super) fn told(&mut self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut update =
             transaction.prepare_cached("UPDATE spans SET told = ?3 WHERE length = ?1 AND start = ?2")?;
@@ -255,7 +265,7 @@ impl Outbox {
     }
 
     /// All counts, as one transaction left them.
-    pub(super) fn books(&self) -> Result<Books, StoreError> {
+    pub(super) fn books(&self) -> Result<IngestTotals, StoreError> {
         books(&self.connection)
     }
 

@@ -17,9 +17,9 @@ use super::schema;
 use crate::aggregate::changes::PeerRevision;
 use crate::config::{ClickHouse, Config};
 use crate::store::error::StoreError;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::time;
-use round::{Publishing, Shared};
+use round::{PublishState, Shared};
 
 /// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
 /// the next start.
@@ -33,19 +33,19 @@ pub(crate) struct Publisher {
 
 /// When this collector last published all that it had.
 #[derive(Clone)]
-pub(crate) struct Published(Arc<Shared>);
+pub(crate) struct PublishStatus(Arc<Shared>);
 
 impl Publisher {
     pub(crate) fn start(
         config: &Config,
         clickhouse: ClickHouse,
-        stream_index: Listing,
+        stream_index: StreamIndex,
     ) -> Result<Self, StoreError> {
         let every = Duration::from_secs(clickhouse.publish_seconds.into());
         let shared = Arc::new(Shared::default());
         shared.published_ms.store(time::now_ms(), Ordering::Relaxed);
         let outbox = Outbox::open(&config.data)?;
-        let mut publishing = Publishing {
+        let mut publishing = PublishState {
             collector: outbox.collector()?,
             outbox,
             client: Client::new(clickhouse),
@@ -75,8 +75,8 @@ impl Publisher {
         self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    pub(crate) fn published(&self) -> Published {
-        Published(self.shared.clone())
+    pub(crate) fn published(&self) -> PublishStatus {
+        PublishStatus(self.shared.clone())
     }
 }
 
@@ -97,14 +97,14 @@ impl Drop for Publisher {
     }
 }
 
-impl Published {
+impl PublishStatus {
     /// Seconds since everything was published that there was.
     pub(crate) fn behind_seconds(&self, now_ms: i64) -> f64 {
         (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
     }
 }
 
-impl Publishing {
+impl PublishState {
     /// The first round comes at once: until then there may be no tables to query.
     fn run(&mut self, woken: &Receiver<()>, every: Duration) {
         let (mut failures, mut wait) = (0_u32, Duration::ZERO);

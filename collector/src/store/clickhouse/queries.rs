@@ -15,21 +15,22 @@ use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::query::{
-    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
 };
-use crate::store::range_cover::{Piece, cover};
+use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
 use crate::time;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 
 /// The tables in ClickHouse, for reading.
-pub(crate) struct Tables {
+pub(crate) struct ClusterTables {
     client: Client,
     finalize_after_ms: i64,
     samples: u32,
 }
 
-impl Tables {
+impl ClusterTables {
     pub(crate) fn new(config: &Config, clickhouse: ClickHouse) -> Self {
         let finalize_after_ms = i64::from(config.settle_after_seconds) * 1_000;
         Self { client: Client::new(clickhouse), finalize_after_ms, samples: config.store.samples }
@@ -38,7 +39,7 @@ impl Tables {
     /// Hands out windows that cover what is asked for, each with its first minute.
     pub(in crate::store) fn windows(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         self.sums(asked, None, |start, _, stats| each(start, stats))
@@ -47,7 +48,7 @@ impl Tables {
     /// Hands out sums over what is asked for, each with its value of a dimension.
     pub(in crate::store) fn windows_by(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         dimension: Dimension,
         mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
@@ -56,7 +57,7 @@ impl Tables {
 
     fn sums(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         column: Option<&str>,
         mut each: impl FnMut(i64, &str, &WindowStats),
     ) -> Result<(), StoreError> {
@@ -95,7 +96,7 @@ impl Tables {
     /// Which windows of which collector cover the range. A sum of one stands or not whatever others do. Before a
     /// collector publishes a minute, it says that its five minutes and its hour do not stand: where it has said
     /// nothing, it has nothing.
-    fn pieces(&self, asked: &WindowsAsked<'_>) -> Result<Vec<(String, Piece)>, StoreError> {
+    fn pieces(&self, asked: &WindowsQuery<'_>) -> Result<Vec<(String, CoverPiece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
             "SELECT collector, length, start, stands, countries FROM {} FINAL
@@ -127,7 +128,7 @@ impl Tables {
 
     /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
     /// one has given way: its report is counted as what it would have been at the other.
-    pub(in crate::store) fn books(&self) -> Result<Books, StoreError> {
+    pub(in crate::store) fn books(&self) -> Result<IngestTotals, StoreError> {
         let table = self.client.table("counts");
         let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
         let (mut counts, mut counted) = (BTreeMap::new(), 0);
@@ -140,7 +141,7 @@ impl Tables {
             }
             Ok(())
         })?;
-        Ok(Books { counts: Counts::new(counts), counted }.joined())
+        Ok(IngestTotals { counts: Counts::new(counts), counted }.joined())
     }
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
@@ -167,7 +168,7 @@ impl Tables {
         &self,
         filter: &Filter,
         (ms, now_ms): (i64, i64),
-    ) -> Result<Recent, StoreError> {
+    ) -> Result<RecentActivity, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
         let query = format!(
             "SELECT latest.2 AS outcome, count() FROM (
@@ -184,7 +185,7 @@ impl Tables {
             ended.extend(known.map(|outcome| (outcome.as_str(), count)));
             Ok(())
         })?;
-        Ok(Recent { ms, ended, reports_per_second: None })
+        Ok(RecentActivity { ms, ended, reports_per_second: None })
     }
 
     /// The opposite of [`open_streams`](Self::open_streams), as a condition.
@@ -193,7 +194,7 @@ impl Tables {
     }
 
     /// Stored reports, newest first.
-    pub(in crate::store) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+    pub(in crate::store) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
         let outcome =
             asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
         let ended = match asked.only_ended {
@@ -222,7 +223,7 @@ impl Tables {
         })?;
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].2);
-        Ok(Page { streams: self.reports(&found[..shown])?, next })
+        Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
     }
 
     fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
@@ -251,7 +252,7 @@ impl Tables {
     }
 
     /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
-    pub(in crate::store) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+    pub(in crate::store) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
         let (score, order) = match asked.sample {
             SampleKind::Slowest => ("waited_ms", "waited_ms"),
             SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
@@ -279,7 +280,7 @@ impl Tables {
         let more = streams.len() > asked.limit;
         streams.truncate(asked.limit);
         let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-        Ok(Page { streams, next })
+        Ok(StreamsPage { streams, next })
     }
 
     fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
@@ -310,8 +311,8 @@ impl Tables {
     }
 }
 
-fn of_piece(collector: &str, piece: &Piece, kept: GroupByMask) -> String {
-    let Piece { length, from, to, countries } = piece;
+fn of_piece(collector: &str, piece: &CoverPiece, kept: GroupByMask) -> String {
+    let CoverPiece { length, from, to, countries } = piece;
     let kept = if *length == 1 { GroupByMask::ALL } else { kept.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,

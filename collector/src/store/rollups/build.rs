@@ -20,7 +20,7 @@ type Groups = BTreeMap<Series, Vec<i64>>;
 
 /// A window to be summed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
+pub(super) struct DueRollup {
     pub(super) start: i64,
     /// How often it had changed when this was read.
     pub(super) changes: i64,
@@ -36,7 +36,7 @@ enum Parts {
 }
 
 /// Makes all sums over a window. The last step makes them stand, unless something changed in between.
-pub(super) fn sum(connection: &mut Connection, length: i64, due: Due) -> Result<(), StoreError> {
+pub(super) fn sum(connection: &mut Connection, length: i64, due: DueRollup) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
     let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);

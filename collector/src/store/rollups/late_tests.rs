@@ -19,11 +19,11 @@ use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
-use crate::journal::batch::KeptReport;
-use crate::journal::segments::At;
+use crate::journal::batch::JournaledReport;
+use crate::journal::segments::RecordLocation;
 use crate::report::country::Country;
 use crate::store::paths::STORE_FILE;
-use crate::store::query::{Filter, WindowsAsked};
+use crate::store::query::{Filter, WindowsQuery};
 use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
@@ -34,11 +34,11 @@ struct Counting {
     aggregator: Aggregator,
     sums: Connection,
     /// As in the journal: a place is a position there.
-    reports: Vec<(KeptReport, i64)>,
+    reports: Vec<(JournaledReport, i64)>,
 }
 
 /// Reports come from a list, and all else from the store.
-struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
+struct Past<'a>(&'a Writer, &'a [(JournaledReport, i64)]);
 
 impl StoredState for Past<'_> {
     type Error = StoreError;
@@ -51,7 +51,7 @@ impl StoredState for Past<'_> {
         self.0.total(series)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {
         Ok(self.1.get(at.position as usize).map(|(kept, _)| kept.report.clone()))
     }
 
@@ -73,8 +73,8 @@ impl Counting {
 
     fn report(&mut self, report: StreamReport, country: Option<Country>, minute: i64) {
         let id = u128::from_str_radix(&report.id, 16).unwrap();
-        let at = At { position: self.reports.len() as u64, len: 1 };
-        self.reports.push((KeptReport { id, country, report, at }, minute * MINUTE_MS));
+        let at = RecordLocation { position: self.reports.len() as u64, len: 1 };
+        self.reports.push((JournaledReport { id, country, report, at }, minute * MINUTE_MS));
         self.apply_from(self.reports.len() - 1);
     }
 
@@ -114,7 +114,7 @@ impl Counting {
     }
 
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
-        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
+        let asked = WindowsQuery { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
         windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
         all

@@ -11,7 +11,7 @@ use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
-use crate::store::query::{Dimension, Filter, WindowsAsked};
+use crate::store::query::{Dimension, Filter, WindowsQuery};
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
@@ -76,7 +76,7 @@ fn fill(connection: &Connection) {
 
 fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
     let (mut sum, mut handed) = (WindowStats::default(), 0);
-    windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
+    windows(connection, &WindowsQuery { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
         assert!((minutes.0..minutes.1).contains(&start));
         sum.merge(stats);
         handed += 1;
@@ -212,7 +212,7 @@ fn groups_add_up_to_the_whole() {
     let minutes = (NOW - 9 * DAY_MINUTES, NOW);
     for dimension in Dimension::ALL {
         let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
-        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
+        let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
         windows_by(&connection, &asked, dimension, |value, stats| {
             *groups.entry(value.to_owned()).or_default() += stats.streams();

@@ -8,12 +8,12 @@ use super::*;
 use crate::aggregate::aggregator::Aggregator;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
-use crate::journal::batch::KeptReport;
+use crate::journal::batch::JournaledReport;
 use crate::time::MINUTE_MS;
 
-fn kept(id: u128) -> KeptReport {
+fn kept(id: u128) -> JournaledReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
-    KeptReport { id, country: None, report, at: At { position: 0, len: 1 } }
+    JournaledReport { id, country: None, report, at: RecordLocation { position: 0, len: 1 } }
 }
 
 fn clickhouse() -> config::ClickHouse {

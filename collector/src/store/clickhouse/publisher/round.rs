@@ -12,7 +12,7 @@ use crate::store::clickhouse::client::{ClickHouseError, Client};
 use crate::store::clickhouse::outbox::Outbox;
 use crate::store::clickhouse::rows;
 use crate::store::error::StoreError;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 
 /// Between the thread and the others.
 #[derive(Default)]
@@ -24,12 +24,12 @@ pub(super) struct Shared {
 }
 
 /// What the thread owns.
-pub(super) struct Publishing {
+pub(super) struct PublishState {
     pub(super) collector: String,
     pub(super) outbox: Outbox,
     pub(super) client: Client,
     pub(super) store: config::Store,
-    pub(super) stream_index: Listing,
+    pub(super) stream_index: StreamIndex,
     pub(super) shared: Arc<Shared>,
     /// The tables are there, and what version they have seen is known.
     pub(super) is_ready: bool,
@@ -45,7 +45,7 @@ pub(super) struct Publishing {
 /// What a count is about, beside its kind.
 pub(super) type SiteAndWord = (String, String);
 
-impl Publishing {
+impl PublishState {
     /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
     pub(super) fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
         self.client.insert(table, columns, rows)?;

@@ -1,10 +1,10 @@
 //! What is sent in a round: rows of the outbox come in, inserts go out. Nothing leaves the outbox before
 //! ClickHouse has confirmed it.
 
-use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
+use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
 use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
 use super::super::schema::SEQ_NOS_PER_PARTITION;
-use super::round::Publishing;
+use super::round::PublishState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
@@ -12,10 +12,10 @@ use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::spread;
 use crate::store::error::StoreError;
-use crate::store::query::Books;
+use crate::store::query::IngestTotals;
 use crate::store::rollups::key::GroupByMask;
 
-impl Publishing {
+impl PublishState {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
         loop {
             let windows = self.outbox.windows()?;
@@ -75,14 +75,14 @@ impl Publishing {
         }
     }
 
-    fn send_sums(&self, spans: &[Span]) -> Result<(), StoreError> {
+    fn send_sums(&self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let mut rows = Rows::default();
         for span in spans {
             let mut next = Some(0);
             while let Some(from) = next {
                 let sums;
                 (sums, next) = self.outbox.sums(span, from)?;
-                for Sum { kept, series, stats } in &sums {
+                for RollupRow { kept, series, stats } in &sums {
                     let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
                     self.push_sum(&mut rows, &sum, &stats.decode()?);
                     if rows.is_full() {
@@ -123,7 +123,7 @@ impl Publishing {
 
     /// In one insert, so that the books are those of one moment.
     pub(super) fn send_counts(&mut self) -> Result<(), StoreError> {
-        let Books { counts, counted } = self.outbox.books()?;
+        let IngestTotals { counts, counted } = self.outbox.books()?;
         let total = CountKey::plain(COUNTED, COUNTED.as_str());
         let mut rows = Rows::default();
         let mut changed = Vec::new();
