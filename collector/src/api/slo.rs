@@ -97,13 +97,13 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
         store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
-    let promised = Objective::ALL.into_iter().filter_map(|promise| {
-        let kept = |stats: &WindowStats| promise.kept(stats, &targets.targets);
-        let by_day = by_day.iter().map(|(day, stats)| (*day, kept(stats))).collect();
-        let lately: Vec<_> = lately.iter().map(kept).collect();
-        Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
+    let objectives = Objective::ALL.into_iter().filter_map(|promise| {
+        let sli = |stats: &WindowStats| promise.sli(stats, &targets.targets);
+        let by_day = by_day.iter().map(|(day, stats)| (*day, sli(stats))).collect();
+        let lately: Vec<_> = lately.iter().map(sli).collect();
+        Some(Budget::of(promise, promise.share(&targets.targets)?, days, by_day, &lately))
     });
-    Ok(Json(Slo { range: period, days, budgets: promised.collect(), targets }))
+    Ok(Json(Slo { range: period, days, budgets: objectives.collect(), targets }))
 }
 
 impl Budget {
@@ -124,13 +124,13 @@ impl Budget {
                 .position(|length| *length == minutes)
                 .map_or(SliCount::default(), |at| lately[at])
         };
-        let sounds = |alarm: &&BurnRateAlert| {
-            alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
+        let fires = |alert: &&BurnRateAlert| {
+            alert.fires(days, objective, over(alert.long_minutes), over(alert.short_minutes))
         };
-        let burn = |(minutes, kept): (i64, &SliCount)| Burn {
+        let burn = |(minutes, sli): (i64, &SliCount)| Burn {
             minutes,
-            total: kept.total,
-            rate: kept.burn(objective),
+            total: sli.total,
+            rate: sli.burn_rate(objective),
         };
         Self {
             promise,
@@ -140,9 +140,9 @@ impl Budget {
             ratio: share(all.good, all.total),
             allowed: (1.0 - objective) * all.total as f64,
             remaining: all.remaining(objective),
-            by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
+            by_day: by_day.into_iter().filter(|(_, sli)| sli.total > 0).map(Day::of).collect(),
             burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
-            alert: BurnRateAlert::ALL.iter().find(sounds).map(|alarm| alarm.severity),
+            alert: BurnRateAlert::ALL.iter().find(fires).map(|alert| alert.severity),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::aggregate::metric::Metric;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
-use crate::slo::error_budget::{BurnRateAlert, FEWEST, Objective};
+use crate::slo::error_budget::{BurnRateAlert, MIN_STREAMS, Objective};
 
 /// Why there are no rules.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +32,15 @@ pub struct NoRule {
 pub fn rules(config: &Config) -> Result<String, NoRule> {
     let mut file = HEAD.to_owned();
     for profile in profiles(config) {
-        for promise in Objective::ALL {
-            let Some(objective) = promise.objective(&profile.targets) else { continue };
-            let Some(shares) = profile.shares(promise)? else { continue };
+        for objective in Objective::ALL {
+            let Some(target) = objective.share(&profile.targets) else { continue };
+            let Some(shares) = profile.shares(objective)? else { continue };
             let days = config.budget_days();
-            for alarm in BurnRateAlert::ALL {
-                if alarm.can_sound(days, objective) {
-                    profile.write(&mut file, promise, objective, &shares, (alarm, days));
+            for alert in BurnRateAlert::ALL {
+                if alert.can_fire(days, target) {
+                    profile.write(&mut file, objective, target, &shares, (alert, days));
                 } else {
-                    profile.leave_out(&mut file, promise, objective, (alarm, days));
+                    profile.leave_out(&mut file, objective, target, (alert, days));
                 }
             }
         }
@@ -100,13 +100,13 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 
 impl Profile {
     /// `None` where nothing is promised.
-    pub(crate) fn shares(&self, promise: Objective) -> Result<Option<Shares>, NoRule> {
+    pub(crate) fn shares(&self, objective: Objective) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
             bad: format!("{bad}{{{labels}}}"),
             all: format!("{}{{{labels},{ELIGIBLE}}}", names::STREAMS),
         };
-        Ok(match promise {
+        Ok(match objective {
             Objective::Availability => Some(of_judged(names::ERRORS)),
             Objective::Integrity => Some(of_judged(names::BROKEN)),
             Objective::Speed => {
@@ -140,20 +140,20 @@ impl Profile {
     fn write(
         &self,
         file: &mut String,
-        promise: Objective,
-        objective: f64,
+        objective: Objective,
+        target: f64,
         shares: &Shares,
-        (alarm, days): (BurnRateAlert, u32),
+        (alert, days): (BurnRateAlert, u32),
     ) {
-        let (long, short) = (length(alarm.long_minutes), length(alarm.short_minutes));
-        let bound = rounded(alarm.rate(days) * (1.0 - objective));
-        let (word, severity, rate) = (promise.as_str(), alarm.severity.as_str(), rounded(alarm.rate(days)));
+        let (long, short) = (length(alert.long_minutes), length(alert.short_minutes));
+        let bound = rounded(alert.rate(days) * (1.0 - target));
+        let (word, severity, rate) = (objective.as_str(), alert.severity.as_str(), rounded(alert.rate(days)));
         let use_case = literal(&self.use_case);
         // A template knows the labels of the series alone, and this one's use case is a label of the rule.
         let summary =
             format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
         let (use_case, summary) = (quoted(&use_case), quoted(&summary));
-        let name = match promise {
+        let name = match objective {
             Objective::Availability => "LlmRumAvailabilityBudget",
             Objective::Integrity => "LlmRumIntegrityBudget",
             Objective::Speed => "LlmRumSpeedBudget",
@@ -161,7 +161,7 @@ impl Profile {
         // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
         let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
         let (over_long, over_short, all) =
-            (shares.over(&long, promise), shares.over(&short, promise), &shares.all);
+            (shares.over(&long, objective), shares.over(&short, objective), &shares.all);
         // Writing to a text does not fail.
         let _written = write!(
             file,
@@ -169,7 +169,7 @@ impl Profile {
         expr: |
           ({over_long}) > {bound}
           and ({over_short}) > {bound}
-          and sum by (site) (increase({all}[{long}])) >= {FEWEST}
+          and sum by (site) (increase({all}[{long}])) >= {MIN_STREAMS}
         labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
         annotations:
           summary: {summary}
@@ -181,12 +181,12 @@ impl Profile {
     fn leave_out(
         &self,
         file: &mut String,
-        promise: Objective,
-        objective: f64,
-        (alarm, days): (BurnRateAlert, u32),
+        objective: Objective,
+        target: f64,
+        (alert, days): (BurnRateAlert, u32),
     ) {
-        let (word, rate, most) = (promise.as_str(), rounded(alarm.rate(days)), 1.0 / (1.0 - objective));
-        let (severity, long) = (alarm.severity.as_str(), length(alarm.long_minutes));
+        let (word, rate, most) = (objective.as_str(), rounded(alert.rate(days)), 1.0 / (1.0 - target));
+        let (severity, long) = (alert.severity.as_str(), length(alert.long_minutes));
         let (use_case, most) = (quoted(&self.use_case), rounded(most));
         let of_site = self.site.as_ref().map(|site| format!(" of {site}")).unwrap_or_default();
         // Writing to a text does not fail.
@@ -200,10 +200,10 @@ impl Profile {
 
 impl Shares {
     /// The share by site that broke the promise, over the newest while.
-    pub(crate) fn over(&self, length: &str, promise: Objective) -> String {
+    pub(crate) fn over(&self, length: &str, objective: Objective) -> String {
         let Self { bad, all } = self;
         let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
-        if promise == Objective::Speed { format!("1 - {part}") } else { part }
+        if objective == Objective::Speed { format!("1 - {part}") } else { part }
     }
 }
 
@@ -264,8 +264,8 @@ mod tests {
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
         let file = rules(&config).unwrap();
-        for promise in Objective::ALL {
-            let labels = format!(r#"use_case: "chat", promise: {},"#, promise.as_str());
+        for objective in Objective::ALL {
+            let labels = format!(r#"use_case: "chat", promise: {},"#, objective.as_str());
             assert_eq!(file.matches(&labels).count(), BurnRateAlert::ALL.len(), "{labels}");
         }
         let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;

@@ -128,17 +128,17 @@ fn sides() -> Vec<Panel> {
 /// How many times as fast as it may be each budget is used up. Above 1 it will not last.
 fn budgets(config: &Config) -> Vec<Panel> {
     let mut panels = Vec::new();
-    for promise in Objective::ALL {
+    for objective in Objective::ALL {
         let (mut questions, mut untold) = (Vec::new(), Vec::new());
         for mut profile in profiles(config) {
-            let Some(objective) = promise.objective(&profile.targets) else { continue };
+            let Some(target) = objective.share(&profile.targets) else { continue };
             profile.labels.push_str(",site=~\"$site\"");
-            match profile.shares(promise) {
+            match profile.shares(objective) {
                 Ok(Some(shares)) => {
-                    let burn = format!("({}) / {}", shares.over("1h", promise), rounded(1.0 - objective));
+                    let burn_rate = format!("({}) / {}", shares.over("1h", objective), rounded(1.0 - target));
                     // A use case may be any text, and Grafana replaces what stands in doubled braces.
                     let use_case = profile.use_case.replace("{{", "{ {");
-                    questions.push(asked(burn, &format!("{{{{site}}}} {use_case}")));
+                    questions.push(asked(burn_rate, &format!("{{{{site}}}} {use_case}")));
                 }
                 Ok(None) => {}
                 Err(no_rule) => untold.push(format!(" Left out: {no_rule}.")),
@@ -147,14 +147,14 @@ fn budgets(config: &Config) -> Vec<Panel> {
         if questions.is_empty() && untold.is_empty() {
             continue;
         }
-        let mut word = promise.as_str().to_owned();
+        let mut word = objective.as_str().to_owned();
         word[..1].make_ascii_uppercase();
         let about = format!(
             "Over an hour: at 1 the budget of {} days is used up when they are over.{}",
             config.budget_days(),
             untold.concat()
         );
-        let bounds = BurnRateAlert::ALL.map(|alarm| (alarm.rate(config.budget_days()), colour(alarm)));
+        let bounds = BurnRateAlert::ALL.map(|alert| (alert.rate(config.budget_days()), colour(alert)));
         let mut panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
         panel.bounds = bounds.into();
         panels.push(Panel::Lines(panel));
@@ -162,8 +162,8 @@ fn budgets(config: &Config) -> Vec<Panel> {
     panels
 }
 
-fn colour(alarm: BurnRateAlert) -> &'static str {
-    match alarm.severity.as_str() {
+fn colour(alert: BurnRateAlert) -> &'static str {
+    match alert.severity.as_str() {
         "page" => "red",
         "incident" => "orange",
         _ => "yellow",
