@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::ingest::site::IngestSite;
-use crate::ingest::validate::{ValidatedBatch, admit};
+use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::record::{self, Record, read_discarded, write_discarded};
 
 pub use crate::export::otlp::dropped_points;
@@ -20,7 +20,8 @@ pub use crate::export::otlp::dropped_points;
 pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
     let open = IngestSite::new(&site, &Arc::default());
-    let ValidatedBatch { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
+    let ValidatedBatch { reports, .. } =
+        validate(body, body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
         record::write(accepted.id, None, &accepted.report, &mut bytes);

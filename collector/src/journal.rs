@@ -66,7 +66,7 @@ impl Journal {
                 }
             }
         })?;
-        found.tell();
+        found.log();
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
         let sync = config.journal.sync;
@@ -175,7 +175,7 @@ impl Drop for GroupLeader<'_> {
 }
 
 impl recovery::Recovered {
-    fn tell(&self) {
+    fn log(&self) {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;
             error!(

@@ -170,16 +170,16 @@ impl Counts {
 
     /// Takes over what the front door has counted since the last call.
     pub(crate) fn take(&mut self, counters: &RequestCounters) {
-        let mut said = String::new();
+        let mut refusals = String::new();
         for (result, count) in counters.take_results() {
             self.add(Kind::Beacon, "", result.as_str(), count);
             if let RequestResult::Refused(reason) = result {
-                said.push_str(&format!(" {}={count}", reason.code()));
+                refusals.push_str(&format!(" {}={count}", reason.code()));
             }
         }
         // One line however many were refused: a flood must not fill the log's disk.
-        if !said.is_empty() {
-            tracing::warn!("Refused beacons in the last second:{said}");
+        if !refusals.is_empty() {
+            tracing::warn!("Refused beacons in the last second:{refusals}");
         }
         let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);

@@ -89,7 +89,7 @@ pub(crate) async fn live(
     };
     if let Some(source) = source {
         tokio::spawn(async move {
-            let make = || told(&state, &filter);
+            let make = || event(&state, &filter);
             state.live.drive(source, period(&state), make).await;
         });
     }
@@ -113,7 +113,7 @@ fn period(state: &ApiState) -> Duration {
     Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
 }
 
-async fn told(state: &ApiState, filter: &Filter) -> LiveEvent {
+async fn event(state: &ApiState, filter: &Filter) -> LiveEvent {
     let refused = match snapshot(state, filter).await.map(|snapshot| serde_json::to_string(&snapshot)) {
         Ok(Ok(json)) => return LiveEvent::Snapshot(json.into()),
         Ok(Err(error)) => StoreError::from(error).into(),

@@ -87,7 +87,7 @@ impl LiveFeeds {
         make: impl Fn() -> Made,
     ) {
         let mut closed = self.closed.subscribe();
-        let tell = async {
+        let publish = async {
             while !self.is_left(&source) {
                 let due = Instant::now() + period;
                 let turn = self.turn.lock().await;
@@ -102,7 +102,7 @@ impl LiveFeeds {
             biased;
             // The other end is this one's own.
             _closed = closed.wait_for(|closed| *closed) => {}
-            () = tell => {}
+            () = publish => {}
         }
     }
 
@@ -131,8 +131,8 @@ impl Subscriber {
     pub(crate) fn events(self) -> impl Stream<Item = Result<Event, axum::Error>> {
         stream::unfold(self, |mut listener| async move {
             listener.feed.changed().await.ok()?;
-            let told = listener.feed.borrow_and_update().clone()?;
-            Some((Ok(told.event()), listener))
+            let event = listener.feed.borrow_and_update().clone()?;
+            Some((Ok(event.event()), listener))
         })
     }
 }

@@ -243,8 +243,8 @@ mod tests {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
-        let told = rules(&config).unwrap_err().to_string();
-        assert!(told.contains("1700 ms for `chat`") && told.contains("1500, 2000, 2250"), "{told}");
+        let message = rules(&config).unwrap_err().to_string();
+        assert!(message.contains("1700 ms for `chat`") && message.contains("1500, 2000, 2250"), "{message}");
     }
 
     #[test]
@@ -279,8 +279,8 @@ mod tests {
         config.targets.insert("some\nchat".to_owned(), targets);
         let file = rules(&config).unwrap();
         let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
-        let said = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
-        assert_eq!(left_out, [said]);
+        let line = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
+        assert_eq!(left_out, [line]);
         assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
     }
 

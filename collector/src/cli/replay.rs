@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::IngestSite;
-use crate::ingest::validate::{ValidatedBatch, admit};
+use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::JournaledReport;
 use crate::journal::record;
 use crate::journal::segments::RecordLocation;
@@ -182,8 +182,8 @@ impl Replay {
 
     fn take(&self, line: &[u8]) -> Result<ValidatedBatch, ApiError> {
         let hint = Hint::of(line);
-        let said = hint.as_ref().and_then(|hint| hint.site.as_deref());
-        let site = match (self.site, said) {
+        let named = hint.as_ref().and_then(|hint| hint.site.as_deref());
+        let site = match (self.site, named) {
             (Some(site), _) => site,
             (None, Some(name)) => {
                 let found = self.sites.iter().position(|open| open.site.name == name);
@@ -197,13 +197,13 @@ impl Replay {
         match hint {
             Some(hint) if hint.reports.is_none() => {
                 let batch = [b"{\"reports\":[", line, b"]}"].concat();
-                let mut admitted = admit(&batch, &[], open)?;
+                let mut admitted = validate(&batch, &[], open)?;
                 // What `/v1/streams` adds to a report is none of an unknown sender's.
                 let ignored = &mut admitted.discarded.ignored_fields;
                 *ignored = ignored.saturating_sub(hint.added());
                 Ok(admitted)
             }
-            _ => admit(line, &[], open),
+            _ => validate(line, &[], open),
         }
     }
 

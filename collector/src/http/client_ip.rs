@@ -82,8 +82,8 @@ impl Peer {
 /// that are no text too. Where proxies of ours are all there is, of the first that is looked at.
 fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> ClientNetwork {
     let mut network = ClientNetwork::UNKNOWN;
-    for said in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
-        let Some(address) = parse_address(said.trim_ascii()) else { return ClientNetwork::UNKNOWN };
+    for address_text in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
+        let Some(address) = parse_address(address_text.trim_ascii()) else { return ClientNetwork::UNKNOWN };
         network = ClientNetwork::of(address);
         if !is_proxy(address, proxies) {
             break;
@@ -93,8 +93,8 @@ fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: 
 }
 
 /// Some proxies write the port too, and IPv6 in brackets.
-fn parse_address(said: &[u8]) -> Option<IpAddr> {
-    let text = str::from_utf8(said).ok()?;
+fn parse_address(address_text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(address_text).ok()?;
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical());
     }

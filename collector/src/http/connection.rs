@@ -67,22 +67,22 @@ impl Drop for ConnectionPermit {
 /// connection for ever, as neither a head nor a body is awaited.
 pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs from the moment an answer did not fit until all of it is gone.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> WriteTimeout<S> {
-    pub(crate) const fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+    pub(crate) const fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
     fn wait<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             return written;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -144,14 +144,14 @@ struct Lent {
 
 impl Timer {
     /// Waits for `future`, but only so long. `None` when that was too short.
-    pub(crate) async fn within<T>(&self, patience: Duration, future: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn within<T>(&self, timeout: Duration, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         let mut sleep = None;
         poll_fn(|cx| {
             if let Poll::Ready(value) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(value));
             }
-            let sleep = sleep.get_or_insert_with(|| self.lend(Instant::now() + patience));
+            let sleep = sleep.get_or_insert_with(|| self.lend(Instant::now() + timeout));
             Pin::new(sleep).poll(cx).map(|()| None)
         })
         .await
@@ -171,8 +171,8 @@ impl Timer {
 }
 
 impl rt::Timer for Timer {
-    fn sleep(&self, patience: Duration) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(self.lend(Instant::now() + patience))
+    fn sleep(&self, timeout: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(self.lend(Instant::now() + timeout))
     }
 
     fn sleep_until(&self, deadline: StdInstant) -> Pin<Box<dyn rt::Sleep>> {
@@ -239,14 +239,14 @@ mod tests {
         let timer = Timer::default();
         for seconds in [10, 1, 60, 60, 2] {
             let begun = Instant::now();
-            let patience = Duration::from_secs(seconds);
+            let timeout = Duration::from_secs(seconds);
             let soon = async {
-                sleep(patience / 2).await;
+                sleep(timeout / 2).await;
                 seconds
             };
-            assert_eq!(timer.within(patience, soon).await, Some(seconds));
-            assert_eq!(timer.within(patience, std::future::pending::<()>()).await, None);
-            rt::Timer::sleep(&timer, patience).await;
+            assert_eq!(timer.within(timeout, soon).await, Some(seconds));
+            assert_eq!(timer.within(timeout, std::future::pending::<()>()).await, None);
+            rt::Timer::sleep(&timer, timeout).await;
             assert_eq!(begun.elapsed().as_millis(), u128::from(seconds) * 2_500, "{seconds} s");
         }
     }

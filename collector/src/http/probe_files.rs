@@ -267,8 +267,8 @@ mod tests {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
             let response =
                 probes.find("000000000000001c", name, &headers).unwrap().serve(CACHE_FOREVER, &headers);
-            let said = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
-            assert_eq!(said, coding, "{name} for {asked}");
+            let encoding = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
+            assert_eq!(encoding, coding, "{name} for {asked}");
             assert_eq!(response.headers()[VARY], "accept-encoding");
         }
     }

@@ -22,7 +22,7 @@ use crate::http::rate_limit::RetryAfter;
 use crate::ingest::body::{self, BodyEncoding, Incoming};
 use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
-use crate::ingest::validate::{ValidatedBatch, admit};
+use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::Batch;
 use crate::report::country::Country;
 use crate::time;
@@ -74,7 +74,7 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
         let received_ms = time::now_ms();
-        let ValidatedBatch { reports, discarded } = admit(&bytes, agent(&head.headers), open)?;
+        let ValidatedBatch { reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {
@@ -88,8 +88,8 @@ async fn post(
         Ok(Err(all_discarded)) => ticket.sampled_out(&open.site.name, all_discarded),
         Ok(Ok(kept)) => {
             ticket.hand_over();
-            let patience = Duration::from_secs(state.config.journal.wait_seconds.into());
-            timer.within(patience, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
+            let timeout = Duration::from_secs(state.config.journal.wait_seconds.into());
+            timer.within(timeout, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
         }
     }
     let mut kept = Response::new(Body::empty());
@@ -145,8 +145,8 @@ fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
 
 /// Comes last: what is no beacon uses up nobody's share but its sender's.
 fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
-    let Some(pace) = &open.pace else { return Ok(()) };
-    pace.take(time::steady()).map_err(|RetryAfter(wait)| {
+    let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
+    rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
         ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
     })
 }

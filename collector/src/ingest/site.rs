@@ -12,7 +12,7 @@ pub(crate) struct IngestSite {
     pub(crate) site: Site,
     pub(crate) aliases: Arc<Aliases>,
     /// `None` where the configuration sets no rate.
-    pub(crate) pace: Option<SiteRateLimit>,
+    pub(crate) rate_limit: Option<SiteRateLimit>,
 }
 
 /// All sites by their keys.
@@ -24,7 +24,7 @@ pub(super) struct Sites {
 
 impl IngestSite {
     pub(crate) fn new(site: &Site, aliases: &Arc<Aliases>) -> Self {
-        Self { site: site.clone(), aliases: aliases.clone(), pace: site.rate.map(SiteRateLimit::new) }
+        Self { site: site.clone(), aliases: aliases.clone(), rate_limit: site.rate.map(SiteRateLimit::new) }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct ValidatedBatch {
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
 /// there is none.
-pub(crate) fn admit(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
+pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
@@ -43,7 +43,7 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<Vali
     if open.site.sample < 1.0 {
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
-    user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
+    user_agent::add_families(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
     let discarded = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
     Ok(ValidatedBatch { reports, discarded })
 }
@@ -107,7 +107,7 @@ fn accept(
     check_order(&report)?;
     check_counts(&report)?;
     check_texts(&mut report)?;
-    aliases.normalise(&mut report);
+    aliases.normalize(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
     Ok(AcceptedReport { id, report })

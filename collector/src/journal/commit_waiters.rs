@@ -87,12 +87,12 @@ impl CommitFuture {
     /// Leaves its place, and wakes the others of its thread if there is something to tell them.
     fn leave(place: Option<WaiterSlot>, mut state: MutexGuard<'_, State>) {
         let Some(WaiterSlot { lane, waker }) = place else { return };
-        let told = state.outcome.is_some();
+        let resolved = state.outcome.is_some();
         let wakers = &mut state.lanes[lane].wakers;
         if let Some(mine) = wakers.get_mut(waker) {
             *mine = None;
         }
-        if told {
+        if resolved {
             let others = mem::take(wakers);
             drop(state);
             others.into_iter().flatten().for_each(Waker::wake);
@@ -146,11 +146,11 @@ mod tests {
             thread::spawn(move || outside.resolve(Err(Reason::Overloaded))).join().unwrap();
             // The first of them was woken, and goes away before it runs.
             handles[..gone].iter().for_each(|handle| handle.abort());
-            let mut told = 0;
+            let mut resolved = 0;
             while let Some(outcome) = waiting.join_next().await {
-                told += usize::from(outcome.is_ok_and(|outcome| outcome == Err(Reason::Overloaded)));
+                resolved += usize::from(outcome.is_ok_and(|outcome| outcome == Err(Reason::Overloaded)));
             }
-            assert_eq!(told, 8 - gone);
+            assert_eq!(resolved, 8 - gone);
         }
     }
 

@@ -97,8 +97,8 @@ fn any_flipped_byte_costs_one_frame_and_is_told() {
         fixture.change(at, |byte| byte ^ 0x10);
         let (numbers, found) = fixture.replayed(0);
         assert_eq!(numbers, (0..3).filter(|number| *number != hit).collect::<Vec<_>>(), "byte {at}");
-        let told = (found.damaged, found.torn_bytes > 0);
-        assert_eq!(told, if hit == 2 { (0, true) } else { (1, false) }, "byte {at}");
+        let findings = (found.damaged, found.torn_bytes > 0);
+        assert_eq!(findings, if hit == 2 { (0, true) } else { (1, false) }, "byte {at}");
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn start(
         aggregator,
         counters,
         health,
-        pace: FlushSchedule::default(),
+        schedule: FlushSchedule::default(),
         takes: true,
         flushes_until_trim: 0,
     };
@@ -113,11 +113,11 @@ impl Threads {
     /// left behind.
     pub(crate) fn stop(self, within: Duration) -> Result<(), StoreError> {
         self.journal.close();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         // Joining knows no deadline, so it is done elsewhere.
-        let join = move || tell.send(self.join());
+        let join = move || sender.send(self.join());
         thread::Builder::new().name("stop".into()).spawn(join).map_err(StoreError::Thread)?;
-        match told.recv_timeout(within) {
+        match receiver.recv_timeout(within) {
             Ok(ended) => ended,
             Err(RecvTimeoutError::Timeout) => Err(StoreError::Hangs(within)),
             Err(RecvTimeoutError::Disconnected) => panic!("a thread has panicked, and said so"),
@@ -141,7 +141,7 @@ struct AggregationWorker {
     aggregator: Aggregator,
     counters: Arc<RequestCounters>,
     health: Arc<Health>,
-    pace: FlushSchedule,
+    schedule: FlushSchedule,
     /// Whether the store took the last flush.
     takes: bool,
     flushes_until_trim: u32,
@@ -150,7 +150,7 @@ struct AggregationWorker {
 impl AggregationWorker {
     fn run(&mut self) -> Result<(), StoreError> {
         loop {
-            let taken = self.journal.queue().take(self.pace.flush_at);
+            let taken = self.journal.queue().take(self.schedule.flush_at);
             let (idle, last) = (taken.written.is_empty(), taken.last);
             self.uncounted.extend(taken.written);
             self.count_all()?;
@@ -202,7 +202,7 @@ impl AggregationWorker {
 
     fn is_due(&self) -> bool {
         let unstored = if self.takes { self.aggregator.unflushed() } else { 0 };
-        self.pace.is_due(Instant::now(), unstored)
+        self.schedule.is_due(Instant::now(), unstored)
     }
 
     fn release(&self, counted_bytes: usize) {
@@ -238,7 +238,7 @@ impl AggregationWorker {
                 thread::yield_now();
             }
         }
-        self.pace = FlushSchedule::after(begun, Instant::now());
+        self.schedule = FlushSchedule::after(begun, Instant::now());
         Ok(())
     }
 

@@ -76,14 +76,14 @@ fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
         Level::Good if failures.missed => Level::Warn,
         level => level,
     };
-    let told = match (failures.missed, speed.missed.is_some()) {
-        (true, true) => format!("{}, and {}", failures.told(use_case), speed.told(None)),
-        (true, false) => format!("{}; {}", failures.told(use_case), speed.told(None)),
-        (false, _) => format!("{}, and {}", speed.told(Some(use_case)), failures.told(use_case)),
+    let description = match (failures.missed, speed.missed.is_some()) {
+        (true, true) => format!("{}, and {}", failures.describe(use_case), speed.describe(None)),
+        (true, false) => format!("{}; {}", failures.describe(use_case), speed.describe(None)),
+        (false, _) => format!("{}, and {}", speed.describe(Some(use_case)), failures.describe(use_case)),
     };
     let text = match stats.eligible() < FEW {
-        true => format!("Only {}, too few to be sure: {told}.", streams(stats.eligible())),
-        false => format!("{}.", capitalised(&told)),
+        true => format!("Only {}, too few to be sure: {description}.", streams(stats.eligible())),
+        false => format!("{}.", capitalised(&description)),
     };
     Verdict { level, text }
 }
@@ -125,7 +125,7 @@ impl Failures {
         Self { what, count, eligible, allowed, missed, proven }
     }
 
-    fn told(&self, use_case: &str) -> String {
+    fn describe(&self, use_case: &str) -> String {
         let of_all = match self.count {
             0 if self.eligible == 1 => return "it did not fail".to_owned(),
             0 => return format!("none of {} failed", streams(self.eligible)),
@@ -169,7 +169,7 @@ impl Hidden {
         is_over.then_some(Self { p95_ms, censored: abandoned.count() + failed.count() })
     }
 
-    fn told(self, target_ms: f64) -> String {
+    fn describe(self, target_ms: f64) -> String {
         let ended = streams(self.censored);
         match self.p95_ms {
             Some(p95_ms) => {
@@ -251,7 +251,7 @@ impl Speed {
     }
 
     /// The use case is named where the sentence has not named it yet.
-    fn told(&self, use_case: Option<&str>) -> String {
+    fn describe(&self, use_case: Option<&str>) -> String {
         let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
             return "no stream showed a visible token".to_owned();
@@ -278,7 +278,7 @@ impl Speed {
                 seconds(target_ms)
             ),
             (None, Some(target_ms)) => {
-                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.told(target_ms)));
+                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.describe(target_ms)));
                 let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
                 within + &hidden.unwrap_or_default()
             }

@@ -124,8 +124,8 @@ impl StreamIndex {
         let mut counted = connection.prepare_cached("SELECT country FROM series WHERE id = ?1")?;
         let counted = counted.query_row([stream.series], |row| row.get(0)).optional()?;
         // A series may be so new that the store does not have it yet.
-        let said = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
-        let country = counted.unwrap_or_else(said);
+        let reported = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
+        let country = counted.unwrap_or_else(reported);
         let json = serde_json::to_string(&record.report)?;
         Ok(Some(StoredStream { json, received_ms: stream.received_ms, country }))
     }

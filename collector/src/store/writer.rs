@@ -40,7 +40,7 @@ use crate::time::minute_of;
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
     summer: RollupThread,
-    patience: ClockJumpGuard,
+    clock_jump_guard: ClockJumpGuard,
     windows_hours: u32,
     minutes_from: MinutesFrom,
     connection: Connection,
@@ -80,7 +80,7 @@ impl Writer {
             false => note_only_gone(&mut connection)?,
         }
         let checkpointer = Checkpointer::start(&file)?;
-        let patience = ClockJumpGuard::load(&connection, time::steady())?;
+        let clock_jump_guard = ClockJumpGuard::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
         minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
@@ -89,7 +89,7 @@ impl Writer {
         Ok(Self {
             checkpointer,
             summer,
-            patience,
+            clock_jump_guard,
             windows_hours,
             minutes_from,
             connection,
@@ -149,9 +149,9 @@ impl Writer {
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
     pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
         let minute = minute_of(now_ms);
-        let may_drop = self.patience.may_drop(minute, time::steady());
+        let may_drop = self.clock_jump_guard.may_drop(minute, time::steady());
         let oldest = rollups::oldest_kept(minute, self.windows_hours);
-        let kept = self.patience.store(&self.connection).map_err(StoreError::from);
+        let kept = self.clock_jump_guard.store(&self.connection).map_err(StoreError::from);
         let frozen = kept.and_then(|()| match may_drop {
             true => sealed_hours::freeze(&self.connection, oldest),
             false => Ok(()),
@@ -215,12 +215,12 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     let lock = File::create(folder.join("lock")).map_err(failed)?;
     // A child process holds its parent's locks until it has become another program, and a collector
     // that stops needs a moment: one that is really in use stays so for longer.
-    let mut patience = 20;
+    let mut tries_left = 20;
     while lock.try_lock().is_err() {
-        if patience == 0 {
+        if tries_left == 0 {
             return Err(StoreError::InUse(folder.into()));
         }
-        patience -= 1;
+        tries_left -= 1;
         thread::sleep(Duration::from_millis(50));
     }
     Ok(lock)

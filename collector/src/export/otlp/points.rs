@@ -17,7 +17,7 @@ use crate::config::{self, Temporality};
 pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
     output_tokens: u64,
-    spreads: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
+    histograms: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
 }
 
 /// The values of one histogram.
@@ -44,18 +44,19 @@ impl SeriesNumbers {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             output_tokens: total.output_tokens,
-            spreads: PrometheusHistogram::ALL.map(|classic| ExponentialBuckets::of(total.buckets(classic))),
+            histograms: PrometheusHistogram::ALL
+                .map(|classic| ExponentialBuckets::of(total.buckets(classic))),
         }
     }
 
     /// What has come since.
     pub(super) fn since(&self, before: &Self) -> Self {
         let outcomes = difference(&self.outcomes, &before.outcomes);
-        let mut spreads = before.spreads.iter();
+        let mut histograms = before.histograms.iter();
         Self {
             outcomes,
             output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
-            spreads: self.spreads.each_ref().map(|now| match spreads.next() {
+            histograms: self.histograms.each_ref().map(|now| match histograms.next() {
                 Some(before) => now.since(before),
                 None => now.clone(),
             }),
@@ -101,16 +102,16 @@ impl ExponentialBuckets {
 }
 
 /// One message about all of them.
-pub(super) fn request(settings: &config::Otlp, told: &[SeriesPoint<'_>]) -> Request {
+pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Request {
     let temporality = match settings.temporality {
         Temporality::Delta => 1,
         Temporality::Cumulative => 2,
     };
     let mut metrics: Vec<_> =
-        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, told, temporality)).collect();
-    metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(told)));
+        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, points, temporality)).collect();
+    metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
     let tokens = "Output tokens, as providers counted them.";
-    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(told)));
+    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
     let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let resource = Resource {
         attributes: vec![
@@ -123,9 +124,13 @@ pub(super) fn request(settings: &config::Otlp, told: &[SeriesPoint<'_>]) -> Requ
     Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
 }
 
-fn histogram(classic: PrometheusHistogram, told: &[SeriesPoint<'_>], aggregation_temporality: i32) -> Metric {
+fn histogram(
+    classic: PrometheusHistogram,
+    points: &[SeriesPoint<'_>],
+    aggregation_temporality: i32,
+) -> Metric {
     let points =
-        told.iter().map(|(series, numbers, span)| (series, &numbers.spreads[classic as usize], span));
+        points.iter().map(|(series, numbers, span)| (series, &numbers.histograms[classic as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
     let data_points = known.map(|(series, spread, span)| spread.point(series, *span)).collect();
     Metric {
@@ -146,8 +151,8 @@ fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<N
     }
 }
 
-fn streams(told: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
-    let by_outcome = told.iter().flat_map(|(series, numbers, span)| {
+fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    let by_outcome = points.iter().flat_map(|(series, numbers, span)| {
         numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
             let mut point = number(series, *count, *span);
             point.attributes.push(attribute("llm_rum.outcome", outcome));
@@ -157,8 +162,8 @@ fn streams(told: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
     by_outcome.collect()
 }
 
-fn output_tokens(told: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
-    told.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
+fn output_tokens(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    points.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
 }
 
 fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {

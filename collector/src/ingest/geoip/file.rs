@@ -71,16 +71,16 @@ pub(super) fn watch(
 ) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-            if let Some(looked) = file.look_again() {
-                counters.country_file(looked.is_ok());
-                tell(&file.path, looked);
+            if let Some(reread) = file.look_again() {
+                counters.country_file(reread.is_ok());
+                log(&file.path, reread);
             }
         }
     })
 }
 
-fn tell(file: &Path, looked: Result<(), CountryError>) {
-    match looked {
+fn log(file: &Path, reread: Result<(), CountryError>) {
+    match reread {
         Ok(()) => tracing::info!(file = %file.display(), "Read the new file of countries"),
         Err(error) => {
             tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
@@ -122,14 +122,14 @@ mod tests {
         let every = Duration::from_millis(2);
         let watching = watch(file.clone(), every, counters.clone()).unwrap();
         let network = ClientNetwork::of("192.0.2.7".parse::<IpAddr>().unwrap());
-        let said = || file.country(network).map(|country| country.as_str().to_owned());
+        let country_code = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
         let mut until = |expected: [u64; 2], code: &str| {
             for _ in 0..2_000 {
                 let [good, broken] = counters.take_country_files();
                 reads = [reads[0] + good, reads[1] + broken];
                 if reads == expected {
-                    return assert_eq!(said().as_deref(), Some(code));
+                    return assert_eq!(country_code().as_deref(), Some(code));
                 }
                 std::thread::sleep(every);
             }

@@ -30,9 +30,9 @@ fn check(use_case: &str, streams: &Streams, level: Level, text: &str) {
 fn check_all(cases: &[(&str, &Streams)], level: Level, text: &str) {
     let all_stats: Vec<_> = cases.iter().map(|(_, streams)| stats(streams)).collect();
     let cases = cases.iter().zip(&all_stats);
-    let said =
+    let verdict =
         of(0, cases.map(|((use_case, _), stats)| Case { use_case, stats, targets: Targets::of(use_case) }));
-    assert_eq!((said.level, said.text.as_str()), (level, text));
+    assert_eq!((verdict.level, verdict.text.as_str()), (level, text));
 }
 
 use Outcome::{Aborted, Complete, HttpError, Truncated};
@@ -58,20 +58,20 @@ fn a_target_that_is_kept_because_users_give_up_is_not_called_kept() {
         let report = StreamReport { outcome: Aborted, close_ms, ..StreamReport::new("0") };
         (0..count).for_each(|_| stats.add(&report, false));
     };
-    let said = |stats: &WindowStats| {
+    let verdict = |stats: &WindowStats| {
         let verdict = of(0, [Case { use_case: "chat", stats, targets: Targets::of("chat") }].into_iter());
         (verdict.level, verdict.text)
     };
     let kept = "Users wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 2.0 s target for chat";
-    assert_eq!(said(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 100.0);
-    assert_eq!(said(&waited).0, Level::Good, "who leaves at once says nothing of waits");
+    assert_eq!(verdict(&waited).0, Level::Good, "who leaves at once says nothing of waits");
     with_leavers(&mut waited, 30, 1_500.0);
     let hidden = "but 3.0 s (p95) with the 90 streams that ended before it";
-    assert_eq!(said(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 4_000.0);
     let hidden = "but too many ended before it to be sure (150 streams)";
-    assert_eq!(said(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
 }
 
 #[test]
@@ -261,8 +261,8 @@ fn a_use_case_is_judged_by_what_it_has_targets_for() {
 #[test]
 fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
     let both = Targets { e2e_p95_ms: Some(6_000.0), ..Targets::of("chat") };
-    let said = |streams: &Streams| judge(&stats(streams), "chat", &both);
-    let slow_end = said(&[(Complete, 700.0, 40)]);
+    let verdict = |streams: &Streams| judge(&stats(streams), "chat", &both);
+    let slow_end = verdict(&[(Complete, 700.0, 40)]);
     assert_eq!(
         (slow_end.level, slow_end.text.as_str()),
         (
@@ -271,8 +271,8 @@ fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
              none of 40 streams failed."
         )
     );
-    assert_eq!(said(&[(Complete, 500.0, 40)]).level, Level::Good);
-    let both_slow = said(&[(Complete, 3_100.0, 40)]);
+    assert_eq!(verdict(&[(Complete, 500.0, 40)]).level, Level::Good);
+    let both_slow = verdict(&[(Complete, 3_100.0, 40)]);
     assert!(both_slow.text.contains("for the first visible token, over the 2.0 s target"), "{both_slow:?}");
 }
 
@@ -285,9 +285,9 @@ fn streams_that_did_not_arrive_whole_are_told_where_more_did_not_than_may() {
     for _ in 0..10 {
         stats.add(&lossy, false);
     }
-    let said = judge(&stats, "chat", &targets);
+    let verdict = judge(&stats, "chat", &targets);
     assert_eq!(
-        (said.level, said.text.as_str()),
+        (verdict.level, verdict.text.as_str()),
         (
             Level::Bad,
             "10 of 100 streams did not arrive whole (10.0 %), more than the 1.0 % that chat allows; users wait 496 ms \

@@ -210,13 +210,13 @@ impl Outbox {
     }
 
     /// ClickHouse knows of these spans.
-    pub(super) fn told(&mut self, spans: &[RollupSpan]) -> Result<(), StoreError> {
+    pub(super) fn mark_published(&mut self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut update =
             transaction.prepare_cached("UPDATE spans SET told = ?3 WHERE length = ?1 AND start = ?2")?;
         for span in spans {
-            let told = span.changes * 2 + i64::from(span.stands);
-            update.execute([span.length, span.start, told])?;
+            let published = span.changes * 2 + i64::from(span.stands);
+            update.execute([span.length, span.start, published])?;
         }
         drop(update);
         transaction.commit()?;
@@ -378,12 +378,12 @@ mod tests {
         let mut spans = outbox.spans(true).unwrap();
         outbox.connection.execute("UPDATE spans SET changes = 4", []).unwrap();
         outbox.look_again(&mut spans).unwrap();
-        outbox.told(&spans).unwrap();
+        outbox.mark_published(&spans).unwrap();
         let listed = |outbox: &Outbox| [true, false].map(|stands| outbox.spans(stands).unwrap().len());
         assert_eq!(listed(&outbox), [0, 0]);
         outbox.connection.execute("UPDATE spans SET summed = 4", []).unwrap();
         assert_eq!(listed(&outbox), [1, 0]);
-        outbox.told(&outbox.spans(true).unwrap()).unwrap();
+        outbox.mark_published(&outbox.spans(true).unwrap()).unwrap();
         assert_eq!(listed(&outbox), [0, 0]);
     }
 }

@@ -67,7 +67,7 @@ impl PublishState {
                 let columns = "length, start, collector, stands, countries, version";
                 self.insert("spans", columns, rows.bytes())?;
             }
-            self.outbox.told(&spans)?;
+            self.outbox.mark_published(&spans)?;
             // What has changed meanwhile is sent anew by the next round, whose version is above this one's.
             if spans.len() < read || spans.iter().any(|span| span.stands != stands) {
                 return Ok(());
