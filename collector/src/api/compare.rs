@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
     #[serde(flatten)]
     range: Range,
     streams: u64,
-    joined: u64,
+    merged_over_peers: u64,
     sources: BTreeMap<&'static str, u64>,
     client: Quantiles,
     server: Quantiles,
@@ -77,7 +77,7 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     let comparison = Comparison {
         range,
         streams: all.streams(),
-        joined: all.histogram(CLIENT).count(),
+        merged_over_peers: all.histogram(CLIENT).count(),
         sources: all.sources().collect(),
         client: Quantiles::of(&all, CLIENT),
         server: Quantiles::of(&all, SERVER),
