@@ -14,8 +14,8 @@ pub(crate) struct Background {
 impl Background {
     /// The job's channel is closed when it is to end: it waits by that.
     pub(crate) fn start(name: &str, job: impl FnOnce(&Receiver<()>) + Send + 'static) -> io::Result<Self> {
-        let (stop, told) = mpsc::channel();
-        let thread = thread::Builder::new().name(name.into()).spawn(move || job(&told))?;
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new().name(name.into()).spawn(move || job(&stopped))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::ingest::site::OpenSite;
-use crate::ingest::validate::{Admitted, admit};
-use crate::journal::record::{self, Record, read_left_out, write_left_out};
+use crate::ingest::site::IngestSite;
+use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::journal::record::{self, Record, read_discarded, write_discarded};
 
 pub use crate::export::otlp::dropped_points;
 
@@ -19,8 +19,9 @@ pub use crate::export::otlp::dropped_points;
 /// When an accepted report does not come back from the journal's bytes as it was.
 pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
-    let open = OpenSite::new(&site, &Arc::default());
-    let Admitted { reports, .. } = admit(body, body, &open).map_err(|refused| refused.reason.code())?;
+    let open = IngestSite::new(&site, &Arc::default());
+    let ValidatedBatch { reports, .. } =
+        validate(body, body, &open).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
         record::write(accepted.id, None, &accepted.report, &mut bytes);
@@ -40,10 +41,10 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
 /// When a record does not come back from its own bytes as it was.
 #[must_use]
 pub fn reread(bytes: &[u8]) -> bool {
-    if let Some(left_out) = read_left_out(bytes) {
+    if let Some(discarded) = read_discarded(bytes) {
         let mut again = Vec::new();
-        write_left_out(left_out, &mut again);
-        assert_eq!(read_left_out(&again), Some(left_out), "what is read again is what was read");
+        write_discarded(discarded, &mut again);
+        assert_eq!(read_discarded(&again), Some(discarded), "what is read again is what was read");
         return true;
     }
     let Some(record) = record::read(bytes) else { return false };

@@ -29,19 +29,19 @@ use tokio::task::yield_now;
 use tracing::{error, warn};
 
 use crate::config::{Config, Sync};
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
-use group_commit::{Entered, Group, Queue};
-use segments::Log;
+use group_commit::{Entered, Group, GroupQueue};
+use segments::SegmentWriter;
 
 /// The way in for accepted batches, and the way on for what was kept.
 pub(crate) struct Journal {
-    queue: Queue,
-    log: Mutex<Log>,
-    door: Arc<Door>,
+    queue: GroupQueue,
+    log: Mutex<SegmentWriter>,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     sync: Sync,
 }
@@ -51,7 +51,7 @@ impl Journal {
     pub(crate) fn open<E: From<io::Error>>(
         segments: &Arc<Segments>,
         config: &Config,
-        door: Arc<Door>,
+        counters: Arc<RequestCounters>,
         health: Arc<Health>,
         applied: u64,
         mut each: impl FnMut(JournaledBatch) -> Result<(), E>,
@@ -59,20 +59,20 @@ impl Journal {
         let mut damage = Damage::default();
         let found = recovery::replay(segments, applied, |position, payload, end| {
             match unpack(position, payload, end) {
-                Some(kept) => each(kept),
+                Some(batch) => each(batch),
                 None => {
                     damage.unreadable += 1;
                     Ok(())
                 }
             }
         })?;
-        found.tell();
+        found.log();
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
         let sync = config.journal.sync;
-        let log = Log::resume(segments.clone(), found.end)?;
-        let queue = Queue::new(&config.ingest);
-        Ok((Self { queue, log: Mutex::new(log), door, health, sync }, damage))
+        let log = SegmentWriter::resume(segments.clone(), found.end)?;
+        let queue = GroupQueue::new(&config.ingest);
+        Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
     /// Starts the thread that writes what waits. It ends when [`close`](Self::close) was called and
@@ -84,12 +84,12 @@ impl Journal {
 
     /// Takes a batch over, or refuses it at once. What it gives back returns when the batch is safe, or
     /// with the reason why it is not kept; that is counted already.
-    pub(crate) fn keep(
+    pub(crate) fn append(
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
         let (lead, answer) = match self.queue.enter(batch.pack()) {
-            Entered::Leads(answer) => (Some(Lead(self)), answer),
+            Entered::Leads(answer) => (Some(GroupLeader(self)), answer),
             Entered::Waits(answer) => (None, answer),
             Entered::Refused(reason) => return Err(refusal(reason)),
         };
@@ -103,7 +103,7 @@ impl Journal {
     }
 
     /// What was kept and is to be counted.
-    pub(crate) const fn queue(&self) -> &Queue {
+    pub(crate) const fn queue(&self) -> &GroupQueue {
         &self.queue
     }
 
@@ -139,19 +139,19 @@ impl Journal {
     fn answered(&self, written: &io::Result<u64>, batches: usize) {
         self.health.journal_answered(written);
         if written.is_err() {
-            (0..batches).for_each(|_| self.door.refused(Reason::StorageUnavailable));
+            (0..batches).for_each(|_| self.counters.refused(Reason::StorageUnavailable));
         }
     }
 
-    fn log(&self) -> std::sync::MutexGuard<'_, Log> {
+    fn log(&self) -> std::sync::MutexGuard<'_, SegmentWriter> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The first of a group, which others do not take from it.
-struct Lead<'a>(&'a Journal);
+struct GroupLeader<'a>(&'a Journal);
 
-impl Lead<'_> {
+impl GroupLeader<'_> {
     /// Writes the group, and some of what others bring meanwhile, where that does not wait for the disk.
     fn write(self) {
         let Self(journal) = self;
@@ -168,14 +168,14 @@ impl Lead<'_> {
 }
 
 /// Its sender may be gone before it has written.
-impl Drop for Lead<'_> {
+impl Drop for GroupLeader<'_> {
     fn drop(&mut self) {
         self.0.queue.stop_leading();
     }
 }
 
 impl recovery::Recovered {
-    fn tell(&self) {
+    fn log(&self) {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;
             error!(

@@ -6,103 +6,103 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::StreamReport;
 
-use crate::aggregate::changes::{Changes, Heard, Loaded, Revisions};
-use crate::aggregate::cumulative_stats::Total;
-use crate::aggregate::dedup::{Counted, Memory, SeqNo, Stream, Streams};
-use crate::aggregate::internal_metrics::{Counts, Handled};
-use crate::aggregate::sampling::{Samples, StoredSample};
-use crate::aggregate::series::{Book, SeriesId};
+use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
+use crate::aggregate::internal_metrics::{Counts, ReportResult};
+use crate::aggregate::sampling::{Sampler, StoredSample};
+use crate::aggregate::series::{SeriesId, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::write_back_cache::Held;
+use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::journal::batch::KeptReport;
-use crate::journal::segments::At;
+use crate::journal::batch::JournaledReport;
+use crate::journal::segments::RecordLocation;
 use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory.
-pub(crate) trait Earlier {
+pub(crate) trait StoredState {
     /// Why it cannot be read. A report that becomes a sample is written as JSON.
     type Error: From<serde_json::Error>;
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
     /// What was ever counted of a series over all countries, as it was last stored.
-    fn total(&self, series: SeriesId) -> Result<Total, Self::Error>;
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error>;
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
     /// The kept samples of a site and day as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
 }
 
 /// The state behind everything that is counted. One thread owns it.
-pub(crate) struct Rollup {
-    settle_after_ms: i64,
+pub(crate) struct Aggregator {
+    finalize_after_ms: i64,
     /// By site and use case, looked up in the configuration once.
     targets: HashMap<String, HashMap<String, Targets>>,
     config: Config,
     /// Queries list from it.
-    streams: Arc<RwLock<Streams>>,
+    streams: Arc<RwLock<StreamRegistry>>,
     /// Place of the first revision that the store does not have.
-    unstored_from: SeqNo,
+    unflushed_from: SeqNo,
     /// Revisions before it that were counted since the last flush.
-    settled: Vec<SeqNo>,
-    series: Book,
-    windows: Held<WindowKey, Window>,
-    totals: Held<SeriesId, Total>,
+    finalized: Vec<SeqNo>,
+    series: SeriesIndex,
+    windows: WriteBackCache<WindowKey, Window>,
+    cumulative: WriteBackCache<SeriesId, CumulativeStats>,
     /// Of windows and totals, after a flush.
     most_kept_bytes: usize,
-    samples: Samples,
+    samples: Sampler,
     /// Position in the journal up to which everything is counted.
-    applied: u64,
+    counted_up_to: u64,
     pub(crate) counts: Counts,
 }
 
-impl Rollup {
+impl Aggregator {
     /// The state that the store was left in.
-    pub(crate) fn new(config: Config, loaded: Loaded) -> Self {
-        let memory = Memory {
+    pub(crate) fn new(config: Config, loaded: LoadedState) -> Self {
+        let memory = RegistryLimits {
             most: config.dedupe.ids,
             keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
             listed: config.store.streams_kept as usize,
         };
-        let streams = Streams::new(memory, loaded.streams);
+        let streams = StreamRegistry::new(memory, loaded.streams);
         Self {
-            settle_after_ms: i64::from(config.settle_after_seconds) * 1_000,
+            finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
-            unstored_from: streams.next(),
+            unflushed_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
-            settled: Vec::new(),
-            series: Book::new(&config, loaded.series),
-            windows: Held::default(),
-            totals: Held::default(),
+            finalized: Vec::new(),
+            series: SeriesIndex::new(&config, loaded.series),
+            windows: WriteBackCache::default(),
+            cumulative: WriteBackCache::default(),
             most_kept_bytes: MOST_KEPT_BYTES,
-            samples: Samples::new(config.store.samples as usize),
-            applied: loaded.applied,
+            samples: Sampler::new(config.store.samples as usize),
+            counted_up_to: loaded.counted_up_to,
             counts: loaded.counts,
             config,
         }
     }
 
     /// The streams that are remembered, for listing them.
-    pub(crate) fn streams(&self) -> Arc<RwLock<Streams>> {
+    pub(crate) fn streams(&self) -> Arc<RwLock<StreamRegistry>> {
         self.streams.clone()
     }
 
     /// Counts one report that arrived at `received_ms`, or finds that it is known.
-    pub(crate) fn apply<E: Earlier>(
+    pub(crate) fn add<E: StoredState>(
         &mut self,
-        &KeptReport { id, country, ref report, at }: &KeptReport,
+        &JournaledReport { id, country, ref report, at }: &JournaledReport,
         received_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
-            None => Handled::New,
-            Some(known) if report.rev > known.rev && known.is_elsewhere() => Handled::New,
-            Some(known) if report.rev == known.rev => Handled::Duplicate,
-            Some(known) if report.rev < known.rev => Handled::Stale,
-            Some(known) => self.take_back(&known, earlier)?,
+            None => ReportResult::New,
+            Some(known) if report.rev > known.rev && known.owned_by_peer() => ReportResult::New,
+            Some(known) if report.rev == known.rev => ReportResult::Duplicate,
+            Some(known) if report.rev < known.rev => ReportResult::Stale,
+            Some(known) => self.retract(&known, earlier)?,
         };
         self.counts.handled(handled);
         if !handled.changes_state() {
@@ -112,7 +112,7 @@ impl Rollup {
         let mut beyond = Vec::new();
         let series = self.series.of(report, country, |kind| beyond.push(kind));
         // A stream counts once beyond a bound, whichever of its revisions comes to be there.
-        let before = known.filter(|known| !known.is_elsewhere()).map(|known| known.series);
+        let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
         for kind in beyond {
             if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
                 self.counts.overflow(report.site.as_deref().unwrap_or_default(), kind);
@@ -123,15 +123,15 @@ impl Rollup {
             rev: report.rev,
             outcome: report.outcome,
             series,
-            counted: None,
-            totalled: known.is_some_and(|known| known.totalled && !known.is_elsewhere()),
+            finalized: None,
+            in_cumulative: known.is_some_and(|known| known.in_cumulative && !known.owned_by_peer()),
             superseded: false,
             received_ms,
             at,
         };
         if !report.open {
-            stream.counted = Some(self.count(&stream, report, earlier)?);
-            stream.totalled = true;
+            stream.finalized = Some(self.count(&stream, report, earlier)?);
+            stream.in_cumulative = true;
         }
         self.write_streams().put(stream);
         Ok(())
@@ -139,58 +139,69 @@ impl Rollup {
 
     /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
     /// takes it out of its window, and remembers only that it is elsewhere.
-    pub(crate) fn heard<E: Earlier>(&mut self, heard: &Heard, earlier: &E) -> Result<(), E::Error> {
-        let Some((_, known)) = self.read_streams().get(heard.id) else { return Ok(()) };
-        if known.rev > heard.rev || known.rev == heard.rev && !heard.has_precedence || known.is_elsewhere() {
+    pub(crate) fn yield_to_peer<E: StoredState>(
+        &mut self,
+        peer: &PeerRevision,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
+        let Some((_, known)) = self.read_streams().get(peer.id) else { return Ok(()) };
+        if known.rev > peer.rev || known.rev == peer.rev && !peer.has_precedence || known.owned_by_peer() {
             return Ok(());
         }
-        if self.take_back(&known, earlier)? == Handled::Late {
+        if self.retract(&known, earlier)? == ReportResult::Late {
             // Too late to give way: both count, as with a revision that comes too late here.
             return Ok(());
         }
-        let became = if known.rev == heard.rev { Handled::Duplicate } else { Handled::Revised };
-        self.counts.moved(became, known.totalled);
+        let became = if known.rev == peer.rev { ReportResult::Duplicate } else { ReportResult::Revised };
+        self.counts.moved(became, known.in_cumulative);
         let minute = minute_of(known.received_ms) as i32;
         self.write_streams().put(Stream {
-            rev: heard.rev,
-            counted: Some(Counted { minute, good: false }),
+            rev: peer.rev,
+            finalized: Some(Finalized { minute, within_slo: false }),
             superseded: false,
-            at: At { len: 0, ..known.at },
+            at: RecordLocation { len: 0, ..known.at },
             ..known
         });
         Ok(())
     }
 
     /// Everything up to this position in the journal was applied.
-    pub(crate) const fn applied_up_to(&mut self, position: u64) {
-        self.applied = position;
+    pub(crate) const fn set_counted_up_to(&mut self, position: u64) {
+        self.counted_up_to = position;
     }
 
     /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
-    pub(crate) fn settle_next<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
-        let silent = self.write_streams().silent(now_ms, self.settle_after_ms);
-        silent.map(|place| self.settle_one(place, earlier)).transpose().map(|settled| settled.is_some())
+    pub(crate) fn finalize_next<E: StoredState>(
+        &mut self,
+        now_ms: i64,
+        earlier: &E,
+    ) -> Result<bool, E::Error> {
+        let next_idle_open = self.write_streams().next_idle_open(now_ms, self.finalize_after_ms);
+        next_idle_open
+            .map(|seq| self.finalize_one(seq, earlier))
+            .transpose()
+            .map(|finalized| finalized.is_some())
     }
 
     /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
     /// all of it.
-    pub(crate) fn forget_some<E: Earlier>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+    pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
-            let crowded_out = self.write_streams().crowded_out(now_ms);
-            let Some(place) = crowded_out else { return Ok(false) };
-            self.settle_one(place, earlier)?;
+            let evict_next = self.write_streams().evict_next(now_ms);
+            let Some(seq) = evict_next else { return Ok(false) };
+            self.finalize_one(seq, earlier)?;
         }
         Ok(true)
     }
 
     /// Revisions that the store does not have yet.
-    pub(crate) fn unstored(&self) -> u64 {
-        self.read_streams().next() - self.unstored_from
+    pub(crate) fn unflushed(&self) -> u64 {
+        self.read_streams().next() - self.unflushed_from
     }
 
     /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
     /// to refuse.
-    pub(crate) const fn holds_most(&self) -> bool {
+    pub(crate) const fn over_memory_limit(&self) -> bool {
         self.weight() >= MOST_HELD_BYTES
     }
 
@@ -198,123 +209,125 @@ impl Rollup {
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         Changes {
-            series: self.series.unstored().collect(),
-            windows: self.windows.changed(),
-            totals: self.totals.changed(),
-            counts: self.counts.unstored(),
+            series: self.series.unflushed().collect(),
+            windows: self.windows.dirty(),
+            cumulative: self.cumulative.dirty(),
+            counts: self.counts.unflushed(),
             samples: self.samples.changes(),
             remembered_from: streams.first(),
-            needs_journal_from: streams.needs_from().map_or(self.applied, |from| from.min(self.applied)),
-            applied: self.applied,
-            next: streams.next(),
-            revisions: Revisions { streams, settled: &self.settled, from: self.unstored_from },
+            needs_journal_from: streams
+                .needs_from()
+                .map_or(self.counted_up_to, |from| from.min(self.counted_up_to)),
+            counted_up_to: self.counted_up_to,
+            next_seq: streams.next(),
+            revisions: Revisions { streams, finalized: &self.finalized, from: self.unflushed_from },
         }
     }
 
     /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
     /// too much, all does.
-    pub(crate) fn stored(&mut self, now_ms: i64) {
-        self.series.mark_stored();
-        self.counts.mark_stored();
-        self.samples.stored(now_ms);
+    pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
+        self.series.mark_flushed();
+        self.counts.mark_flushed();
+        self.samples.mark_flushed(now_ms);
         let next = self.read_streams().next();
-        self.unstored_from = next;
-        self.settled.clear();
+        self.unflushed_from = next;
+        self.finalized.clear();
         let recent = minute_of(now_ms);
-        self.windows.stored(|at, window| at.minute >= recent && window.before.is_none());
-        self.totals.stored(|_, _| true);
+        self.windows.mark_flushed(|at, window| at.minute >= recent && window.before.is_none());
+        self.cumulative.mark_flushed(|_, _| true);
         if self.weight() > self.most_kept_bytes {
-            self.windows = Held::default();
-            self.totals = Held::default();
+            self.windows = WriteBackCache::default();
+            self.cumulative = WriteBackCache::default();
         }
     }
 
     /// Takes an earlier revision out of its window, so that a later one can take its place.
-    fn take_back<E: Earlier>(&mut self, known: &Stream, earlier: &E) -> Result<Handled, E::Error> {
-        let Some(counted) = known.counted else { return Ok(Handled::Revised) };
-        let Some(report) = earlier.report(known.at)? else { return Ok(Handled::Late) };
+    fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
+        let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
+        let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let take_back = |window: &mut Window| window.tally.take_back(&report, counted.good);
-        if !self.windows.change(at, || earlier.window(at), take_back)? {
-            return Ok(Handled::Late);
+        let retract = |window: &mut Window| window.stats.retract(&report, counted.within_slo);
+        if !self.windows.change(at, || earlier.window(at), retract)? {
+            return Ok(ReportResult::Late);
         }
         let site = report.site.as_deref().unwrap_or_default();
         let day = |site: &str, day| earlier.samples(site, day);
-        self.samples.take_back(site, known.id, at.minute * MINUTE_MS, day)?;
-        Ok(Handled::Revised)
+        self.samples.retract(site, known.id, at.minute * MINUTE_MS, day)?;
+        Ok(ReportResult::Revised)
     }
 
-    fn settle_one<E: Earlier>(&mut self, place: SeqNo, earlier: &E) -> Result<(), E::Error> {
-        let Some(stream) = self.read_streams().at(place) else { return Ok(()) };
+    fn finalize_one<E: StoredState>(&mut self, seq: SeqNo, earlier: &E) -> Result<(), E::Error> {
+        let Some(stream) = self.read_streams().at(seq) else { return Ok(()) };
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
             None => {
                 // It cannot be counted any more, and is not asked for again.
-                if !stream.totalled {
+                if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
-                Counted { minute: minute_of(stream.received_ms) as i32, good: false }
+                Finalized { minute: minute_of(stream.received_ms) as i32, within_slo: false }
             }
         };
-        self.write_streams().settle(place, counted);
-        if place < self.unstored_from {
-            self.settled.push(place);
+        self.write_streams().finalize(seq, counted);
+        if seq < self.unflushed_from {
+            self.finalized.push(seq);
         }
         Ok(())
     }
 
-    fn count<E: Earlier>(
+    fn count<E: StoredState>(
         &mut self,
         stream: &Stream,
         report: &StreamReport,
         earlier: &E,
-    ) -> Result<Counted, E::Error> {
-        let good = self.meets_targets(report);
+    ) -> Result<Finalized, E::Error> {
+        let within_slo = self.meets_targets(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
-            window.tally.add(report, good);
+            window.stats.add(report, within_slo);
             true
         };
         self.windows.change(at, || earlier.window(at), add)?;
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
-        if !stream.totalled {
+        if !stream.in_cumulative {
             self.counts.cost(report);
             let series = self.series.over_countries(stream.series);
-            let add = |total: &mut Total| {
+            let add = |total: &mut CumulativeStats| {
                 total.add(report);
                 true
             };
-            self.totals.change(series, || earlier.total(series), add)?;
+            self.cumulative.change(series, || earlier.total(series), add)?;
         }
-        Ok(Counted { minute: at.minute as i32, good })
+        Ok(Finalized { minute: at.minute as i32, within_slo })
     }
 
     const fn weight(&self) -> usize {
-        self.windows.bytes() + self.totals.bytes()
+        self.windows.bytes() + self.cumulative.bytes()
     }
 
     fn meets_targets(&mut self, report: &StreamReport) -> bool {
         let site = report.site.as_deref().unwrap_or_default();
         let use_case = report.use_case.as_deref().unwrap_or_default();
         if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
-            return targets.met_by(report);
+            return targets.is_met_by(report);
         }
         let targets = self.config.targets(Some(site), use_case);
-        let good = targets.met_by(report);
+        let within_slo = targets.is_met_by(report);
         let known = self.targets.entry(site.to_owned()).or_default();
         // Pages choose use cases: a map of all that ever came must not grow.
         if known.len() >= MOST_TARGETS {
             known.clear();
         }
         known.insert(use_case.to_owned(), targets);
-        good
+        within_slo
     }
 
-    fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
+    fn read_streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_streams(&self) -> RwLockWriteGuard<'_, Streams> {
+    fn write_streams(&self) -> RwLockWriteGuard<'_, StreamRegistry> {
         self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn decode<T: DeserializeOwned>(layout: u8, bytes: &[u8]) -> Result<T,
 }
 
 /// Puts counts stored by word back at the positions that the words have now.
-pub(crate) fn place(
+pub(crate) fn restore_counts(
     stored: &[(String, u64)],
     words: &[&str],
     counts: &mut [u64],

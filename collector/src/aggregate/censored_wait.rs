@@ -15,7 +15,7 @@ pub(crate) enum EndedBy {
 /// The wait in milliseconds of a report that did not reach a moment, and who ended it. `None` for one that
 /// ended well, as it asked for no token, and where nobody saw the content or the end: nothing then says that
 /// none came, or how long the wait was.
-pub(crate) fn in_vain(report: &StreamReport, reached_ms: Option<f64>) -> Option<(EndedBy, f64)> {
+pub(crate) fn censored_wait(report: &StreamReport, reached_ms: Option<f64>) -> Option<(EndedBy, f64)> {
     let is_seen = report.observed != Observed::Chunks || report.chunks == 0;
     if reached_ms.is_some() || !is_seen {
         return None;
@@ -50,17 +50,25 @@ mod tests {
             (Outcome::Unobserved, None),
         ] {
             let report = ended(outcome);
-            assert_eq!(in_vain(&report, None), ended_by.map(|by| (by, 7_000.0)), "{outcome:?}");
-            assert_eq!(in_vain(&report, Some(900.0)), None, "{outcome:?}");
+            assert_eq!(censored_wait(&report, None), ended_by.map(|by| (by, 7_000.0)), "{outcome:?}");
+            assert_eq!(censored_wait(&report, Some(900.0)), None, "{outcome:?}");
         }
     }
 
     #[test]
     fn a_wait_of_which_the_end_or_the_content_is_unknown_is_none() {
         let left = ended(Outcome::Abandoned);
-        assert_eq!(in_vain(&StreamReport { close_ms: None, ..left.clone() }, None), None, "died unseen");
+        assert_eq!(
+            censored_wait(&StreamReport { close_ms: None, ..left.clone() }, None),
+            None,
+            "died unseen"
+        );
         let unread = StreamReport { observed: Observed::Chunks, ..left };
-        assert_eq!(in_vain(&StreamReport { chunks: 3, ..unread.clone() }, None), None, "perhaps with text");
-        assert_eq!(in_vain(&unread, None), Some((EndedBy::User, 7_000.0)), "no byte came");
+        assert_eq!(
+            censored_wait(&StreamReport { chunks: 3, ..unread.clone() }, None),
+            None,
+            "perhaps with text"
+        );
+        assert_eq!(censored_wait(&unread, None), Some((EndedBy::User, 7_000.0)), "no byte came");
     }
 }

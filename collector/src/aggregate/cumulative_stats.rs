@@ -5,13 +5,13 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
-use crate::aggregate::censored_wait::{EndedBy, in_vain};
-use crate::aggregate::native_histogram::Native;
-use crate::aggregate::write_back_cache::Weighed;
+use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+use crate::aggregate::native_histogram::NativeHistogram;
+use crate::aggregate::write_back_cache::MemorySize;
 
 /// A Prometheus histogram that is kept per series. The number is its place in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Classic {
+pub(crate) enum PrometheusHistogram {
     FirstToken = 0,
     FirstVisible = 1,
     Request = 2,
@@ -24,7 +24,7 @@ pub(crate) enum Classic {
     AbandonedWait = 9,
 }
 
-impl Classic {
+impl PrometheusHistogram {
     pub(crate) const ALL: [Self; 10] = [
         Self::FirstToken,
         Self::FirstVisible,
@@ -96,7 +96,7 @@ impl Classic {
             Self::ServerFirstToken => report.server.as_ref()?.ttft_ms,
             Self::Overhead => report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0)),
             Self::TimePerToken => report.tpot_ms,
-            Self::AbandonedWait => match in_vain(report, report.ttfv_ms)? {
+            Self::AbandonedWait => match censored_wait(report, report.ttfv_ms)? {
                 (EndedBy::User, wait_ms) => Some(wait_ms),
                 (EndedBy::Failure, _) => None,
             },
@@ -113,7 +113,7 @@ pub(crate) struct Buckets {
     counts: Vec<u64>,
     /// In seconds.
     pub(crate) sum: f64,
-    pub(crate) native: Native,
+    pub(crate) native: NativeHistogram,
 }
 
 impl Buckets {
@@ -156,19 +156,19 @@ pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
 
 /// What was ever counted of one series.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Total {
+pub(crate) struct CumulativeStats {
     outcomes: [u64; Outcome::ALL.len()],
     defects: [u64; Defect::ALL.len()],
     /// Streams that can be judged and did not arrive whole.
     pub(crate) broken: u64,
     pub(crate) output_tokens: u64,
-    histograms: [Buckets; Classic::ALL.len()],
+    histograms: [Buckets; PrometheusHistogram::ALL.len()],
     /// Gaps that are in no bucket yet: finding the buckets of one report's costs more than all else that
     /// is counted of it, and of the sum of a thousand no more than of one.
     unfolded_gaps: Histogram,
 }
 
-impl Total {
+impl CumulativeStats {
     pub(crate) fn add(&mut self, report: &StreamReport) {
         self.outcomes[report.outcome as usize] += 1;
         for (defect, _) in report.defects.iter() {
@@ -176,7 +176,7 @@ impl Total {
         }
         self.broken += u64::from(report.outcome.is_judged() && !report.is_whole());
         self.output_tokens += report.output_tokens.unwrap_or(0);
-        for classic in Classic::ALL {
+        for classic in PrometheusHistogram::ALL {
             if let Some(value_ms) = classic.value_ms(report) {
                 self.histograms[classic as usize].record(classic.edges(), value_ms);
             }
@@ -188,11 +188,12 @@ impl Total {
 
     fn fold_gaps(&mut self) {
         let gaps = std::mem::take(&mut self.unfolded_gaps);
-        self.histograms[Classic::ChunkGap as usize].fold(Classic::ChunkGap.edges(), &gaps);
+        self.histograms[PrometheusHistogram::ChunkGap as usize]
+            .fold(PrometheusHistogram::ChunkGap.edges(), &gaps);
     }
 
     /// As the store gave them back: what was added since is in them when it was stored.
-    pub(crate) const fn buckets(&self, classic: Classic) -> &Buckets {
+    pub(crate) const fn buckets(&self, classic: PrometheusHistogram) -> &Buckets {
         &self.histograms[classic as usize]
     }
 
@@ -217,7 +218,7 @@ impl Total {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        blob_encoding::encode(LAYOUT, &(self.stored(), self.broken))
+        blob_encoding::encode(FORMAT_VERSION, &(self.stored(), self.broken))
     }
 
     fn stored(&self) -> Stored {
@@ -233,20 +234,20 @@ impl Total {
         let (stored, broken): (Stored, u64) = match bytes.first() {
             // How many there had been is not known: the count goes on from 0.
             Some(&WITHOUT_BROKEN) => (blob_encoding::decode(WITHOUT_BROKEN, bytes)?, 0),
-            _ => blob_encoding::decode(LAYOUT, bytes)?,
+            _ => blob_encoding::decode(FORMAT_VERSION, bytes)?,
         };
         let mut total = Self { broken, output_tokens: stored.output_tokens, ..Self::default() };
-        blob_encoding::place(
+        blob_encoding::restore_counts(
             &stored.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
             &mut total.outcomes,
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        blob_encoding::place(&stored.defects, &defects, &mut total.defects)?;
+        blob_encoding::restore_counts(&stored.defects, &defects, &mut total.defects)?;
         if stored.histograms.len() > total.histograms.len() {
             return Err(UnreadableBlob);
         }
-        for (classic, mut stored) in Classic::ALL.into_iter().zip(stored.histograms) {
+        for (classic, mut stored) in PrometheusHistogram::ALL.into_iter().zip(stored.histograms) {
             if !stored.counts.is_empty() && stored.counts.len() != classic.edges().len() + 1 {
                 return Err(UnreadableBlob);
             }
@@ -259,7 +260,7 @@ impl Total {
     }
 }
 
-impl Weighed for Total {
+impl MemorySize for CumulativeStats {
     fn bytes(&self) -> usize {
         let buckets = |held: &Buckets| size_of_val(&*held.counts) + held.native.bytes();
         size_of::<Self>()
@@ -269,7 +270,7 @@ impl Weighed for Total {
 }
 
 /// Stored, and the number of broken streams.
-const LAYOUT: u8 = 2;
+const FORMAT_VERSION: u8 = 2;
 /// Number of the one that 0.1.0 wrote.
 const WITHOUT_BROKEN: u8 = 1;
 
@@ -312,40 +313,40 @@ mod tests {
     #[test]
     fn a_value_on_an_edge_counts_below_it() {
         for edge in FIRST_TOKEN_EDGES {
-            let mut total = Total::default();
+            let mut total = CumulativeStats::default();
             total.add(&report(edge * 1_000.0));
             let at = FIRST_TOKEN_EDGES.iter().position(|known| *known == edge).unwrap();
-            assert_eq!(total.buckets(Classic::FirstToken).counts[at], 1, "{edge}");
+            assert_eq!(total.buckets(PrometheusHistogram::FirstToken).counts[at], 1, "{edge}");
         }
     }
 
     #[test]
     fn a_value_above_every_edge_is_still_counted() {
-        let mut total = Total::default();
+        let mut total = CumulativeStats::default();
         total.add(&report(61_000.0));
-        assert_eq!(total.buckets(Classic::FirstToken).counts.last(), Some(&1));
+        assert_eq!(total.buckets(PrometheusHistogram::FirstToken).counts.last(), Some(&1));
     }
 
     #[test]
     fn a_gap_whose_bucket_holds_an_edge_counts_above_it() {
-        let mut total = Total::default();
+        let mut total = CumulativeStats::default();
         total.add(&report(100.0));
         total.fold_gaps();
-        let gaps = total.buckets(Classic::ChunkGap);
+        let gaps = total.buckets(PrometheusHistogram::ChunkGap);
         assert_eq!(gaps.counts[..4], [1, 0, 0, 1], "24.9 ms lies in a bucket that reaches beyond 25 ms");
     }
 
     #[test]
     fn the_store_gives_back_what_it_took() {
-        let mut total = Total::default();
+        let mut total = CumulativeStats::default();
         total.add(&report(700.0));
         let bytes = total.encode();
-        assert_eq!(Total::decode(&bytes), Ok(total));
+        assert_eq!(CumulativeStats::decode(&bytes), Ok(total));
     }
 
     #[test]
     fn a_stream_that_can_be_judged_is_whole_or_broken() {
-        let mut total = Total::default();
+        let mut total = CumulativeStats::default();
         let mut add = |outcome, defect: Option<Defect>| {
             let mut report = StreamReport { outcome, ..StreamReport::new("0") };
             defect.into_iter().for_each(|defect| report.defects.add(defect));
@@ -368,10 +369,10 @@ mod tests {
 
     #[test]
     fn what_0_1_0_wrote_is_read_and_its_broken_streams_are_not_known() {
-        let mut total = Total::default();
+        let mut total = CumulativeStats::default();
         total.add(&report(700.0));
         total.fold_gaps();
         let before = blob_encoding::encode(WITHOUT_BROKEN, &total.stored());
-        assert_eq!(Total::decode(&before), Ok(Total { broken: 0, ..total }));
+        assert_eq!(CumulativeStats::decode(&before), Ok(CumulativeStats { broken: 0, ..total }));
     }
 }

@@ -11,9 +11,9 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::aggregate::series::SeriesId;
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 use crate::report::stream_id::StreamId;
-use ring_buffer::Row;
+use ring_buffer::RingBuffer;
 
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
@@ -26,41 +26,41 @@ pub(crate) struct Stream {
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
     /// Where it is counted. `None` while it is open and waits for its end or for being settled.
-    pub(crate) counted: Option<Counted>,
+    pub(crate) finalized: Option<Finalized>,
     /// In the totals, which never take back.
-    pub(crate) totalled: bool,
+    pub(crate) in_cumulative: bool,
     /// A later revision took its place.
     pub(crate) superseded: bool,
     pub(crate) received_ms: i64,
     /// Where its report stands in the journal.
-    pub(crate) at: At,
+    pub(crate) at: RecordLocation,
 }
 
 impl Stream {
     /// Another collector has a later revision, and counts it; what was here is taken back. It stays to tell
     /// what comes late from what is new.
-    pub(crate) const fn is_elsewhere(&self) -> bool {
+    pub(crate) const fn owned_by_peer(&self) -> bool {
         self.at.len == 0
     }
 
     /// It is what its stream is listed as.
     const fn stands(&self) -> bool {
-        !self.superseded && !self.is_elsewhere()
+        !self.superseded && !self.owned_by_peer()
     }
 }
 
 /// Where and how a stream is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct Finalized {
     /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
     pub(crate) minute: i32,
     /// It met the targets of that time.
-    pub(crate) good: bool,
+    pub(crate) within_slo: bool,
 }
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct RegistryLimits {
     /// Most revisions for telling what is known.
     pub(crate) most: usize,
     /// Longest time for that.
@@ -70,10 +70,10 @@ pub(crate) struct Memory {
 }
 
 /// The streams of the last while.
-pub(crate) struct Streams {
-    memory: Memory,
+pub(crate) struct StreamRegistry {
+    memory: RegistryLimits,
     /// Every revision remembered, oldest first.
-    revisions: Row<Stream>,
+    revisions: RingBuffer<Stream>,
     /// Of the first of them.
     first: SeqNo,
     /// How many of them stand.
@@ -86,23 +86,23 @@ pub(crate) struct Streams {
     open: VecDeque<SeqNo>,
 }
 
-impl Streams {
+impl StreamRegistry {
     /// What the store remembers, in order of places; what is missing between them was superseded.
-    pub(crate) fn new(memory: Memory, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
+    pub(crate) fn new(memory: RegistryLimits, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
         let mut streams = Self {
             memory,
-            revisions: Row::new(),
+            revisions: RingBuffer::new(),
             first: 0,
             standing: 0,
             by_id: HashTable::new(),
             hasher: RandomState::new(),
             open: VecDeque::new(),
         };
-        for (place, stream) in stored {
+        for (seq, stream) in stored {
             if streams.revisions.len() == 0 {
-                streams.first = place;
+                streams.first = seq;
             }
-            while streams.next() < place {
+            while streams.next() < seq {
                 streams.revisions.push_back(Stream { superseded: true, ..stream });
             }
             streams.put(stream);
@@ -126,60 +126,60 @@ impl Streams {
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
-        let same = |place: &SeqNo| self.at(*place).is_some_and(|stream| stream.id == id);
-        let place = *self.by_id.find(self.hasher.hash_one(id), same)?;
-        self.at(place).map(|stream| (place, stream))
+        let same = |seq: &SeqNo| self.at(*seq).is_some_and(|stream| stream.id == id);
+        let seq = *self.by_id.find(self.hasher.hash_one(id), same)?;
+        self.at(seq).map(|stream| (seq, stream))
     }
 
-    pub(crate) fn at(&self, place: SeqNo) -> Option<Stream> {
-        self.revisions.get(self.index(place)?).copied()
+    pub(crate) fn at(&self, seq: SeqNo) -> Option<Stream> {
+        self.revisions.get(self.index(seq)?).copied()
     }
 
-    /// Revisions from `place` on.
-    pub(crate) fn from(&self, place: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
-        let skipped = self.index(place).unwrap_or(0);
+    /// Revisions from `seq` on.
+    pub(crate) fn from(&self, seq: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
+        let skipped = self.index(seq).unwrap_or(0);
         (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
     }
 
     /// Remembers a revision, which takes the place of an earlier one.
     pub(crate) fn put(&mut self, stream: Stream) {
-        let place = self.next();
+        let seq = self.next();
         let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
-        let id_at = |place: SeqNo| revisions[(place - *first) as usize].id;
+        let id_at = |seq: SeqNo| revisions[(seq - *first) as usize].id;
         let hash = hasher.hash_one(stream.id);
-        let rehash = |place: &SeqNo| hasher.hash_one(id_at(*place));
-        match by_id.entry(hash, |place| id_at(*place) == stream.id, rehash) {
-            Entry::Vacant(free) => drop(free.insert(place)),
+        let rehash = |seq: &SeqNo| hasher.hash_one(id_at(*seq));
+        match by_id.entry(hash, |seq| id_at(*seq) == stream.id, rehash) {
+            Entry::Vacant(free) => drop(free.insert(seq)),
             Entry::Occupied(mut held) => {
-                let before = std::mem::replace(held.get_mut(), place);
+                let before = std::mem::replace(held.get_mut(), seq);
                 let before = &mut revisions[(before - *first) as usize];
                 *standing -= usize::from(before.stands());
                 before.superseded = true;
             }
         }
-        if stream.counted.is_none() {
-            open.push_back(place);
+        if stream.finalized.is_none() {
+            open.push_back(seq);
         }
         *standing += usize::from(stream.stands());
         revisions.push_back(stream);
     }
 
     /// The revision is in a window now, or cannot be.
-    pub(crate) fn settle(&mut self, place: SeqNo, counted: Counted) {
-        if let Some(stream) = self.index(place).and_then(|index| self.revisions.get_mut(index)) {
-            stream.counted = Some(counted);
-            stream.totalled = true;
+    pub(crate) fn finalize(&mut self, seq: SeqNo, counted: Finalized) {
+        if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
+            stream.finalized = Some(counted);
+            stream.in_cumulative = true;
         }
     }
 
     /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
-    /// asked for until [`settle`](Self::settle).
-    pub(crate) fn silent(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
-        while let Some(&place) = self.open.front() {
-            if let Some(stream) = self.waiting(place) {
+    /// asked for until [`finalize`](Self::settle).
+    pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
+        while let Some(&seq) = self.open.front() {
+            if let Some(stream) = self.waiting(seq) {
                 let silent_ms = now_ms.saturating_sub(stream.received_ms);
                 // After a clock was set back nobody knows how long it has been silent, and all behind it wait.
-                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(place);
+                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(seq);
             }
             self.open.pop_front();
         }
@@ -188,9 +188,9 @@ impl Streams {
 
     /// Forgets what is too old or too many, and gives back the stream in front that must be counted
     /// before it can be forgotten.
-    pub(crate) fn crowded_out(&mut self, now_ms: i64) -> Option<SeqNo> {
+    pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(&oldest) = self.revisions.get(0) {
-            let Memory { most, keep_ms, listed } = self.memory;
+            let RegistryLimits { most, keep_ms, listed } = self.memory;
             let held = self.revisions.len();
             let is_listed =
                 oldest.stands() && self.standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
@@ -201,7 +201,7 @@ impl Streams {
                 return Some(self.first);
             }
             let hash = self.hasher.hash_one(oldest.id);
-            if let Ok(latest) = self.by_id.find_entry(hash, |place| *place == self.first) {
+            if let Ok(latest) = self.by_id.find_entry(hash, |seq| *seq == self.first) {
                 latest.remove();
             }
             self.standing -= usize::from(oldest.stands());
@@ -213,7 +213,7 @@ impl Streams {
 
     /// Open streams, oldest first.
     pub(crate) fn open(&self) -> impl Iterator<Item = Stream> + '_ {
-        self.open.iter().filter_map(|&place| self.waiting(place))
+        self.open.iter().filter_map(|&seq| self.waiting(seq))
     }
 
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, those that another took the place of
@@ -233,15 +233,15 @@ impl Streams {
     pub(crate) fn newest(&self, before: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
         let standing = all.filter(|(_, stream)| stream.stands());
-        standing.take(self.memory.listed).skip_while(move |(place, _)| *place >= before)
+        standing.take(self.memory.listed).skip_while(move |(seq, _)| *seq >= before)
     }
 
-    fn index(&self, place: SeqNo) -> Option<usize> {
-        usize::try_from(place.checked_sub(self.first)?).ok()
+    fn index(&self, seq: SeqNo) -> Option<usize> {
+        usize::try_from(seq.checked_sub(self.first)?).ok()
     }
 
-    fn waiting(&self, place: SeqNo) -> Option<Stream> {
-        self.at(place).filter(|stream| stream.counted.is_none() && !stream.superseded)
+    fn waiting(&self, seq: SeqNo) -> Option<Stream> {
+        self.at(seq).filter(|stream| stream.finalized.is_none() && !stream.superseded)
     }
 }
 
@@ -256,8 +256,8 @@ const MOST_REVISIONS: usize = 4;
 mod tests {
     use super::*;
 
-    const MEMORY: Memory = Memory { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Counted = Counted { minute: 0, good: true };
+    const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
+    const COUNTED: Finalized = Finalized { minute: 0, within_slo: true };
 
     fn open(id: StreamId, received_ms: i64) -> Stream {
         Stream {
@@ -265,36 +265,36 @@ mod tests {
             rev: 0,
             outcome: Outcome::Abandoned,
             series: 0,
-            counted: None,
-            totalled: false,
+            finalized: None,
+            in_cumulative: false,
             superseded: false,
             received_ms,
-            at: At { position: 0, len: 1 },
+            at: RecordLocation { position: 0, len: 1 },
         }
     }
 
     fn counted(id: StreamId, received_ms: i64) -> Stream {
-        Stream { counted: Some(COUNTED), totalled: true, ..open(id, received_ms) }
+        Stream { finalized: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
     }
 
-    fn with(memory: Memory, all: impl IntoIterator<Item = Stream>) -> Streams {
-        let mut streams = Streams::new(memory, []);
+    fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
+        let mut streams = StreamRegistry::new(memory, []);
         all.into_iter().for_each(|stream| streams.put(stream));
         streams
     }
 
-    fn known(streams: &Streams) -> Vec<StreamId> {
+    fn known(streams: &StreamRegistry) -> Vec<StreamId> {
         (1..=4).filter(|id| streams.get(*id).is_some()).collect()
     }
 
     #[test]
     fn a_silent_stream_is_asked_for_until_it_is_counted() {
         let mut streams = with(MEMORY, [open(1, 5)]);
-        assert_eq!(streams.silent(14, 10), None);
-        assert_eq!(streams.silent(15, 10), Some(0));
-        assert_eq!(streams.silent(15, 10), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.silent(15, 10), None);
+        assert_eq!(streams.next_idle_open(14, 10), None);
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(15, 10), None);
         assert_eq!(streams.open().count(), 0);
     }
 
@@ -302,59 +302,60 @@ mod tests {
     fn a_later_revision_starts_the_wait_again() {
         let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
         assert_eq!(streams.open().count(), 1);
-        assert_eq!(streams.silent(59, 10), None);
-        assert_eq!(streams.silent(60, 10), Some(1));
+        assert_eq!(streams.next_idle_open(59, 10), None);
+        assert_eq!(streams.next_idle_open(60, 10), Some(1));
     }
 
     #[test]
     fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
         let hour_ms = 3_600_000;
         let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
-        assert_eq!(streams.silent(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
-        assert_eq!(streams.silent(5, 10), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.silent(9, 10), None);
-        assert_eq!(streams.silent(10, 10), Some(1));
+        assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
+        assert_eq!(streams.next_idle_open(5, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(9, 10), None);
+        assert_eq!(streams.next_idle_open(10, 10), Some(1));
     }
 
     #[test]
     fn old_and_many_are_forgotten() {
         let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.crowded_out(10), None);
+        assert_eq!(streams.evict_next(10), None);
         assert_eq!(known(&streams), [2, 3]);
-        assert_eq!(streams.crowded_out(1_002), None);
+        assert_eq!(streams.evict_next(1_002), None);
         assert_eq!(known(&streams), [3]);
     }
 
     #[test]
     fn what_is_listed_is_never_too_old() {
-        let mut streams = with(Memory { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        let mut streams =
+            with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
+        assert_eq!(streams.evict_next(1_000_000), None);
         assert_eq!(known(&streams), [3]);
     }
 
     #[test]
     fn a_stream_of_several_revisions_is_listed_as_one() {
-        let memory = Memory { most: 0, listed: 3, ..MEMORY };
+        let memory = RegistryLimits { most: 0, listed: 3, ..MEMORY };
         let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(streams.evict_next(1_000_000), None);
         assert_eq!(known(&streams), [2, 3, 4]);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
         // What another collector counts is not listed here, and takes no place.
-        streams.put(Stream { at: At { position: 0, len: 0 }, ..counted(3, 5) });
+        streams.put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) });
         streams.put(counted(1, 6));
-        assert_eq!(streams.crowded_out(1_000_000), None);
+        assert_eq!(streams.evict_next(1_000_000), None);
         let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
         assert_eq!(listed, [1, 4, 2]);
     }
 
     #[test]
     fn endless_revisions_of_one_stream_do_not_grow_the_memory_where_others_are_listed() {
-        let memory = Memory { most: 0, listed: 5, ..MEMORY };
+        let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
         let mut streams = with(memory, [counted(1, 0)]);
         for received_ms in 0..1_000 {
             streams.put(counted(2, received_ms));
-            assert_eq!(streams.crowded_out(received_ms), None);
+            assert_eq!(streams.evict_next(received_ms), None);
             assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
         }
         assert_eq!(streams.standing, streams.newest(SeqNo::MAX).count());
@@ -362,10 +363,10 @@ mod tests {
 
     #[test]
     fn an_open_stream_is_counted_before_it_is_forgotten() {
-        let mut streams = with(Memory { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
-        assert_eq!(streams.crowded_out(3), Some(0));
-        streams.settle(0, COUNTED);
-        assert_eq!(streams.crowded_out(3), None);
+        let mut streams = with(RegistryLimits { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
+        assert_eq!(streams.evict_next(3), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.evict_next(3), None);
         assert_eq!(known(&streams), [2]);
     }
 
@@ -374,7 +375,7 @@ mod tests {
         let mut streams = with(MEMORY, []);
         for received_ms in 0..10_000 {
             streams.put(counted(1, received_ms));
-            assert_eq!(streams.crowded_out(received_ms), None);
+            assert_eq!(streams.evict_next(received_ms), None);
         }
         assert!(streams.revisions.len() <= 2);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 0, "none is to be listed");
@@ -382,7 +383,7 @@ mod tests {
 
     #[test]
     fn each_stream_is_listed_once_newest_first() {
-        let memory = Memory { listed: 2, ..MEMORY };
+        let memory = RegistryLimits { listed: 2, ..MEMORY };
         let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
         let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
         assert_eq!(listed(SeqNo::MAX), [2, 3]);
@@ -391,9 +392,9 @@ mod tests {
 
     #[test]
     fn what_arrived_of_late_is_found_in_whatever_order_it_was_taken() {
-        let memory = Memory { most: 4, ..MEMORY };
+        let memory = RegistryLimits { most: 4, ..MEMORY };
         let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
-        let arrived = |streams: &Streams, since_ms, now_ms| {
+        let arrived = |streams: &StreamRegistry, since_ms, now_ms| {
             streams.arrived(since_ms, now_ms).map(|stream| (stream.id, stream.superseded)).collect::<Vec<_>>()
         };
         assert_eq!(arrived(&streams, 200, 400), [(2, false), (2, true)]);
@@ -404,7 +405,7 @@ mod tests {
         );
         assert_eq!(streams.complete_since_ms(), None);
         streams.put(counted(4, 400));
-        assert_eq!(streams.crowded_out(400), None);
+        assert_eq!(streams.evict_next(400), None);
         assert_eq!(streams.complete_since_ms(), Some(300));
     }
 
@@ -412,7 +413,7 @@ mod tests {
     fn the_store_gives_back_what_it_took() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-        let after = Streams::new(MEMORY, stored.map(|(place, stream)| (place, *stream)));
+        let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));
         assert_eq!(after.next(), before.next());
         assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
         assert_eq!(after.open().count(), 1);

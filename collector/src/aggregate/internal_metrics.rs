@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use beacon::{Cost, Dropped, StreamReport};
 
 use crate::aggregate::series::Overflow;
-use crate::http::counters::{Door, DoorResult, SAMPLED_OUT};
+use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
 use crate::journal::batch::{Damage, JournaledBatch};
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 
 /// What became of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handled {
+pub(crate) enum ReportResult {
     /// The first of its stream.
     New,
     /// It took the place of an earlier revision.
@@ -27,7 +27,7 @@ pub(crate) enum Handled {
     Unreadable,
 }
 
-impl Handled {
+impl ReportResult {
     const ALL: [Self; 6] =
         [Self::New, Self::Revised, Self::Duplicate, Self::Stale, Self::Late, Self::Unreadable];
 
@@ -137,14 +137,14 @@ pub(crate) struct Counts {
     all: BTreeMap<CountKey, u64>,
     stored: BTreeMap<CountKey, u64>,
     /// Counted since `all` was last brought up to date: what every single report counts in.
-    handled: [u64; Handled::ALL.len()],
+    handled: [u64; ReportResult::ALL.len()],
     /// The same of what every batch counts in.
-    accepted: Accepted,
+    accepted: AcceptedCounts,
 }
 
 /// Batches that the journal holds, and their reports.
 #[derive(Default)]
-struct Accepted {
+struct AcceptedCounts {
     batches: u64,
     reports: u64,
 }
@@ -156,66 +156,66 @@ impl Counts {
     }
 
     /// A batch that the journal holds, and with it what of it was left out.
-    pub(crate) fn accepted(&mut self, JournaledBatch { reports, left_out, .. }: &JournaledBatch) {
+    pub(crate) fn accepted(&mut self, JournaledBatch { reports, discarded, .. }: &JournaledBatch) {
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
         let site = reports.first().and_then(|first| first.report.site.as_deref());
-        self.left_out(site.unwrap_or_default(), *left_out);
+        self.discarded(site.unwrap_or_default(), *discarded);
     }
 
-    fn left_out(&mut self, site: &str, LeftOut { sampled_out, ignored_fields }: LeftOut) {
+    fn discarded(&mut self, site: &str, Discarded { sampled_out, ignored_fields }: Discarded) {
         self.add(Kind::Received, "", SAMPLED_OUT, sampled_out);
         self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
 
     /// Takes over what the front door has counted since the last call.
-    pub(crate) fn take(&mut self, door: &Door) {
-        let mut said = String::new();
-        for (result, count) in door.take_results() {
+    pub(crate) fn take(&mut self, counters: &RequestCounters) {
+        let mut refusals = String::new();
+        for (result, count) in counters.take_results() {
             self.add(Kind::Beacon, "", result.as_str(), count);
-            if let DoorResult::Refused(reason) = result {
-                said.push_str(&format!(" {}={count}", reason.code()));
+            if let RequestResult::Refused(reason) = result {
+                refusals.push_str(&format!(" {}={count}", reason.code()));
             }
         }
         // One line however many were refused: a flood must not fill the log's disk.
-        if !said.is_empty() {
-            tracing::warn!("Refused beacons in the last second:{said}");
+        if !refusals.is_empty() {
+            tracing::warn!("Refused beacons in the last second:{refusals}");
         }
-        let refused = door.take_refused_connections();
+        let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
-        for (site, left_out) in door.take_left_out() {
-            self.left_out(&site, left_out);
+        for (site, discarded) in counters.take_discarded() {
+            self.discarded(&site, discarded);
         }
-        for (result, count) in COUNTRY_FILES.into_iter().zip(door.take_country_files()) {
+        for (result, count) in COUNTRY_FILES.into_iter().zip(counters.take_country_files()) {
             self.add(Kind::CountryFile, "", result, count);
         }
-        self.add(Kind::Listener, "", REFUSED, door.take_refused_listeners());
+        self.add(Kind::Listener, "", REFUSED, counters.take_refused_listeners());
         // After the results: what arrives meanwhile is under way, not missing.
-        self.add(Kind::Received, "", BEACONS, door.take_received());
+        self.add(Kind::Received, "", BEACONS, counters.take_received());
     }
 
     /// What was under way when the last process ended was never answered: it was not received.
-    pub(crate) fn close_books(&mut self) {
+    pub(crate) fn reset_in_flight(&mut self) {
         self.bring_up_to_date();
         let decided = self.iter(Kind::Beacon).map(|(_, count)| count).sum();
         let key = CountKey { kind: Kind::Received, site: String::new(), word: BEACONS.to_owned() };
         self.all.insert(key, decided);
     }
 
-    pub(crate) fn handled(&mut self, handled: Handled) {
+    pub(crate) fn handled(&mut self, handled: ReportResult) {
         self.handled[handled as usize] += 1;
     }
 
     /// A stream gave way to another collector's revision.
-    pub(crate) fn moved(&mut self, became: Handled, totalled: bool) {
+    pub(crate) fn moved(&mut self, became: ReportResult, in_cumulative: bool) {
         self.add(Kind::Moved, "", became.as_str(), 1);
-        self.add(Kind::Moved, "", TOTALLED, u64::from(totalled));
+        self.add(Kind::Moved, "", IN_CUMULATIVE, u64::from(in_cumulative));
     }
 
     /// What the journal held beside whole batches.
     pub(crate) fn damaged(&mut self, damage: Damage) {
         // Nobody knows how many reports it were: a stretch stands for one that was received.
-        self.handled[Handled::Unreadable as usize] += damage.unreadable;
+        self.handled[ReportResult::Unreadable as usize] += damage.unreadable;
         self.accepted.reports += damage.unreadable;
         for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
             self.add(Kind::Repair, "", kind, count);
@@ -261,17 +261,17 @@ impl Counts {
 
     /// Over several collectors: a stream that gave way at one of them counts as what its report would have
     /// been at the other. Gives back how many streams are in more than one's totals.
-    pub(crate) fn join(&mut self) -> u64 {
-        let moved: Vec<_> = [Handled::Revised, Handled::Duplicate]
+    pub(crate) fn merge_peers(&mut self) -> u64 {
+        let moved: Vec<_> = [ReportResult::Revised, ReportResult::Duplicate]
             .into_iter()
             .map(|became| (became, self.get(Kind::Moved, became.as_str())))
             .collect();
         for (became, count) in moved {
             self.add(Kind::Report, "", became.as_str(), count);
-            let new = CountKey::plain(Kind::Report, Handled::New.as_str());
+            let new = CountKey::plain(Kind::Report, ReportResult::New.as_str());
             self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
         }
-        self.get(Kind::Moved, TOTALLED)
+        self.get(Kind::Moved, IN_CUMULATIVE)
     }
 
     /// Every count.
@@ -290,22 +290,22 @@ impl Counts {
     }
 
     /// Counts that the store has otherwise or not at all.
-    pub(crate) fn unstored(&mut self) -> Vec<(&CountKey, u64)> {
+    pub(crate) fn unflushed(&mut self) -> Vec<(&CountKey, u64)> {
         self.bring_up_to_date();
         let changed = |(key, count): &(&CountKey, &u64)| self.stored.get(key) != Some(*count);
         self.all.iter().filter(changed).map(|(key, count)| (key, *count)).collect()
     }
 
-    pub(crate) fn mark_stored(&mut self) {
+    pub(crate) fn mark_flushed(&mut self) {
         self.stored.clone_from(&self.all);
     }
 
     fn bring_up_to_date(&mut self) {
-        for handled in Handled::ALL {
+        for handled in ReportResult::ALL {
             let count = std::mem::take(&mut self.handled[handled as usize]);
             self.add(Kind::Report, "", handled.as_str(), count);
         }
-        let Accepted { batches, reports } = std::mem::take(&mut self.accepted);
+        let AcceptedCounts { batches, reports } = std::mem::take(&mut self.accepted);
         self.add(Kind::Beacon, "", ACCEPTED, batches);
         self.add(Kind::Received, "", REPORTS, reports);
     }
@@ -332,7 +332,7 @@ const MOST: u64 = u64::MAX >> 10;
 pub(crate) const ACCEPTED: &str = "accepted";
 
 /// Streams that gave way and are in the totals.
-pub(crate) const TOTALLED: &str = "totalled";
+pub(crate) const IN_CUMULATIVE: &str = "totalled";
 
 /// What a journal may be found to have lost: what was being written, never answered, a stretch in it, and the last
 /// report of an open stream.

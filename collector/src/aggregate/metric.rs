@@ -24,20 +24,20 @@ pub(crate) enum Metric {
     /// Request to the first frame with visible text in it.
     Ttfp = 9,
     /// Request to the end, of streams that their users ended before any text.
-    LeftTtft = 10,
+    AbandonedTtft = 10,
     /// Request to the end, of streams that failed before any text.
     FailedTtft = 11,
     /// Request to the end, of streams that their users ended before visible text.
-    LeftTtfv = 12,
+    AbandonedTtfv = 12,
     /// Request to the end, of streams that failed before visible text.
     FailedTtfv = 13,
 }
 
 /// The distributions of waits for something that ended without it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct InVain {
+pub(crate) struct CensoredMetrics {
     /// The user ended it: stopped, or went away.
-    pub(crate) left: Metric,
+    pub(crate) abandoned: Metric,
     /// The service failed.
     pub(crate) failed: Metric,
 }
@@ -54,9 +54,9 @@ impl Metric {
         Self::Overhead,
         Self::JoinedServerTtft,
         Self::Ttfp,
-        Self::LeftTtft,
+        Self::AbandonedTtft,
         Self::FailedTtft,
-        Self::LeftTtfv,
+        Self::AbandonedTtfv,
         Self::FailedTtfv,
     ];
 
@@ -73,26 +73,26 @@ impl Metric {
             Self::Overhead => "overhead",
             Self::JoinedServerTtft => "joined_server_ttft",
             Self::Ttfp => "ttfp",
-            Self::LeftTtft => "left_ttft",
+            Self::AbandonedTtft => "left_ttft",
             Self::FailedTtft => "failed_ttft",
-            Self::LeftTtfv => "left_ttfv",
+            Self::AbandonedTtfv => "left_ttfv",
             Self::FailedTtfv => "failed_ttfv",
         }
     }
 
     /// Where waits for it are that ended without it. `None` where it is nothing that a user waits for, or
     /// where its absence does not say that nothing came.
-    pub(crate) const fn in_vain(self) -> Option<InVain> {
+    pub(crate) const fn censored(self) -> Option<CensoredMetrics> {
         match self {
-            Self::Ttft => Some(InVain { left: Self::LeftTtft, failed: Self::FailedTtft }),
-            Self::Ttfv => Some(InVain { left: Self::LeftTtfv, failed: Self::FailedTtfv }),
+            Self::Ttft => Some(CensoredMetrics { abandoned: Self::AbandonedTtft, failed: Self::FailedTtft }),
+            Self::Ttfv => Some(CensoredMetrics { abandoned: Self::AbandonedTtfv, failed: Self::FailedTtfv }),
             _ => None,
         }
     }
 
     /// What has to be read to answer for it.
     pub(crate) fn with_in_vain(self) -> Vec<Self> {
-        let in_vain = self.in_vain().map(|InVain { left, failed }| [left, failed]);
-        [self].into_iter().chain(in_vain.into_iter().flatten()).collect()
+        let censored = self.censored().map(|CensoredMetrics { abandoned, failed }| [abandoned, failed]);
+        [self].into_iter().chain(censored.into_iter().flatten()).collect()
     }
 }

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Eight per doubling, 9.05 % wide, is the usual choice of Prometheus' own client libraries: a series
 /// from 10 ms to a minute takes 100 buckets of their 160, and sums with theirs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Native {
+pub(crate) struct NativeHistogram {
     zero: u64,
     /// Bucket number of `counts[0]`; meaningless while `counts` is empty.
     first: i32,
     counts: Vec<u64>,
 }
 
-impl Native {
+impl NativeHistogram {
     /// Counts a finite value so many times.
     pub(crate) fn add(&mut self, seconds: f64, times: u64) {
         if times == 0 {
@@ -80,15 +80,15 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[f64]) -> Native {
-        let mut native = Native::default();
+    fn of(values: &[f64]) -> NativeHistogram {
+        let mut native = NativeHistogram::default();
         for value in values {
             native.add(*value, 1);
         }
         native
     }
 
-    fn runs(native: &Native) -> Vec<(i32, Vec<u64>)> {
+    fn runs(native: &NativeHistogram) -> Vec<(i32, Vec<u64>)> {
         native.runs().map(|(first, counts)| (first, counts.to_vec())).collect()
     }
 

@@ -16,7 +16,7 @@ use crate::time::day_of;
 
 /// Why a stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sample {
+pub(crate) enum SampleKind {
     /// Its user waited longest for the first visible token, or, where none came, for the first of any kind.
     Slowest,
     /// The service failed in it: judged and not whole. By lot.
@@ -25,7 +25,7 @@ pub(crate) enum Sample {
     Uniform,
 }
 
-impl Sample {
+impl SampleKind {
     pub(crate) const ALL: [Self; 3] = [Self::Slowest, Self::Failed, Self::Uniform];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -54,7 +54,7 @@ pub(crate) struct StoredSample {
 
 /// A stream that is to be kept, with all that is told of it.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct NewSample {
     pub(crate) series: SeriesId,
     pub(crate) outcome: Outcome,
     pub(crate) received_ms: i64,
@@ -68,33 +68,33 @@ pub(crate) struct SampleChanges<'a> {
     /// With their days.
     pub(crate) gone: &'a [(i64, StreamId)],
     /// With their days, and with their rows where they are new.
-    pub(crate) kept: Vec<(i64, &'a StoredSample, Option<&'a Row>)>,
+    pub(crate) kept: Vec<(i64, &'a StoredSample, Option<&'a NewSample>)>,
 }
 
 /// The samples of the days that streams are counted in.
-pub(crate) struct Samples {
+pub(crate) struct Sampler {
     /// Most of each kind, site and day.
     most: usize,
-    by_site: HashMap<String, BTreeMap<i64, Day>>,
+    by_site: HashMap<String, BTreeMap<i64, DaySamples>>,
     gone: Vec<(i64, StreamId)>,
 }
 
 /// The samples of one site and day.
 #[derive(Default)]
-struct Day {
-    held: Vec<Held>,
+struct DaySamples {
+    held: Vec<SampleEntry>,
     /// By kind: a stream scores above this, or is not kept. `None` while there is room.
-    floors: [Option<Score>; Sample::ALL.len()],
+    floors: [Option<Score>; SampleKind::ALL.len()],
 }
 
-struct Held {
+struct SampleEntry {
     kept: StoredSample,
     /// Until the store has it.
-    row: Option<Row>,
+    row: Option<NewSample>,
     changed: bool,
 }
 
-impl Samples {
+impl Sampler {
     pub(crate) fn new(most: usize) -> Self {
         Self { most, by_site: HashMap::new(), gone: Vec::new() }
     }
@@ -117,21 +117,21 @@ impl Samples {
         if !day.has_room_for(&kept) {
             return Ok(());
         }
-        let row = Row {
+        let row = NewSample {
             series: stream.series,
             outcome: report.outcome,
             received_ms: stream.received_ms,
             report: serde_json::to_string(report)?,
         };
         day.held.retain(|held| held.kept.id != kept.id);
-        day.held.push(Held { kept, row: Some(row), changed: true });
+        day.held.push(SampleEntry { kept, row: Some(row), changed: true });
         let gone = day.choose(most);
         self.gone.extend(gone.into_iter().map(|id| (number, id)));
         Ok(())
     }
 
     /// An earlier revision of a stream, counted at `received_ms`, no longer stands.
-    pub(crate) fn take_back<E>(
+    pub(crate) fn retract<E>(
         &mut self,
         site: &str,
         id: StreamId,
@@ -155,14 +155,14 @@ impl Samples {
     /// What has changed since [`stored`](Self::stored).
     pub(crate) fn changes(&self) -> SampleChanges<'_> {
         let days = self.by_site.values().flatten();
-        let held = days.flat_map(|(day, Day { held, .. })| held.iter().map(|held| (*day, held)));
+        let held = days.flat_map(|(day, DaySamples { held, .. })| held.iter().map(|held| (*day, held)));
         let changed = held.filter(|(_, held)| held.changed);
         let kept = changed.map(|(day, held)| (day, &held.kept, held.row.as_ref())).collect();
         SampleChanges { gone: &self.gone, kept }
     }
 
     /// The store has all of it. Days of the past leave the memory.
-    pub(crate) fn stored(&mut self, now_ms: i64) {
+    pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
         self.gone.clear();
         let yesterday = day_of(now_ms) - 1;
         for days in self.by_site.values_mut() {
@@ -174,7 +174,7 @@ impl Samples {
         }
     }
 
-    fn day_mut(&mut self, site: &str, day: i64) -> Option<&mut Day> {
+    fn day_mut(&mut self, site: &str, day: i64) -> Option<&mut DaySamples> {
         self.by_site.get_mut(site)?.get_mut(&day)
     }
 
@@ -183,12 +183,12 @@ impl Samples {
         site: &str,
         day: i64,
         stored: impl FnOnce(&str, i64) -> Result<Vec<StoredSample>, E>,
-    ) -> Result<&mut Day, E> {
+    ) -> Result<&mut DaySamples, E> {
         if self.day_mut(site, day).is_none() {
             let held = stored(site, day)?.into_iter();
-            let mut loaded = Day {
-                held: held.map(|kept| Held { kept, row: None, changed: false }).collect(),
-                ..Day::default()
+            let mut loaded = DaySamples {
+                held: held.map(|kept| SampleEntry { kept, row: None, changed: false }).collect(),
+                ..DaySamples::default()
             };
             // More than before the configuration allowed less.
             let gone = loaded.choose(self.most);
@@ -199,24 +199,24 @@ impl Samples {
     }
 }
 
-impl Day {
+impl DaySamples {
     fn has_room_for(&self, kept: &StoredSample) -> bool {
         let above = |floor: Option<Score>, score| floor.is_none_or(|floor| score > floor);
-        Sample::ALL
+        SampleKind::ALL
             .into_iter()
             .any(|sample| kept.score(sample).is_some_and(|score| above(self.floors[sample as usize], score)))
     }
 
     /// Leaves of each kind those with the highest scores, and gives back the streams that are of none.
     fn choose(&mut self, most: usize) -> Vec<StreamId> {
-        for sample in Sample::ALL {
+        for sample in SampleKind::ALL {
             let mut scores: Vec<_> = self.held.iter().filter_map(|held| held.kept.score(sample)).collect();
             scores.sort_unstable_by_key(|score| Reverse(*score));
             self.floors[sample as usize] = most.checked_sub(1).and_then(|last| scores.get(last)).copied();
         }
         let floors = self.floors;
         for held in &mut self.held {
-            for sample in Sample::ALL {
+            for sample in SampleKind::ALL {
                 let below = |floor| held.kept.score(sample).is_some_and(|score| score < floor);
                 if floors[sample as usize].is_some_and(below) {
                     held.kept.kinds &= !sample.bit();
@@ -235,23 +235,23 @@ impl StoredSample {
         let waited_ms = report.ttfv_ms.or(report.ttft_ms).map(f64::abs);
         let failed = report.outcome.is_judged() && !report.is_whole();
         let may_be = |sample| match sample {
-            Sample::Slowest => waited_ms.is_some(),
-            Sample::Failed => failed,
-            Sample::Uniform => true,
+            SampleKind::Slowest => waited_ms.is_some(),
+            SampleKind::Failed => failed,
+            SampleKind::Uniform => true,
         };
-        let kinds = Sample::ALL.into_iter().filter(|sample| may_be(*sample));
+        let kinds = SampleKind::ALL.into_iter().filter(|sample| may_be(*sample));
         Self { id, kinds: kinds.fold(0, |kinds, sample| kinds | sample.bit()), waited_ms }
     }
 
     /// How much a stream is one of this kind. `None` when it is not.
-    fn score(&self, sample: Sample) -> Option<Score> {
+    fn score(&self, sample: SampleKind) -> Option<Score> {
         if self.kinds & sample.bit() == 0 {
             return None;
         }
         let score = match sample {
             // The bits of floats from zero up are in the order of the floats.
-            Sample::Slowest => self.waited_ms?.to_bits(),
-            Sample::Failed | Sample::Uniform => spread(self.id),
+            SampleKind::Slowest => self.waited_ms?.to_bits(),
+            SampleKind::Failed | SampleKind::Uniform => spread(self.id),
         };
         Some((score, self.id))
     }
@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::journal::segments::At;
+    use crate::journal::segments::RecordLocation;
 
     fn stream(id: StreamId) -> Stream {
         Stream {
@@ -273,11 +273,11 @@ mod tests {
             rev: 0,
             outcome: Outcome::Complete,
             series: 0,
-            counted: None,
-            totalled: false,
+            finalized: None,
+            in_cumulative: false,
             superseded: false,
             received_ms: 5,
-            at: At { position: 0, len: 0 },
+            at: RecordLocation { position: 0, len: 0 },
         }
     }
 
@@ -289,14 +289,14 @@ mod tests {
         Ok(Vec::new())
     }
 
-    fn offer(samples: &mut Samples, id: StreamId, report: &StreamReport) {
+    fn offer(samples: &mut Sampler, id: StreamId, report: &StreamReport) {
         samples.offer(&stream(id), report, nothing_stored).unwrap();
     }
 
     /// Ids by kind, in order.
-    fn chosen(samples: &Samples) -> [Vec<StreamId>; 3] {
+    fn chosen(samples: &Sampler) -> [Vec<StreamId>; 3] {
         let kept = samples.changes().kept;
-        Sample::ALL.map(|sample| {
+        SampleKind::ALL.map(|sample| {
             let of_kind = kept.iter().filter(|(_, kept, _)| kept.kinds & sample.bit() > 0);
             let mut ids: Vec<_> = of_kind.map(|(_, kept, _)| kept.id).collect();
             ids.sort_unstable();
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn of_each_kind_there_are_as_many_as_may_be() {
-        let mut samples = Samples::new(3);
+        let mut samples = Sampler::new(3);
         for id in 0..100 {
             let outcome = if id % 2 == 0 { Outcome::Complete } else { Outcome::Truncated };
             offer(&mut samples, id, &report(outcome, id as f64));
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_wait_of_less_than_nothing_is_not_the_slowest() {
-        let mut samples = Samples::new(1);
+        let mut samples = Sampler::new(1);
         for (id, waited_ms) in [(1, 5.0), (2, -0.0), (3, 0.0)] {
             offer(&mut samples, id, &report(Outcome::Complete, waited_ms));
         }
@@ -328,24 +328,24 @@ mod tests {
 
     #[test]
     fn what_its_user_ended_is_no_failure() {
-        let mut samples = Samples::new(3);
+        let mut samples = Sampler::new(3);
         offer(&mut samples, 1, &report(Outcome::Aborted, 5.0));
         assert_eq!(chosen(&samples), [vec![1], vec![], vec![1]]);
     }
 
     #[test]
     fn a_revision_takes_the_place_of_the_one_before() {
-        let mut samples = Samples::new(2);
+        let mut samples = Sampler::new(2);
         offer(&mut samples, 1, &report(Outcome::Truncated, 9.0));
-        samples.take_back("", 1, 5, nothing_stored).unwrap();
+        samples.retract("", 1, 5, nothing_stored).unwrap();
         offer(&mut samples, 1, &report(Outcome::Complete, 9.0));
         assert_eq!(chosen(&samples), [vec![1], vec![], vec![1]]);
     }
 
     #[test]
     fn what_the_store_has_is_not_chosen_against() {
-        let mut samples = Samples::new(1);
-        let slow = StoredSample { id: 7, kinds: Sample::Slowest.bit(), waited_ms: Some(50.0) };
+        let mut samples = Sampler::new(1);
+        let slow = StoredSample { id: 7, kinds: SampleKind::Slowest.bit(), waited_ms: Some(50.0) };
         let stored = |_: &str, _| Ok::<_, serde_json::Error>(vec![slow.clone()]);
         samples.offer(&stream(1), &report(Outcome::Complete, 49.0), stored).unwrap();
         assert_eq!(chosen(&samples), [vec![], vec![], vec![1]]);
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn none_are_kept_where_none_are_wanted() {
-        let mut samples = Samples::new(0);
+        let mut samples = Sampler::new(0);
         offer(&mut samples, 1, &report(Outcome::Truncated, 9.0));
         assert!(samples.changes().kept.is_empty());
     }
@@ -369,7 +369,7 @@ mod tests {
             waits.sort_unstable();
             waits.dedup_by_key(|(id, _, _)| *id);
             let chosen_from = |waits: &[(u128, u32, bool)]| {
-                let mut samples = Samples::new(4);
+                let mut samples = Sampler::new(4);
                 for (id, wait, whole) in waits {
                     let outcome = if *whole { Outcome::Complete } else { Outcome::Empty };
                     offer(&mut samples, *id, &report(outcome, f64::from(*wait)));

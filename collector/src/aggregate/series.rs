@@ -49,7 +49,7 @@ impl Overflow {
 }
 
 /// Every series there is.
-pub(crate) struct Book {
+pub(crate) struct SeriesIndex {
     limits: Limits,
     configured: Configured,
     all: Vec<Series>,
@@ -83,7 +83,7 @@ struct SiteLabels {
     country_series: usize,
 }
 
-impl Book {
+impl SeriesIndex {
     /// The series that the store has, in the order of their numbers.
     pub(crate) fn new(config: &Config, stored: Vec<Series>) -> Self {
         let mut book = Self {
@@ -183,12 +183,12 @@ impl Book {
     }
 
     /// Series that the store does not have yet.
-    pub(crate) fn unstored(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
+    pub(crate) fn unflushed(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
         self.all.iter().enumerate().skip(self.stored).map(|(id, series)| (id as SeriesId, series))
     }
 
     /// The store has them all now.
-    pub(crate) const fn mark_stored(&mut self) {
+    pub(crate) const fn mark_flushed(&mut self) {
         self.stored = self.all.len();
     }
 
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn the_same_labels_are_the_same_series() {
-        let mut book = Book::new(&Config::default(), Vec::new());
+        let mut book = SeriesIndex::new(&Config::default(), Vec::new());
         let first = book.of(&report("a", "p"), None, |_| unreachable!());
         assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), first);
         assert_ne!(book.of(&report("b", "p"), None, |_| unreachable!()), first);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_thousand_made_up_models_become_as_many_as_allowed_and_other() {
-        let mut book = Book::new(&limits(100, 2000), Vec::new());
+        let mut book = SeriesIndex::new(&limits(100, 2000), Vec::new());
         let mut overflowed = 0;
         for n in 0..1_000 {
             book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn combinations_are_bounded_too() {
-        let mut book = Book::new(&limits(100, 10), Vec::new());
+        let mut book = SeriesIndex::new(&limits(100, 10), Vec::new());
         let mut kinds = Vec::new();
         for n in 0..20 {
             book.of(&report(&format!("m{n}"), &format!("p{n}")), None, |kind| kinds.push(kind));
@@ -345,10 +345,10 @@ mod tests {
 
     #[test]
     fn what_the_store_has_counts_towards_the_bound() {
-        let mut book = Book::new(&limits(1, 2000), Vec::new());
+        let mut book = SeriesIndex::new(&limits(1, 2000), Vec::new());
         book.of(&report("a", "p"), None, |_| {});
-        let mut book = Book::new(&limits(1, 2000), book.all);
-        assert_eq!(book.unstored().count(), 0);
+        let mut book = SeriesIndex::new(&limits(1, 2000), book.all);
+        assert_eq!(book.unflushed().count(), 0);
         let other = book.of(&report("b", "p"), None, |_| {});
         assert_eq!(book.all[other as usize].model, OTHER);
     }
@@ -359,17 +359,17 @@ mod tests {
         config.limits.use_cases = 3;
         config.models = BTreeMap::from([("gpt-5-*".to_owned(), "gpt-5".to_owned())]);
         config.targets = BTreeMap::from([("search".to_owned(), Targets::default())]);
-        let of = |book: &mut Book, use_case: &str, model: &str, kinds: &mut Vec<_>| {
+        let of = |book: &mut SeriesIndex, use_case: &str, model: &str, kinds: &mut Vec<_>| {
             let report = StreamReport { use_case: Some(use_case.to_owned().into()), ..report(model, "p") };
             let id = book.of(&report, None, |kind| kinds.push(kind));
             (book.all[id as usize].use_case.clone(), book.all[id as usize].model.clone())
         };
-        let mut book = Book::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, Vec::new());
         for n in 0..6 {
             of(&mut book, &format!("u{n}"), &format!("m{n}"), &mut Vec::new());
         }
         // Also where the names that others brought are known from before.
-        for mut book in [Book::new(&config, book.all.clone()), book] {
+        for mut book in [SeriesIndex::new(&config, book.all.clone()), book] {
             let mut kinds = Vec::new();
             for use_case in ["search", "chat"] {
                 let named = of(&mut book, use_case, "gpt-5", &mut kinds);
@@ -388,7 +388,7 @@ mod tests {
     fn countries_are_bounded_on_their_own_and_no_model_gives_way_to_them() {
         let mut config = limits(100, 4);
         config.limits.country_series = 3;
-        let mut book = Book::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, Vec::new());
         let mut kinds = Vec::new();
         for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
             book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
@@ -404,13 +404,14 @@ mod tests {
 
     #[test]
     fn every_country_is_of_one_series_over_all_of_them_also_after_a_restart() {
-        let mut book = Book::new(&Config::default(), Vec::new());
-        let of = |book: &mut Book, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
+        let mut book = SeriesIndex::new(&Config::default(), Vec::new());
+        let of =
+            |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
         let over_all = over_all.map(|series| book.over_countries(series));
         assert_eq!(over_all, [over_all[1]; 3]);
         assert_eq!(book.all[over_all[0] as usize].country, UNKNOWN);
-        let again = Book::new(&Config::default(), book.all.clone());
+        let again = SeriesIndex::new(&Config::default(), book.all.clone());
         assert_eq!((again.all, again.over_countries), (book.all, book.over_countries));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window_stats::WindowStats;
-use crate::aggregate::write_back_cache::Weighed;
+use crate::aggregate::write_back_cache::MemorySize;
 
 /// Which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub(crate) struct WindowKey {
 /// What is counted in it.
 #[derive(Default)]
 pub(crate) struct Window {
-    pub(crate) tally: WindowStats,
+    pub(crate) stats: WindowStats,
     /// Where the minutes of its hour are gone, and it is the sum over that: what that was. Of other minutes of the
     /// hour there may be more of them, and only what has changed in each goes into the store.
     pub(crate) before: Option<Box<WindowStats>>,
@@ -23,13 +23,13 @@ pub(crate) struct Window {
 
 impl Window {
     /// One whose minutes are gone, as the store has it.
-    pub(crate) fn of_hour(tally: WindowStats) -> Self {
-        Self { before: Some(Box::new(tally.clone())), tally }
+    pub(crate) fn of_hour(stats: WindowStats) -> Self {
+        Self { before: Some(Box::new(stats.clone())), stats }
     }
 }
 
-impl Weighed for Window {
+impl MemorySize for Window {
     fn bytes(&self) -> usize {
-        self.tally.bytes() + self.before.as_ref().map_or(0, |before| before.bytes())
+        self.stats.bytes() + self.before.as_ref().map_or(0, |before| before.bytes())
     }
 }

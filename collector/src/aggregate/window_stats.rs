@@ -5,8 +5,8 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
-use crate::aggregate::censored_wait::{EndedBy, in_vain};
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 /// Sources of server timing that are told apart; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
@@ -20,23 +20,23 @@ pub(crate) struct WindowStats {
     /// Streams whose time to first token both client and server know, by the server's source.
     sources: [u64; SOURCES.len()],
     /// Streams that were whole.
-    pub(crate) whole: u64,
+    pub(crate) intact: u64,
     /// Streams that met their targets.
-    pub(crate) good: u64,
+    pub(crate) within_slo: u64,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
     histograms: [Histogram; Metric::ALL.len()],
 }
 
 impl WindowStats {
-    /// Adds one stream; `good` says whether it met its targets.
-    pub(crate) fn add(&mut self, report: &StreamReport, good: bool) {
+    /// Adds one stream; `within_slo` says whether it met its targets.
+    pub(crate) fn add(&mut self, report: &StreamReport, within_slo: bool) {
         self.outcomes[report.outcome as usize] += 1;
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
-        self.whole += u64::from(report.is_whole());
-        self.good += u64::from(good);
+        self.intact += u64::from(report.is_whole());
+        self.within_slo += u64::from(within_slo);
         self.input_tokens += report.input_tokens.unwrap_or(0);
         self.output_tokens += report.output_tokens.unwrap_or(0);
         self.record(Metric::Ttft, report.ttft_ms);
@@ -47,16 +47,20 @@ impl WindowStats {
         if let Some(gaps) = &report.gaps {
             self.histograms[Metric::Gap as usize].merge(gaps);
         }
-        self.add_in_vain(report);
+        self.add_censored_wait(report);
         self.add_server(report);
     }
 
-    fn add_in_vain(&mut self, report: &StreamReport) {
+    fn add_censored_wait(&mut self, report: &StreamReport) {
         for (reached_ms, metric) in [(report.ttft_ms, Metric::Ttft), (report.ttfv_ms, Metric::Ttfv)] {
-            let metrics = metric.in_vain();
-            match in_vain(report, reached_ms).zip(metrics) {
-                Some(((EndedBy::User, ms), InVain { left, .. })) => self.record(left, Some(ms)),
-                Some(((EndedBy::Failure, ms), InVain { failed, .. })) => self.record(failed, Some(ms)),
+            let metrics = metric.censored();
+            match censored_wait(report, reached_ms).zip(metrics) {
+                Some(((EndedBy::User, ms), CensoredMetrics { abandoned, .. })) => {
+                    self.record(abandoned, Some(ms));
+                }
+                Some(((EndedBy::Failure, ms), CensoredMetrics { failed, .. })) => {
+                    self.record(failed, Some(ms));
+                }
                 None => {}
             }
         }
@@ -74,11 +78,11 @@ impl WindowStats {
         }
     }
 
-    /// Takes back a stream that was added with the same `good`. `false`, and nothing changes, when
+    /// Takes back a stream that was added with the same `within_slo`. `false`, and nothing changes, when
     /// it cannot be in this tally.
-    pub(crate) fn take_back(&mut self, report: &StreamReport, good: bool) -> bool {
+    pub(crate) fn retract(&mut self, report: &StreamReport, within_slo: bool) -> bool {
         let mut one = Self::default();
-        one.add(report, good);
+        one.add(report, within_slo);
         self.subtract(&one)
     }
 
@@ -97,8 +101,8 @@ impl WindowStats {
         subtract(&mut self.outcomes, &other.outcomes);
         subtract(&mut self.defects, &other.defects);
         subtract(&mut self.sources, &other.sources);
-        self.whole -= other.whole;
-        self.good -= other.good;
+        self.intact -= other.intact;
+        self.within_slo -= other.within_slo;
         self.input_tokens -= other.input_tokens;
         self.output_tokens -= other.output_tokens;
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
@@ -112,8 +116,8 @@ impl WindowStats {
         add(&mut self.outcomes, &other.outcomes);
         add(&mut self.defects, &other.defects);
         add(&mut self.sources, &other.sources);
-        self.whole += other.whole;
-        self.good += other.good;
+        self.intact += other.intact;
+        self.within_slo += other.within_slo;
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
@@ -146,7 +150,7 @@ impl WindowStats {
     }
 
     /// Streams that count towards integrity, availability and goodput.
-    pub(crate) fn judged(&self) -> u64 {
+    pub(crate) fn eligible(&self) -> u64 {
         self.outcomes().filter(|(outcome, _)| outcome.is_judged()).map(|(_, count)| count).sum()
     }
 
@@ -165,7 +169,7 @@ impl WindowStats {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
         blob_encoding::encode(
-            LAYOUT,
+            FORMAT_VERSION,
             &Stored {
                 outcomes: self
                     .outcomes()
@@ -173,8 +177,8 @@ impl WindowStats {
                     .collect(),
                 defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
                 sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
-                whole: self.whole,
-                good: self.good,
+                intact: self.intact,
+                within_slo: self.within_slo,
                 input_tokens: self.input_tokens,
                 output_tokens: self.output_tokens,
                 histograms: histograms
@@ -196,7 +200,10 @@ impl WindowStats {
             Some(&STEPPED) => {
                 Self::restore(blob_encoding::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
             }
-            _ => Self::restore(blob_encoding::decode::<Stored<StoredHistogram>>(LAYOUT, bytes)?, metrics),
+            _ => Self::restore(
+                blob_encoding::decode::<Stored<StoredHistogram>>(FORMAT_VERSION, bytes)?,
+                metrics,
+            ),
         }
     }
 
@@ -213,8 +220,8 @@ impl WindowStats {
             outcomes: stored.outcomes,
             defects: stored.defects,
             sources: stored.sources,
-            whole: stored.whole,
-            good: stored.good,
+            intact: stored.intact,
+            within_slo: stored.within_slo,
             input_tokens: stored.input_tokens,
             output_tokens: stored.output_tokens,
             histograms: stored.histograms.into_iter().filter_map(histogram).collect::<Result<_, _>>()?,
@@ -223,28 +230,28 @@ impl WindowStats {
 
     /// The tally that consists of these; a word that is none makes it unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
-        let mut tally = Self {
-            whole: parts.whole,
-            good: parts.good,
+        let mut stats = Self {
+            intact: parts.intact,
+            within_slo: parts.within_slo,
             input_tokens: parts.input_tokens,
             output_tokens: parts.output_tokens,
             ..Self::default()
         };
-        blob_encoding::place(
+        blob_encoding::restore_counts(
             &parts.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
-            &mut tally.outcomes,
+            &mut stats.outcomes,
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
-        blob_encoding::place(&parts.defects, &defects, &mut tally.defects)?;
+        blob_encoding::restore_counts(&parts.defects, &defects, &mut stats.defects)?;
         // Other versions tell others apart.
         for (source, count) in &parts.sources {
-            tally.sources[source_at(source)] += count;
+            stats.sources[source_at(source)] += count;
         }
         for (metric, histogram) in parts.histograms {
-            tally.histograms[metric as usize] = histogram;
+            stats.histograms[metric as usize] = histogram;
         }
-        Ok(tally)
+        Ok(stats)
     }
 
     fn record(&mut self, metric: Metric, value_ms: Option<f64>) {
@@ -258,8 +265,8 @@ impl WindowStats {
         enough(&self.outcomes, &other.outcomes)
             && enough(&self.defects, &other.defects)
             && enough(&self.sources, &other.sources)
-            && self.whole >= other.whole
-            && self.good >= other.good
+            && self.intact >= other.intact
+            && self.within_slo >= other.within_slo
             && self.input_tokens >= other.input_tokens
             && self.output_tokens >= other.output_tokens
             && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
@@ -293,15 +300,15 @@ pub(crate) struct Parts {
     pub(crate) outcomes: Vec<(String, u64)>,
     pub(crate) defects: Vec<(String, u64)>,
     pub(crate) sources: Vec<(String, u64)>,
-    pub(crate) whole: u64,
-    pub(crate) good: u64,
+    pub(crate) intact: u64,
+    pub(crate) within_slo: u64,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
 /// Number of the layout that is written.
-const LAYOUT: u8 = 2;
+const FORMAT_VERSION: u8 = 2;
 /// Number of the one that 0.1.0 wrote.
 const STEPPED: u8 = 1;
 
@@ -311,8 +318,8 @@ struct Stored<H> {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     sources: Vec<(String, u64)>,
-    whole: u64,
-    good: u64,
+    intact: u64,
+    within_slo: u64,
     input_tokens: u64,
     output_tokens: u64,
     histograms: Vec<(u8, H)>,

@@ -11,11 +11,11 @@ use super::param_schema::{FORMAT, WAIT};
 use super::params::{Params, Range, bad};
 use super::percentiles::relative_error;
 use super::state::ApiState;
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::stats::kaplan_meier::{Reached, Waits};
-use crate::store::backend::Source;
+use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
+use crate::store::backend::Backend;
 
 /// How long users wait before they leave.
 #[derive(Serialize, JsonSchema)]
@@ -55,18 +55,18 @@ struct Point {
 /// Answers with the curve of leaving.
 pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[WAIT, FORMAT])?;
-    let (metric, which, in_vain) = wait(&params)?;
+    let (metric, which, censored) = wait(&params)?;
     let (range, filter) = (params.range(&state)?, params.filter());
-    let read_all = move |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
         let mut all = WindowStats::default();
         let metrics = which.with_in_vain();
-        store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
+        store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
         Ok(all)
     };
     let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
-    let (shown, left, failed) = (of(which), of(in_vain.left), of(in_vain.failed));
-    let curve = Waits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
+    let (shown, left, failed) = (of(which), of(censored.abandoned), of(censored.failed));
+    let curve = CensoredWaits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
     let (shown, left, failed) = (shown.count(), left.count(), failed.count());
     let abandonment = Abandonment {
         range,
@@ -81,14 +81,14 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     csv::answer(&params, abandonment)
 }
 
-fn wait(params: &Params) -> Result<(&'static str, Metric, InVain), ApiError> {
+fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
     let (name, which) = params.metric()?;
-    let in_vain = which.in_vain().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
-    Ok((name, which, in_vain))
+    let censored = which.censored().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
+    Ok((name, which, censored))
 }
 
 impl Point {
-    fn of(Reached { wait_ms, waiting, share, interval }: Reached) -> Self {
+    fn of(CurvePoint { wait_ms, waiting, share, interval }: CurvePoint) -> Self {
         let (lower, upper) = interval.unzip();
         Self { wait_ms, waiting, share, lower, upper }
     }

@@ -19,7 +19,7 @@ use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::query::Dimension;
 
 /// Streams by the values of a dimension.
@@ -78,13 +78,13 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
     let (by, dimension) = dimension(&params)?;
     let limit = params.limit()?;
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
         let metrics = which.with_in_vain();
-        let groups_of = |store: &Source<'_>, range: Range| {
-            store.tallies_by(&range.windows(&filter, None, &metrics), dimension)
+        let groups_of = |store: &Backend<'_>, range: Range| {
+            store.stats_by(&range.windows(&filter, None, &metrics), dimension)
         };
         let earlier =
-            |store: &Source<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
+            |store: &Backend<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
             |store| by_use_case(store, range, &filter),
@@ -110,24 +110,24 @@ fn groups(
     which: Metric,
 ) -> Vec<Group> {
     let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
-    let (streams, judged) = (sum(WindowStats::streams), sum(WindowStats::judged));
-    let bad = judged - sum(|tally| tally.good);
+    let (streams, eligible) = (sum(WindowStats::streams), sum(WindowStats::eligible));
+    let bad = eligible - sum(|stats| stats.within_slo);
     let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
         // Where a later revision went elsewhere, the window is still there.
-        .filter(|(_, tally)| tally.streams() > 0)
-        .map(|(value, tally)| {
-            let bad_share = share(tally.judged() - tally.good, bad);
+        .filter(|(_, stats)| stats.streams() > 0)
+        .map(|(value, stats)| {
+            let bad_share = share(stats.eligible() - stats.within_slo, bad);
             Group {
                 value: value.clone(),
-                streams: tally.streams(),
-                share: share(tally.streams(), streams).unwrap_or_default(),
-                percentiles: Percentiles::of(tally, which),
-                integrity: Ratio::of(tally.whole, tally.judged()),
-                goodput: Ratio::of(tally.good, tally.judged()),
-                errors: tally.errors(),
-                excess: bad_share.zip(share(tally.judged(), judged)).map(|(bad, all)| bad - all),
+                streams: stats.streams(),
+                share: share(stats.streams(), streams).unwrap_or_default(),
+                percentiles: Percentiles::of(stats, which),
+                integrity: Ratio::of(stats.intact, stats.eligible()),
+                goodput: Ratio::of(stats.within_slo, stats.eligible()),
+                errors: stats.errors(),
+                excess: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
                 targets: None,
                 earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
             }
@@ -138,8 +138,8 @@ fn groups(
 }
 
 impl Earlier {
-    fn of(tally: &WindowStats, which: Metric) -> Self {
-        Self { streams: tally.streams(), percentiles: Percentiles::of(tally, which) }
+    fn of(stats: &WindowStats, which: Metric) -> Self {
+        Self { streams: stats.streams(), percentiles: Percentiles::of(stats, which) }
     }
 }
 

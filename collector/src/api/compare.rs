@@ -16,7 +16,7 @@ use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
 /// Both sides' time to first token.
@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
     #[serde(flatten)]
     range: Range,
     streams: u64,
-    joined: u64,
+    merged_over_peers: u64,
     sources: BTreeMap<&'static str, u64>,
     client: Quantiles,
     server: Quantiles,
@@ -58,12 +58,12 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
-    let read_steps = move |store: &Source<'_>| {
+    let read_steps = move |store: &Backend<'_>| {
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
             &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
-            |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
             },
         )?;
         Ok(steps)
@@ -77,7 +77,7 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     let comparison = Comparison {
         range,
         streams: all.streams(),
-        joined: all.histogram(CLIENT).count(),
+        merged_over_peers: all.histogram(CLIENT).count(),
         sources: all.sources().collect(),
         client: Quantiles::of(&all, CLIENT),
         server: Quantiles::of(&all, SERVER),

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::params::{Params, bad};
-use super::percentiles::{Adjusted, Percentiles};
+use super::percentiles::{KmAdjusted, Percentiles};
 use crate::http::error::ApiError;
 
 /// An answer whose heart is a table.
@@ -69,7 +69,7 @@ pub(super) fn adjusted_columns() -> impl Iterator<Item = String> {
 /// What belongs in them; nothing for a metric that has none.
 pub(super) fn adjusted_cells(of: &Percentiles) -> [Cell; 5] {
     match &of.adjusted {
-        Some(Adjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
+        Some(KmAdjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
             [(*p50_ms).into(), (*p95_ms).into(), (*p99_ms).into(), (*left).into(), (*failed).into()]
         }
         None => [const { Cell::Empty }; 5],

@@ -14,7 +14,7 @@ use super::params::{Params, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
 /// A distribution over time.
@@ -47,11 +47,11 @@ pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Re
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
-        let steps = |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
+        let steps = |store: &Backend<'_>| {
             let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally.histogram(which));
+            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats.histogram(which));
             })?;
             Ok(steps)
         };

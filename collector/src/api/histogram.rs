@@ -15,7 +15,7 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 
 /// How values are spread.
 #[derive(Serialize, JsonSchema)]
@@ -57,14 +57,14 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = params.against()?.map(|against| range.earlier(against));
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
-        let all = |store: &Source<'_>, range: Range| {
+    let read_all = move |store: &Backend<'_>| {
+        let all = |store: &Backend<'_>, range: Range| {
             let mut all = WindowStats::default();
             let metrics = which.with_in_vain();
-            store.windows(&range.windows(&filter, None, &metrics), |_, tally| all.merge(tally))?;
+            store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
             Ok(all)
         };
-        let before = |store: &Source<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
+        let before = |store: &Backend<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
         store.both(
             |store| store.both(|store| all(store, range), before),
             |store| by_use_case(store, range, &filter),
@@ -72,7 +72,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |tally: &WindowStats| coarse(tally.histogram(which)).collect();
+    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(which)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,

@@ -16,9 +16,9 @@ use crate::aggregate::internal_metrics::{
 };
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Books;
+use crate::store::query::IngestTotals;
 
 /// All of it from one transaction.
 #[derive(Serialize, JsonSchema)]
@@ -104,8 +104,8 @@ pub(crate) async fn accounting(
     Ok(Json(state.reader.run(add_up).await?))
 }
 
-fn add_up(store: &Source<'_>) -> Result<Accounting, StoreError> {
-    let Books { counts, counted } = store.books()?;
+fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
+    let IngestTotals { counts, counted } = store.ingest_totals()?;
     let received = |word| counts.get(Kind::Received, word);
     let mut refused = by_word(&counts, Kind::Beacon);
     let accepted = refused.remove(ACCEPTED).unwrap_or(0);

@@ -17,7 +17,7 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
 /// How streams ended.
@@ -59,11 +59,11 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
     let filter = params.filter();
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
-        let steps = |store: &Source<'_>| {
+    let read_all = move |store: &Backend<'_>| {
+        let steps = |store: &Backend<'_>| {
             let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, tally| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
             })?;
             Ok(steps)
         };
@@ -79,12 +79,12 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
 }
 
 impl Ends {
-    fn of(tally: &WindowStats) -> Self {
+    fn of(stats: &WindowStats) -> Self {
         Self {
-            streams: tally.streams(),
-            integrity: Ratio::of(tally.whole, tally.judged()),
-            outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
-            defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+            streams: stats.streams(),
+            integrity: Ratio::of(stats.intact, stats.eligible()),
+            outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
         }
     }
 }

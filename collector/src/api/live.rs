@@ -24,11 +24,11 @@ use super::streams::object;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
-use crate::api::live_feed::Told;
+use crate::api::live_feed::LiveEvent;
 use crate::http::error::{ApiError, Reason};
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, RATE_MS, StreamsAsked};
+use crate::store::query::{Filter, RATE_MS, StreamsQuery};
 use crate::time;
 
 /// What happens now.
@@ -84,12 +84,12 @@ pub(crate) async fn live(
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
     let Some((listener, source)) = state.live.listen(&filter) else {
-        state.door.listener_refused();
+        state.counters.listener_refused();
         return Err(ApiError::new(Reason::TooManyListeners, "as many listen as may"));
     };
     if let Some(source) = source {
         tokio::spawn(async move {
-            let make = || told(&state, &filter);
+            let make = || event(&state, &filter);
             state.live.drive(source, period(&state), make).await;
         });
     }
@@ -113,19 +113,19 @@ fn period(state: &ApiState) -> Duration {
     Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
 }
 
-async fn told(state: &ApiState, filter: &Filter) -> Told {
+async fn event(state: &ApiState, filter: &Filter) -> LiveEvent {
     let refused = match snapshot(state, filter).await.map(|snapshot| serde_json::to_string(&snapshot)) {
-        Ok(Ok(json)) => return Told::Snapshot(json.into()),
+        Ok(Ok(json)) => return LiveEvent::Snapshot(json.into()),
         Ok(Err(error)) => StoreError::from(error).into(),
         Err(refused) => refused,
     };
-    Told::Refused(refused.body().into())
+    LiveEvent::Refused(refused.body().into())
 }
 
 async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
     let range = Range::newest(state, PERCENTILE_MINUTES);
     let (filter, now_ms) = (filter.clone(), time::now_ms());
-    let asked = StreamsAsked {
+    let asked = StreamsQuery {
         filter: filter.clone(),
         outcome: None,
         only_ended: true,
@@ -133,13 +133,13 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
         before: SeqNo::MAX,
         limit: SHOWN,
     };
-    let take = move |store: &Source<'_>| {
-        let waits = |store: &Source<'_>| {
-            let mut tally = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &METRICS), |_, window| tally.merge(window))?;
-            Ok(tally)
+    let take = move |store: &Backend<'_>| {
+        let waits = |store: &Backend<'_>| {
+            let mut stats = WindowStats::default();
+            store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
+            Ok(stats)
         };
-        let ((tally, recent), (newest, open)) = store.both(
+        let ((stats, recent), (newest, open)) = store.both(
             |store| store.both(waits, |store| store.recent(&filter, (ENDED_MS, now_ms))),
             |store| store.both(|store| store.newest(&asked), |store| store.open_streams(&filter)),
         )?;
@@ -155,8 +155,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
             },
             reports_per_second: recent.reports_per_second,
             range,
-            ttfv: Quantiles::of(&tally, Metric::Ttfv),
-            ttft: Quantiles::of(&tally, Metric::Ttft),
+            ttfv: Quantiles::of(&stats, Metric::Ttfv),
+            ttft: Quantiles::of(&stats, Metric::Ttft),
             streams: raw.collect::<Result<_, _>>()?,
         })
     };
@@ -168,8 +168,14 @@ fn streams(_: &mut SchemaGenerator) -> Schema {
     list.try_into().expect("a schema is an object")
 }
 
-const METRICS: [Metric; 6] =
-    [Metric::Ttfv, Metric::LeftTtfv, Metric::FailedTtfv, Metric::Ttft, Metric::LeftTtft, Metric::FailedTtft];
+const METRICS: [Metric; 6] = [
+    Metric::Ttfv,
+    Metric::AbandonedTtfv,
+    Metric::FailedTtfv,
+    Metric::Ttft,
+    Metric::AbandonedTtft,
+    Metric::FailedTtft,
+];
 
 const ENDED_MS: i64 = 60_000;
 const _: () = assert!(RATE_MS <= ENDED_MS);

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::store::query::Filter;
 
 /// All feeds. There are no more of them than there may be listeners.
-pub(crate) struct Live {
+pub(crate) struct LiveFeeds {
     feeds: Mutex<HashMap<Filter, Feed>>,
     places: Arc<Semaphore>,
     /// Of whoever makes an event.
@@ -22,11 +22,11 @@ pub(crate) struct Live {
 }
 
 /// The newest event of a filter. Whoever is slow to read misses those before it.
-type Feed = watch::Receiver<Option<Told>>;
+type Feed = watch::Receiver<Option<LiveEvent>>;
 
 /// What an event says.
 #[derive(Debug, Clone)]
-pub(crate) enum Told {
+pub(crate) enum LiveEvent {
     /// A snapshot, as JSON.
     Snapshot(Arc<str>),
     /// Why there is none at the moment, as JSON.
@@ -34,18 +34,18 @@ pub(crate) enum Told {
 }
 
 /// Everybody's end of a new feed. It must be [driven](Live::drive).
-pub(crate) struct Source {
+pub(crate) struct FeedSource {
     filter: Filter,
-    feed: watch::Sender<Option<Told>>,
+    feed: watch::Sender<Option<LiveEvent>>,
 }
 
 /// One that listens, until dropped.
-pub(crate) struct Listener {
+pub(crate) struct Subscriber {
     feed: Feed,
     _place: OwnedSemaphorePermit,
 }
 
-impl Default for Live {
+impl Default for LiveFeeds {
     fn default() -> Self {
         Self {
             feeds: Mutex::default(),
@@ -56,7 +56,7 @@ impl Default for Live {
     }
 }
 
-impl Live {
+impl LiveFeeds {
     /// How many listen.
     pub(crate) fn listeners(&self) -> usize {
         MOST_LISTENERS - self.places.available_permits()
@@ -64,30 +64,30 @@ impl Live {
 
     /// One more listener, and, when it is the first of its filter, the source that it listens to. `None` when
     /// as many listen as may.
-    pub(crate) fn listen(&self, filter: &Filter) -> Option<(Listener, Option<Source>)> {
+    pub(crate) fn listen(&self, filter: &Filter) -> Option<(Subscriber, Option<FeedSource>)> {
         let place = self.places.clone().try_acquire_owned().ok()?;
         let mut feeds = self.feeds();
         // One whose source has come to an end would never say anything.
         feeds.retain(|_, feed| feed.has_changed().is_ok());
         if let Some(feed) = feeds.get(filter) {
-            return Some((Listener { feed: feed.clone(), _place: place }, None));
+            return Some((Subscriber { feed: feed.clone(), _place: place }, None));
         }
         let (source, feed) = watch::channel(None);
         feeds.insert(filter.clone(), feed.clone());
-        let source = Source { filter: filter.clone(), feed: source };
-        Some((Listener { feed, _place: place }, Some(source)))
+        let source = FeedSource { filter: filter.clone(), feed: source };
+        Some((Subscriber { feed, _place: place }, Some(source)))
     }
 
     /// Tells the listeners of a source what `make` makes, once every `period` or, where making takes long, less
     /// often, until nobody listens any more or all is closed.
-    pub(crate) async fn drive<Made: Future<Output = Told>>(
+    pub(crate) async fn drive<Made: Future<Output = LiveEvent>>(
         &self,
-        source: Source,
+        source: FeedSource,
         period: Duration,
         make: impl Fn() -> Made,
     ) {
         let mut closed = self.closed.subscribe();
-        let tell = async {
+        let publish = async {
             while !self.is_left(&source) {
                 let due = Instant::now() + period;
                 let turn = self.turn.lock().await;
@@ -102,7 +102,7 @@ impl Live {
             biased;
             // The other end is this one's own.
             _closed = closed.wait_for(|closed| *closed) => {}
-            () = tell => {}
+            () = publish => {}
         }
     }
 
@@ -112,7 +112,7 @@ impl Live {
     }
 
     /// Under the same lock as [`listen`](Self::listen), so that nobody comes in between.
-    fn is_left(&self, source: &Source) -> bool {
+    fn is_left(&self, source: &FeedSource) -> bool {
         let mut feeds = self.feeds();
         let only_ours = source.feed.receiver_count() <= 1;
         if only_ours {
@@ -126,18 +126,18 @@ impl Live {
     }
 }
 
-impl Listener {
+impl Subscriber {
     /// The newest event at once, then each that it is read in time for, until the feed ends.
     pub(crate) fn events(self) -> impl Stream<Item = Result<Event, axum::Error>> {
         stream::unfold(self, |mut listener| async move {
             listener.feed.changed().await.ok()?;
-            let told = listener.feed.borrow_and_update().clone()?;
-            Some((Ok(told.event()), listener))
+            let event = listener.feed.borrow_and_update().clone()?;
+            Some((Ok(event.event()), listener))
         })
     }
 }
 
-impl Told {
+impl LiveEvent {
     fn event(&self) -> Event {
         match self {
             Self::Snapshot(json) => Event::default().data(json),

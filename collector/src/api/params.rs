@@ -12,7 +12,7 @@ use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::http::error::{ApiError, Reason};
-use crate::store::query::{Filter, WindowsAsked};
+use crate::store::query::{Filter, WindowsQuery};
 use crate::store::rollups::key::ROLLUP_MINUTES;
 use crate::time;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
@@ -39,7 +39,7 @@ pub(super) struct Range {
 
 /// A period of the same length to compare a range with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Against {
+pub(super) enum CompareTo {
     /// The one right before; where that is known by the hour, so many whole hours before as hold the range.
     Previous,
     /// The one so much earlier, at the same time of day.
@@ -125,12 +125,12 @@ impl Params {
     }
 
     /// The period to compare with. `None` where none is asked for.
-    pub(super) fn against(&self) -> Result<Option<Against>, ApiError> {
+    pub(super) fn against(&self) -> Result<Option<CompareTo>, ApiError> {
         match self.get("against") {
             None => Ok(None),
-            Some("previous") => Ok(Some(Against::Previous)),
-            Some("day") => Ok(Some(Against::Earlier { ms: DAY_MS })),
-            Some("week") => Ok(Some(Against::Earlier { ms: 7 * DAY_MS })),
+            Some("previous") => Ok(Some(CompareTo::Previous)),
+            Some("day") => Ok(Some(CompareTo::Earlier { ms: DAY_MS })),
+            Some("week") => Ok(Some(CompareTo::Earlier { ms: 7 * DAY_MS })),
             Some(_) => Err(bad("`against` is one of previous, day, week")),
         }
     }
@@ -184,32 +184,32 @@ impl Range {
     }
 
     /// The period to compare with, of the same length.
-    pub(super) const fn earlier(self, against: Against) -> Self {
+    pub(super) const fn earlier(self, against: CompareTo) -> Self {
         let known = self.moved(against).in_known_windows();
         match against {
             // Its last hour may be this range's first.
-            Against::Previous if known.to_ms > self.from_ms => Self { to_ms: self.from_ms, ..known },
+            CompareTo::Previous if known.to_ms > self.from_ms => Self { to_ms: self.from_ms, ..known },
             _ => known,
         }
     }
 
     /// The same period, in as many steps.
-    pub(super) fn earlier_in_steps(self, against: Against, step_ms: i64) -> Result<Self, ApiError> {
+    pub(super) fn earlier_in_steps(self, against: CompareTo, step_ms: i64) -> Result<Self, ApiError> {
         let moved = self.moved(against);
         moved.check_step(step_ms)?;
         // Steps are whole hours there: the range grows within its first and its last.
         Ok(Self { steps_from_ms: moved.steps_from_ms, ..self.earlier(against) })
     }
 
-    const fn moved(self, against: Against) -> Self {
+    const fn moved(self, against: CompareTo) -> Self {
         let length_ms = self.to_ms - self.from_ms;
         let ms = match against {
-            Against::Earlier { ms } => ms,
+            CompareTo::Earlier { ms } => ms,
             // What is known by the hour is moved by hours, or no step of the one period were one of the other.
-            Against::Previous if self.from_ms - length_ms < self.minutes_from_ms => {
+            CompareTo::Previous if self.from_ms - length_ms < self.minutes_from_ms => {
                 -(-length_ms).div_euclid(HOUR_MS) * HOUR_MS
             }
-            Against::Previous => length_ms,
+            CompareTo::Previous => length_ms,
         };
         Self {
             from_ms: self.from_ms - ms,
@@ -247,14 +247,14 @@ impl Range {
         filter: &'a Filter,
         step_ms: Option<i64>,
         metrics: &'a [Metric],
-    ) -> WindowsAsked<'a> {
+    ) -> WindowsQuery<'a> {
         let fits = |minutes: i64| {
             let ms = minutes * MINUTE_MS;
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
         let longest = ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
         let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
-        WindowsAsked { filter, minutes, longest, metrics }
+        WindowsQuery { filter, minutes, longest, metrics }
     }
 
     /// Seconds of the range that have passed.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
-use crate::stats::kaplan_meier::Waits;
+use crate::stats::kaplan_meier::CensoredWaits;
 
 /// Percentiles of a distribution. They are absent when `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -27,13 +27,13 @@ pub(super) struct Percentiles {
     pub(super) intervals: Option<Intervals>,
     /// With those who saw nothing; present for `ttft` and `ttfv`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) adjusted: Option<Adjusted>,
+    pub(super) adjusted: Option<KmAdjusted>,
 }
 
 /// Percentiles over all who waited, those that left or whose stream failed before among them. One is absent
 /// where too few of them had waited for so long.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Adjusted {
+pub(super) struct KmAdjusted {
     /// Streams that their users ended before.
     pub(super) left: u64,
     /// Streams that failed before.
@@ -73,15 +73,15 @@ pub(super) struct Quantiles {
 
 impl Quantiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
-        Self { percentiles: Percentiles::of(tally, metric), relative_error: relative_error() }
+    pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
+        Self { percentiles: Percentiles::of(stats, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
     /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
-    pub(super) fn of(tally: &WindowStats, metric: Metric) -> Self {
-        let histogram = tally.histogram(metric);
+    pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
+        let histogram = stats.histogram(metric);
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
         let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
@@ -93,16 +93,16 @@ impl Percentiles {
             p95_ms: quantile_ms(histogram, 0.95),
             p99_ms: quantile_ms(histogram, 0.99),
             intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
-            adjusted: Adjusted::of(tally, metric),
+            adjusted: KmAdjusted::of(stats, metric),
         }
     }
 }
 
-impl Adjusted {
-    fn of(tally: &WindowStats, metric: Metric) -> Option<Self> {
-        let in_vain = metric.in_vain()?;
-        let (left, failed) = (tally.histogram(in_vain.left), tally.histogram(in_vain.failed));
-        let waits = Waits::new(tally.histogram(metric), [left, failed]);
+impl KmAdjusted {
+    fn of(stats: &WindowStats, metric: Metric) -> Option<Self> {
+        let censored = metric.censored()?;
+        let (left, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
+        let waits = CensoredWaits::new(stats.histogram(metric), [left, failed]);
         let at = |q| waits.quantile(q).map(to_microsecond);
         let (left, failed) = (left.count(), failed.count());
         Some(Self { left, failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
@@ -143,16 +143,16 @@ mod tests {
 
     #[test]
     fn the_gaps_of_a_few_streams_bound_nothing() {
-        let mut tally = WindowStats::default();
+        let mut stats = WindowStats::default();
         for gap_ms in [20.0, 90.0] {
             let mut gaps = Histogram::default();
             (0..200).for_each(|_| gaps.record(gap_ms));
             let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
-            tally.add(&report, true);
+            stats.add(&report, true);
         }
-        let gaps = Percentiles::of(&tally, Metric::Gap);
+        let gaps = Percentiles::of(&stats, Metric::Gap);
         assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
-        assert!(Percentiles::of(&tally, Metric::Ttft).intervals.is_some());
+        assert!(Percentiles::of(&stats, Metric::Ttft).intervals.is_some());
     }
 
     #[test]

@@ -15,8 +15,8 @@ use super::state::ApiState;
 use super::targets_in_view::TargetsOf;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::slo::error_budget::{ALERT_WINDOWS, Alarm, Promise, Severity, SliCount};
-use crate::store::backend::Source;
+use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
+use crate::store::backend::Backend;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// All budgets of a use case, over the newest days.
@@ -32,7 +32,7 @@ pub(crate) struct Slo {
 /// One promise, and what became of it.
 #[derive(Serialize, JsonSchema)]
 struct Budget {
-    promise: Promise,
+    promise: Objective,
     /// Share of streams that is to keep it.
     objective: f64,
     good: u64,
@@ -80,35 +80,35 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
     let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
-    let read_all = move |store: &Source<'_>| {
-        let sum = |store: &Source<'_>, range: Range| {
+    let read_all = move |store: &Backend<'_>| {
+        let sum = |store: &Backend<'_>, range: Range| {
             let mut sum = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &waits), |_, tally| sum.merge(tally))?;
+            store.windows(&range.windows(&filter, None, &waits), |_, stats| sum.merge(stats))?;
             Ok(sum)
         };
-        let by_day = |store: &Source<'_>| {
+        let by_day = |store: &Backend<'_>| {
             let mut by_day = BTreeMap::<i64, WindowStats>::new();
             // No window is longer than a day, and none lies across two.
-            store.windows(&period.windows(&filter, None, &waits), |minute, tally| {
-                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(tally);
+            store.windows(&period.windows(&filter, None, &waits), |minute, stats| {
+                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(stats);
             })?;
             Ok(by_day)
         };
         store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
-    let promised = Promise::ALL.into_iter().filter_map(|promise| {
-        let kept = |tally: &WindowStats| promise.kept(tally, &targets.targets);
-        let by_day = by_day.iter().map(|(day, tally)| (*day, kept(tally))).collect();
-        let lately: Vec<_> = lately.iter().map(kept).collect();
-        Some(Budget::of(promise, promise.objective(&targets.targets)?, days, by_day, &lately))
+    let objectives = Objective::ALL.into_iter().filter_map(|promise| {
+        let sli = |stats: &WindowStats| promise.sli(stats, &targets.targets);
+        let by_day = by_day.iter().map(|(day, stats)| (*day, sli(stats))).collect();
+        let lately: Vec<_> = lately.iter().map(sli).collect();
+        Some(Budget::of(promise, promise.share(&targets.targets)?, days, by_day, &lately))
     });
-    Ok(Json(Slo { range: period, days, budgets: promised.collect(), targets }))
+    Ok(Json(Slo { range: period, days, budgets: objectives.collect(), targets }))
 }
 
 impl Budget {
     fn of(
-        promise: Promise,
+        promise: Objective,
         objective: f64,
         days: u32,
         by_day: Vec<(i64, SliCount)>,
@@ -124,13 +124,13 @@ impl Budget {
                 .position(|length| *length == minutes)
                 .map_or(SliCount::default(), |at| lately[at])
         };
-        let sounds = |alarm: &&Alarm| {
-            alarm.sounds(days, objective, over(alarm.long_minutes), over(alarm.short_minutes))
+        let fires = |alert: &&BurnRateAlert| {
+            alert.fires(days, objective, over(alert.long_minutes), over(alert.short_minutes))
         };
-        let burn = |(minutes, kept): (i64, &SliCount)| Burn {
+        let burn = |(minutes, sli): (i64, &SliCount)| Burn {
             minutes,
-            total: kept.total,
-            rate: kept.burn(objective),
+            total: sli.total,
+            rate: sli.burn_rate(objective),
         };
         Self {
             promise,
@@ -140,9 +140,9 @@ impl Budget {
             ratio: share(all.good, all.total),
             allowed: (1.0 - objective) * all.total as f64,
             remaining: all.remaining(objective),
-            by_day: by_day.into_iter().filter(|(_, kept)| kept.total > 0).map(Day::of).collect(),
+            by_day: by_day.into_iter().filter(|(_, sli)| sli.total > 0).map(Day::of).collect(),
             burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
-            alert: Alarm::ALL.iter().find(sounds).map(|alarm| alarm.severity),
+            alert: BurnRateAlert::ALL.iter().find(fires).map(|alert| alert.severity),
         }
     }
 }

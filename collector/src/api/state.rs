@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::api::live_feed::Live;
+use crate::api::live_feed::LiveFeeds;
 use crate::config::Config;
-use crate::http::counters::Door;
-use crate::store::reader_pool::Reader;
+use crate::http::counters::RequestCounters;
+use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{HOUR_MS, MINUTE_MS};
 
@@ -13,10 +13,10 @@ use crate::time::{HOUR_MS, MINUTE_MS};
 #[derive(Clone)]
 pub(crate) struct ApiState {
     pub(crate) config: Arc<Config>,
-    pub(crate) reader: Arc<Reader>,
+    pub(crate) reader: Arc<ReaderPool>,
     pub(crate) minutes_from: MinutesFrom,
-    pub(crate) live: Arc<Live>,
-    pub(crate) door: Arc<Door>,
+    pub(crate) live: Arc<LiveFeeds>,
+    pub(crate) counters: Arc<RequestCounters>,
 }
 
 impl ApiState {

@@ -14,7 +14,7 @@ use crate::stats::binomial;
 
 /// Counts, percentiles and shares of some streams.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Figures {
+pub(crate) struct StreamStats {
     outcomes: BTreeMap<&'static str, u64>,
     defects: BTreeMap<&'static str, u64>,
     ttfv: Quantiles,
@@ -41,29 +41,29 @@ pub(super) struct Errors {
     at_least: Option<f64>,
 }
 
-impl Figures {
+impl StreamStats {
     /// The tally holds what is [shown](SHOWN).
-    pub(crate) fn of(tally: &WindowStats) -> Self {
+    pub(crate) fn of(stats: &WindowStats) -> Self {
         Self {
-            outcomes: tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
-            defects: tally.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
-            ttfv: Quantiles::of(tally, Metric::Ttfv),
-            ttft: Quantiles::of(tally, Metric::Ttft),
-            e2e: Quantiles::of(tally, Metric::E2e),
-            tpot: Quantiles::of(tally, Metric::Tpot),
-            gap: Quantiles::of(tally, Metric::Gap),
-            integrity: Ratio::of(tally.whole, tally.judged()),
-            availability: Ratio::of(tally.judged() - tally.errors(), tally.judged()),
-            errors: Errors::of(tally),
-            input_tokens: tally.input_tokens,
-            output_tokens: tally.output_tokens,
+            outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+            ttfv: Quantiles::of(stats, Metric::Ttfv),
+            ttft: Quantiles::of(stats, Metric::Ttft),
+            e2e: Quantiles::of(stats, Metric::E2e),
+            tpot: Quantiles::of(stats, Metric::Tpot),
+            gap: Quantiles::of(stats, Metric::Gap),
+            integrity: Ratio::of(stats.intact, stats.eligible()),
+            availability: Ratio::of(stats.eligible() - stats.errors(), stats.eligible()),
+            errors: Errors::of(stats),
+            input_tokens: stats.input_tokens,
+            output_tokens: stats.output_tokens,
         }
     }
 }
 
 impl Errors {
-    pub(super) fn of(tally: &WindowStats) -> Self {
-        let (count, total) = (tally.errors(), tally.judged());
+    pub(super) fn of(stats: &WindowStats) -> Self {
+        let (count, total) = (stats.errors(), stats.eligible());
         let at_least = (total > 0).then(|| binomial::lower_bound(count, total));
         Self { count, total, ratio: share(count, total), at_least }
     }
@@ -72,10 +72,10 @@ impl Errors {
 /// The distributions that are told of.
 pub(super) const SHOWN: [Metric; 9] = [
     Metric::Ttfv,
-    Metric::LeftTtfv,
+    Metric::AbandonedTtfv,
     Metric::FailedTtfv,
     Metric::Ttft,
-    Metric::LeftTtft,
+    Metric::AbandonedTtft,
     Metric::FailedTtft,
     Metric::E2e,
     Metric::Tpot,

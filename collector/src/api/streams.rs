@@ -10,9 +10,9 @@ use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
 use super::params::{Params, bad};
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
-use crate::store::query::{SamplesAsked, StoredStream, StreamsAsked};
+use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
 
 /// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
 /// is asked for.
@@ -38,12 +38,12 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
     let page = match sample(&params)? {
         Some(sample) => {
             let skip = cursor.unwrap_or(0);
-            let asked = SamplesAsked { sample, filter, outcome, received_ms, skip, limit };
+            let asked = SamplesQuery { sample, filter, outcome, received_ms, skip, limit };
             state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
             let before = cursor.map_or(SeqNo::MAX, i64::cast_unsigned);
-            let asked = StreamsAsked { filter, outcome, only_ended: false, received_ms, before, limit };
+            let asked = StreamsQuery { filter, outcome, only_ended: false, received_ms, before, limit };
             state.reader.run(move |store| store.newest(&asked)).await?
         }
     };
@@ -64,9 +64,9 @@ pub(crate) async fn stream(
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 
-fn sample(params: &Params) -> Result<Option<Sample>, ApiError> {
+fn sample(params: &Params) -> Result<Option<SampleKind>, ApiError> {
     let Some(word) = params.get("sample") else { return Ok(None) };
-    let known = Sample::ALL.into_iter().find(|known| known.as_str() == word);
+    let known = SampleKind::ALL.into_iter().find(|known| known.as_str() == word);
     known.map(Some).ok_or_else(|| bad("`sample` is one of slowest, failed, uniform"))
 }
 

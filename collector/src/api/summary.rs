@@ -9,18 +9,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::param_schema::AGAINST;
-use super::params::{Against, Params, Range};
+use super::params::{CompareTo, Params, Range};
 use super::percentiles::Quantiles;
 use super::ratio::Ratio;
 use super::state::ApiState;
-use super::stream_stats::{Errors, Figures, SHOWN};
+use super::stream_stats::{Errors, SHOWN, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Dimension, Filter};
 
@@ -32,7 +32,7 @@ pub(crate) struct Summary {
     streams: u64,
     open: u64,
     #[serde(flatten)]
-    figures: Figures,
+    figures: StreamStats,
     goodput: Goodput,
     #[serde(flatten)]
     targets: TargetsInView,
@@ -67,28 +67,28 @@ pub(crate) async fn summary(
     params: Params,
 ) -> Result<Json<Summary>, ApiError> {
     params.only(&[AGAINST])?;
-    let against = params.against()?.unwrap_or(Against::Previous);
+    let against = params.against()?.unwrap_or(CompareTo::Previous);
     let (range, filter) = (params.range(&state)?, params.filter());
     let earlier = range.earlier(against);
     let asked = filter.clone();
-    let read = move |store: &Source<'_>| Read::from(store, range, earlier, &filter);
+    let read = move |store: &Backend<'_>| Read::from(store, range, earlier, &filter);
     let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
-    let cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
-    let cases = cases.map(|(use_case, tally)| {
+    let cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
+    let cases = cases.map(|(use_case, stats)| {
         let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
-        Case { use_case, tally, targets }
+        Case { use_case, stats, targets }
     });
     let verdict = verdict::of(open, cases);
     let mut now = WindowStats::default();
-    by_use_case.values().for_each(|tally| now.merge(tally));
+    by_use_case.values().for_each(|stats| now.merge(stats));
     Ok(Json(Summary {
         range,
         streams: now.streams(),
         open,
-        figures: Figures::of(&now),
+        figures: StreamStats::of(&now),
         goodput: Goodput {
-            share: Ratio::of(now.good, now.judged()),
-            per_second: now.good as f64 / range.elapsed_seconds(),
+            share: Ratio::of(now.within_slo, now.eligible()),
+            per_second: now.within_slo as f64 / range.elapsed_seconds(),
         },
         previous: Previous::of(earlier, &before),
         overflow,
@@ -103,8 +103,8 @@ impl Previous {
             range,
             streams: before.streams(),
             ttfv: Quantiles::of(before, Metric::Ttfv),
-            integrity: Ratio::of(before.whole, before.judged()),
-            goodput: Ratio::of(before.good, before.judged()),
+            integrity: Ratio::of(before.intact, before.eligible()),
+            goodput: Ratio::of(before.within_slo, before.eligible()),
             errors: Errors::of(before),
         }
     }
@@ -119,13 +119,13 @@ struct Read {
 }
 
 impl Read {
-    fn from(store: &Source<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+    fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
         let by_use_case =
-            |store: &Source<'_>| store.tallies_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
-        let before = |store: &Source<'_>| {
+            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+        let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_in_vain();
-            store.windows(&earlier.windows(filter, None, &metrics), |_, tally| before.merge(tally))?;
+            store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };
         let ((by_use_case, before), (open, overflow)) = store.both(
@@ -137,7 +137,7 @@ impl Read {
 }
 
 /// Streams that counted as `other`, by label.
-fn overflow(store: &Source<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
+fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
     for (key, count) in store.counts()?.iter(Kind::Overflow) {
         if filter.site.as_ref().is_none_or(|site| *site == key.site) {

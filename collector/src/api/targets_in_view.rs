@@ -9,7 +9,7 @@ use super::params::Range;
 use super::state::ApiState;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Dimension, Filter};
 
@@ -54,7 +54,7 @@ impl TargetsInView {
     /// By what each use case has in view.
     pub(super) fn of(state: &ApiState, filter: &Filter, by_use_case: &BTreeMap<String, WindowStats>) -> Self {
         // Where a later revision went elsewhere, the window is still there.
-        let use_cases = by_use_case.iter().filter(|(_, tally)| tally.streams() > 0);
+        let use_cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
         let use_cases: Vec<_> = use_cases.map(|(use_case, _)| use_case).collect();
         let targets = match use_cases[..] {
             [only] => TargetsOf::of_use_case(state, filter, only),
@@ -66,9 +66,9 @@ impl TargetsInView {
 
 /// What each use case has in a range, without its distributions.
 pub(super) fn by_use_case(
-    store: &Source<'_>,
+    store: &Backend<'_>,
     range: Range,
     filter: &Filter,
 ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
-    store.tallies_by(&range.windows(filter, None, &[]), Dimension::UseCase)
+    store.stats_by(&range.windows(filter, None, &[]), Dimension::UseCase)
 }

@@ -15,7 +15,7 @@ use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
-use crate::store::backend::Source;
+use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::Filter;
 use crate::time::MINUTE_MS;
@@ -54,9 +54,9 @@ pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) ->
     let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
     let filter = params.filter();
     let asked = filter.clone();
-    let read_all = move |store: &Source<'_>| {
-        let points = |store: &Source<'_>, range| points(store, &filter, range, step_ms, which);
-        let before = |store: &Source<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
+    let read_all = move |store: &Backend<'_>| {
+        let points = |store: &Backend<'_>, range| points(store, &filter, range, step_ms, which);
+        let before = |store: &Backend<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
         store.both(
             |store| store.both(|store| points(store, range), before),
             |store| by_use_case(store, range, &filter),
@@ -69,15 +69,15 @@ pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) ->
 }
 
 fn points(
-    store: &Source<'_>,
+    store: &Backend<'_>,
     filter: &Filter,
     range: Range,
     step_ms: i64,
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, tally| {
-        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(tally);
+    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, stats| {
+        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
     })?;
     let point = |(t, step): (i64, &WindowStats)| Point {
         t,

@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::aggregate::cumulative_stats::Classic;
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
 use crate::aggregate::metric::Metric;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
-use crate::slo::error_budget::{Alarm, FEWEST, Promise};
+use crate::slo::error_budget::{BurnRateAlert, MIN_STREAMS, Objective};
 
 /// Why there are no rules.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +32,15 @@ pub struct NoRule {
 pub fn rules(config: &Config) -> Result<String, NoRule> {
     let mut file = HEAD.to_owned();
     for profile in profiles(config) {
-        for promise in Promise::ALL {
-            let Some(objective) = promise.objective(&profile.targets) else { continue };
-            let Some(shares) = profile.shares(promise)? else { continue };
+        for objective in Objective::ALL {
+            let Some(target) = objective.share(&profile.targets) else { continue };
+            let Some(shares) = profile.shares(objective)? else { continue };
             let days = config.budget_days();
-            for alarm in Alarm::ALL {
-                if alarm.can_sound(days, objective) {
-                    profile.write(&mut file, promise, objective, &shares, (alarm, days));
+            for alert in BurnRateAlert::ALL {
+                if alert.can_fire(days, target) {
+                    profile.write(&mut file, objective, target, &shares, (alert, days));
                 } else {
-                    profile.leave_out(&mut file, promise, objective, (alarm, days));
+                    profile.leave_out(&mut file, objective, target, (alert, days));
                 }
             }
         }
@@ -100,18 +100,22 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 
 impl Profile {
     /// `None` where nothing is promised.
-    pub(crate) fn shares(&self, promise: Promise) -> Result<Option<Shares>, NoRule> {
+    pub(crate) fn shares(&self, objective: Objective) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
             bad: format!("{bad}{{{labels}}}"),
-            all: format!("{}{{{labels},{JUDGED}}}", names::STREAMS),
+            all: format!("{}{{{labels},{ELIGIBLE}}}", names::STREAMS),
         };
-        Ok(match promise {
-            Promise::Availability => Some(of_judged(names::ERRORS)),
-            Promise::Integrity => Some(of_judged(names::BROKEN)),
-            Promise::Speed => {
+        Ok(match objective {
+            Objective::Availability => Some(of_judged(names::ERRORS)),
+            Objective::Integrity => Some(of_judged(names::BROKEN)),
+            Objective::Speed => {
                 let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
-                let classic = if metric == Metric::E2e { Classic::Request } else { Classic::FirstVisible };
+                let classic = if metric == Metric::E2e {
+                    PrometheusHistogram::Request
+                } else {
+                    PrometheusHistogram::FirstVisible
+                };
                 let edge = self.edge(classic, target_ms)?;
                 let name = classic.name();
                 Some(Shares {
@@ -123,7 +127,7 @@ impl Profile {
     }
 
     /// As a pattern: Prometheus 3 writes `2.0` for what was `2`.
-    fn edge(&self, classic: Classic, target_ms: f64) -> Result<String, NoRule> {
+    fn edge(&self, classic: PrometheusHistogram, target_ms: f64) -> Result<String, NoRule> {
         let seconds = target_ms / 1_000.0;
         if !classic.edges().contains(&seconds) {
             let edges: Vec<_> = classic.edges().iter().map(|edge| (edge * 1_000.0).to_string()).collect();
@@ -136,28 +140,28 @@ impl Profile {
     fn write(
         &self,
         file: &mut String,
-        promise: Promise,
-        objective: f64,
+        objective: Objective,
+        target: f64,
         shares: &Shares,
-        (alarm, days): (Alarm, u32),
+        (alert, days): (BurnRateAlert, u32),
     ) {
-        let (long, short) = (length(alarm.long_minutes), length(alarm.short_minutes));
-        let bound = rounded(alarm.rate(days) * (1.0 - objective));
-        let (word, severity, rate) = (promise.as_str(), alarm.severity.as_str(), rounded(alarm.rate(days)));
+        let (long, short) = (length(alert.long_minutes), length(alert.short_minutes));
+        let bound = rounded(alert.rate(days) * (1.0 - target));
+        let (word, severity, rate) = (objective.as_str(), alert.severity.as_str(), rounded(alert.rate(days)));
         let use_case = literal(&self.use_case);
         // A template knows the labels of the series alone, and this one's use case is a label of the rule.
         let summary =
             format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
         let (use_case, summary) = (quoted(&use_case), quoted(&summary));
-        let name = match promise {
-            Promise::Availability => "LlmRumAvailabilityBudget",
-            Promise::Integrity => "LlmRumIntegrityBudget",
-            Promise::Speed => "LlmRumSpeedBudget",
+        let name = match objective {
+            Objective::Availability => "LlmRumAvailabilityBudget",
+            Objective::Integrity => "LlmRumIntegrityBudget",
+            Objective::Speed => "LlmRumSpeedBudget",
         };
         // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
         let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
         let (over_long, over_short, all) =
-            (shares.over(&long, promise), shares.over(&short, promise), &shares.all);
+            (shares.over(&long, objective), shares.over(&short, objective), &shares.all);
         // Writing to a text does not fail.
         let _written = write!(
             file,
@@ -165,7 +169,7 @@ impl Profile {
         expr: |
           ({over_long}) > {bound}
           and ({over_short}) > {bound}
-          and sum by (site) (increase({all}[{long}])) >= {FEWEST}
+          and sum by (site) (increase({all}[{long}])) >= {MIN_STREAMS}
         labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
         annotations:
           summary: {summary}
@@ -174,9 +178,15 @@ impl Profile {
     }
 
     /// Says which alert there is not: its share would be above 1.
-    fn leave_out(&self, file: &mut String, promise: Promise, objective: f64, (alarm, days): (Alarm, u32)) {
-        let (word, rate, most) = (promise.as_str(), rounded(alarm.rate(days)), 1.0 / (1.0 - objective));
-        let (severity, long) = (alarm.severity.as_str(), length(alarm.long_minutes));
+    fn leave_out(
+        &self,
+        file: &mut String,
+        objective: Objective,
+        target: f64,
+        (alert, days): (BurnRateAlert, u32),
+    ) {
+        let (word, rate, most) = (objective.as_str(), rounded(alert.rate(days)), 1.0 / (1.0 - target));
+        let (severity, long) = (alert.severity.as_str(), length(alert.long_minutes));
         let (use_case, most) = (quoted(&self.use_case), rounded(most));
         let of_site = self.site.as_ref().map(|site| format!(" of {site}")).unwrap_or_default();
         // Writing to a text does not fail.
@@ -190,10 +200,10 @@ impl Profile {
 
 impl Shares {
     /// The share by site that broke the promise, over the newest while.
-    pub(crate) fn over(&self, length: &str, promise: Promise) -> String {
+    pub(crate) fn over(&self, length: &str, objective: Objective) -> String {
         let Self { bad, all } = self;
         let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
-        if promise == Promise::Speed { format!("1 - {part}") } else { part }
+        if objective == Objective::Speed { format!("1 - {part}") } else { part }
     }
 }
 
@@ -216,7 +226,7 @@ pub(crate) fn rounded(value: f64) -> String {
 }
 
 /// Selects streams that say something about the service.
-pub(crate) const JUDGED: &str = "outcome!~\"aborted|abandoned|unobserved\"";
+pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
 const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/metrics.md.
 groups:
@@ -233,8 +243,8 @@ mod tests {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
-        let told = rules(&config).unwrap_err().to_string();
-        assert!(told.contains("1700 ms for `chat`") && told.contains("1500, 2000, 2250"), "{told}");
+        let message = rules(&config).unwrap_err().to_string();
+        assert!(message.contains("1700 ms for `chat`") && message.contains("1500, 2000, 2250"), "{message}");
     }
 
     #[test]
@@ -254,9 +264,9 @@ mod tests {
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
         let file = rules(&config).unwrap();
-        for promise in Promise::ALL {
-            let labels = format!(r#"use_case: "chat", promise: {},"#, promise.as_str());
-            assert_eq!(file.matches(&labels).count(), Alarm::ALL.len(), "{labels}");
+        for objective in Objective::ALL {
+            let labels = format!(r#"use_case: "chat", promise: {},"#, objective.as_str());
+            assert_eq!(file.matches(&labels).count(), BurnRateAlert::ALL.len(), "{labels}");
         }
         let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;
         assert!(file.contains(share), "{file}");
@@ -269,8 +279,8 @@ mod tests {
         config.targets.insert("some\nchat".to_owned(), targets);
         let file = rules(&config).unwrap();
         let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
-        let said = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
-        assert_eq!(left_out, [said]);
+        let line = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
+        assert_eq!(left_out, [line]);
         assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
     }
 

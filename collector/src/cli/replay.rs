@@ -12,25 +12,25 @@ use beacon::StreamReport;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::aggregate::aggregator::{Earlier, Rollup};
-use crate::aggregate::changes::Loaded;
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::{Aggregator, StoredState};
+use crate::aggregate::changes::LoadedState;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::api::ratio::Ratio;
-use crate::api::stream_stats::Figures;
+use crate::api::stream_stats::StreamStats;
 use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
-use crate::ingest::site::OpenSite;
-use crate::ingest::validate::{Admitted, admit};
-use crate::journal::batch::KeptReport;
+use crate::ingest::site::IngestSite;
+use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::journal::batch::JournaledReport;
 use crate::journal::record;
-use crate::journal::segments::At;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::journal::segments::RecordLocation;
+use crate::report::accepted::{AcceptedReport, Discarded};
 use lines::{Line, Lines};
 
 /// What became of the lines, and what they add up to.
@@ -46,7 +46,7 @@ pub struct Replayed {
     /// Streams among them that no line tells the end of: they count as what they last said.
     never_ended: u64,
     #[serde(flatten)]
-    figures: Figures,
+    figures: StreamStats,
     goodput: Ratio,
     /// Streams counted as `other`, by label.
     overflow: BTreeMap<String, u64>,
@@ -134,11 +134,11 @@ pub fn replay(
 
 /// A replay under way.
 struct Replay {
-    sites: Vec<OpenSite>,
+    sites: Vec<IngestSite>,
     /// Of all lines, whatever they say.
     site: Option<usize>,
     now_ms: i64,
-    rollup: Rollup,
+    aggregator: Aggregator,
     earlier: Remembered,
     lines: LineCounts,
     refusals: Vec<Refusal>,
@@ -161,7 +161,7 @@ impl Replay {
         // Single streams are not asked for.
         config.store.samples = 0;
         let aliases = Arc::new(Aliases::new(&config.models));
-        let sites: Vec<_> = config.sites.iter().map(|site| OpenSite::new(site, &aliases)).collect();
+        let sites: Vec<_> = config.sites.iter().map(|site| IngestSite::new(site, &aliases)).collect();
         let named = |name: &str| {
             let found = sites.iter().position(|open| open.site.name == name);
             found.ok_or_else(|| ReplayError::UnknownSite(name.to_owned()))
@@ -170,7 +170,7 @@ impl Replay {
             site: site.map(named).transpose()?,
             sites,
             now_ms,
-            rollup: Rollup::new(config, Loaded::default()),
+            aggregator: Aggregator::new(config, LoadedState::default()),
             earlier: Remembered::default(),
             lines: LineCounts::default(),
             refusals: Vec::new(),
@@ -180,10 +180,10 @@ impl Replay {
         })
     }
 
-    fn take(&self, line: &[u8]) -> Result<Admitted, ApiError> {
+    fn take(&self, line: &[u8]) -> Result<ValidatedBatch, ApiError> {
         let hint = Hint::of(line);
-        let said = hint.as_ref().and_then(|hint| hint.site.as_deref());
-        let site = match (self.site, said) {
+        let named = hint.as_ref().and_then(|hint| hint.site.as_deref());
+        let site = match (self.site, named) {
             (Some(site), _) => site,
             (None, Some(name)) => {
                 let found = self.sites.iter().position(|open| open.site.name == name);
@@ -197,20 +197,20 @@ impl Replay {
         match hint {
             Some(hint) if hint.reports.is_none() => {
                 let batch = [b"{\"reports\":[", line, b"]}"].concat();
-                let mut admitted = admit(&batch, &[], open)?;
+                let mut admitted = validate(&batch, &[], open)?;
                 // What `/v1/streams` adds to a report is none of an unknown sender's.
-                let ignored = &mut admitted.left_out.ignored_fields;
+                let ignored = &mut admitted.discarded.ignored_fields;
                 *ignored = ignored.saturating_sub(hint.added());
                 Ok(admitted)
             }
-            _ => admit(line, &[], open),
+            _ => validate(line, &[], open),
         }
     }
 
-    fn note(&mut self, line: u64, taken: Result<Admitted, ApiError>) -> Result<(), serde_json::Error> {
+    fn note(&mut self, line: u64, taken: Result<ValidatedBatch, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
-            Ok(Admitted { reports, left_out: LeftOut { sampled_out, ignored_fields } }) => {
+            Ok(ValidatedBatch { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
                 self.lines.accepted += 1;
                 self.received += reports.len() as u64;
                 self.sampled_out += sampled_out;
@@ -228,26 +228,30 @@ impl Replay {
         }
     }
 
-    fn count(&mut self, Accepted { id, report }: Accepted) -> Result<(), serde_json::Error> {
+    fn count(&mut self, AcceptedReport { id, report }: AcceptedReport) -> Result<(), serde_json::Error> {
         let mut record = Vec::new();
         record::write(id, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
-        self.rollup.apply(&KeptReport { id, country: None, report, at }, self.now_ms, &self.earlier)?;
-        while self.rollup.forget_some(self.now_ms, &self.earlier)? {}
-        let streams = self.rollup.streams();
+        self.aggregator.add(
+            &JournaledReport { id, country: None, report, at },
+            self.now_ms,
+            &self.earlier,
+        )?;
+        while self.aggregator.evict_some(self.now_ms, &self.earlier)? {}
+        let streams = self.aggregator.streams();
         let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
         self.earlier.drop_before(needs_from);
         Ok(())
     }
 
     fn close(mut self) -> Result<Replayed, serde_json::Error> {
-        let streams = self.rollup.streams();
+        let streams = self.aggregator.streams();
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
-        while self.rollup.settle_next(i64::MAX, &self.earlier)? {}
+        while self.aggregator.finalize_next(i64::MAX, &self.earlier)? {}
         let mut all = WindowStats::default();
         // Nothing was stored, so everything is among the changes.
-        self.rollup.changes().windows.iter().for_each(|(_, window)| all.merge(&window.tally));
-        let counts = &self.rollup.counts;
+        self.aggregator.changes().windows.iter().for_each(|(_, window)| all.merge(&window.stats));
+        let counts = &self.aggregator.counts;
         let mut overflow = BTreeMap::new();
         for (key, count) in counts.iter(Kind::Overflow) {
             *overflow.entry(key.word.clone()).or_default() += count;
@@ -260,17 +264,17 @@ impl Replay {
             ignored_fields: self.ignored_fields,
             streams: all.streams(),
             never_ended,
-            figures: Figures::of(&all),
-            goodput: Ratio::of(all.good, all.judged()),
+            figures: StreamStats::of(&all),
+            goodput: Ratio::of(all.within_slo, all.eligible()),
             overflow,
         })
     }
 }
 
 impl Remembered {
-    fn keep(&mut self, record: Box<[u8]>) -> At {
+    fn keep(&mut self, record: Box<[u8]>) -> RecordLocation {
         self.records.push_back(record);
-        At { position: self.first + self.records.len() as u64 - 1, len: 1 }
+        RecordLocation { position: self.first + self.records.len() as u64 - 1, len: 1 }
     }
 
     fn drop_before(&mut self, needs_from: Option<u64>) {
@@ -280,7 +284,7 @@ impl Remembered {
     }
 }
 
-impl Earlier for Remembered {
+impl StoredState for Remembered {
     type Error = serde_json::Error;
 
     /// Nothing leaves the memory.
@@ -288,11 +292,11 @@ impl Earlier for Remembered {
         Ok(Window::default())
     }
 
-    fn total(&self, _: SeriesId) -> Result<Total, Self::Error> {
-        Ok(Total::default())
+    fn total(&self, _: SeriesId) -> Result<CumulativeStats, Self::Error> {
+        Ok(CumulativeStats::default())
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
         let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let record = place.and_then(|place| self.records.get(place));
         Ok(record.and_then(|record| record::read(record)).map(|record| record.report))

@@ -22,7 +22,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::Config;
 use super::error::{ConfigError, Mistake, SourceLocation};
 use messages::{explain, in_a_line, is_secret, meant};
-use toml_path::{Spot, fill_in, is_part, take_out};
+use toml_path::{TomlEntry, fill_in, is_part, take_out};
 
 /// A configuration that may have mistakes. Arguments of the command line can still change it.
 pub struct Draft {
@@ -233,7 +233,7 @@ impl Scroll {
             }
             notes.unread.insert(unread);
             if let Some(name) = meant(&field, message)
-                && Spot::of(table.get_mut(), &name).is_none()
+                && TomlEntry::of(table.get_mut(), &name).is_none()
             {
                 notes.unread.insert(notes.as_written(&name));
             }
@@ -263,7 +263,7 @@ impl Scroll {
         let text = variable.text.as_ref()?;
         let mut table = table.clone();
         // What was taken out does not come back.
-        Spot::of(table.get_mut(), &variable.field.join("."))?;
+        TomlEntry::of(table.get_mut(), &variable.field.join("."))?;
         variable.put(Spanned::new(wrong.clone(), DeValue::String(Cow::Borrowed(text))), &mut table).ok()?;
         match Config::deserialize(Deserializer::from(table.clone())) {
             Err(error) if error.span().as_ref() == Some(wrong) => None,

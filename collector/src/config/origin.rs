@@ -64,13 +64,13 @@ impl TryFrom<String> for Origin {
             return Err(OriginError(text));
         }
         // Browsers leave out the port that goes without saying.
-        let told = match (scheme, port) {
+        let rest = match (scheme, port) {
             ("http://", Some("80")) | ("https://", Some("443")) => host,
             _ => authority,
         };
         Ok(match below {
-            Some(_) => Self::Below { scheme: scheme.to_owned(), suffix: told[1..].to_owned() },
-            None => Self::Exact(format!("{scheme}{told}")),
+            Some(_) => Self::Below { scheme: scheme.to_owned(), suffix: rest[1..].to_owned() },
+            None => Self::Exact(format!("{scheme}{rest}")),
         })
     }
 }

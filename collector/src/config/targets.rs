@@ -77,7 +77,7 @@ impl Targets {
     /// Whether the stream was whole and within every target that can be judged for it. What the
     /// report does not say, such as the time per token without a token count, fails nothing.
     #[must_use]
-    pub fn met_by(&self, report: &StreamReport) -> bool {
+    pub fn is_met_by(&self, report: &StreamReport) -> bool {
         let within = |value: Option<f64>, target: Option<f64>| match (value, target) {
             (Some(value), Some(target)) => value <= target,
             _ => true,
@@ -227,28 +227,28 @@ mod tests {
     #[test]
     fn a_stream_is_good_up_to_its_target_and_not_beyond() {
         let chat = Targets::of("chat");
-        assert!(chat.met_by(&report(Some(2_000.0), Some(80.0))));
-        assert!(!chat.met_by(&report(Some(2_000.1), Some(80.0))));
-        assert!(!chat.met_by(&report(Some(2_000.0), Some(80.1))));
+        assert!(chat.is_met_by(&report(Some(2_000.0), Some(80.0))));
+        assert!(!chat.is_met_by(&report(Some(2_000.1), Some(80.0))));
+        assert!(!chat.is_met_by(&report(Some(2_000.0), Some(80.1))));
     }
 
     #[test]
     fn what_a_report_does_not_say_fails_nothing() {
-        assert!(Targets::of("chat").met_by(&report(None, None)));
+        assert!(Targets::of("chat").is_met_by(&report(None, None)));
     }
 
     #[test]
     fn a_stream_that_is_not_whole_is_never_good() {
         let cut = StreamReport { outcome: Outcome::Truncated, ..report(Some(1.0), None) };
-        assert!(!Targets::of("chat").met_by(&cut));
+        assert!(!Targets::of("chat").is_met_by(&cut));
     }
 
     #[test]
     fn a_pause_longer_than_its_target_spoils_a_stream() {
         let targets = Targets { longest_gap_ms: Some(3_000.0), ..NONE };
         let paused = |longest_gap_ms| StreamReport { longest_gap_ms, ..report(None, None) };
-        assert!(targets.met_by(&paused(Some(3_000.0))) && targets.met_by(&paused(None)));
-        assert!(!targets.met_by(&paused(Some(3_000.1))));
+        assert!(targets.is_met_by(&paused(Some(3_000.0))) && targets.is_met_by(&paused(None)));
+        assert!(!targets.is_met_by(&paused(Some(3_000.1))));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::store::reader::{open, snapshot};
 use crate::time;
-use points::{Numbers, Span};
+use points::{SeriesNumbers, TimeRange};
 
 /// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
 pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
@@ -29,11 +29,11 @@ pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
     let mut pusher = Pusher::new(config, endpoint);
     let every = Duration::from_secs(u64::from(config.otlp.every_seconds));
     pusher.begin()?;
-    let push = move |told: &Receiver<()>| {
-        while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(every) {
-            pusher.push(TRIES, told);
+    let push = move |stop: &Receiver<()>| {
+        while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(every) {
+            pusher.push(TRIES, stop);
         }
-        pusher.push(1, told);
+        pusher.push(1, stop);
     };
     Ok(Some(Background::start("otlp", push).map_err(StoreError::Thread)?))
 }
@@ -44,7 +44,7 @@ struct Pusher {
     url: String,
     settings: config::Otlp,
     /// What the endpoint has, and until when. Empty where it is told all of it every time.
-    pushed: BTreeMap<Series, (Numbers, u64)>,
+    pushed: BTreeMap<Series, (SeriesNumbers, u64)>,
     started_ns: u64,
 }
 
@@ -60,7 +60,7 @@ enum PushError {
 impl Pusher {
     fn new(config: &Config, endpoint: &str) -> Self {
         let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
@@ -85,7 +85,7 @@ impl Pusher {
 
     /// Tells the endpoint of everything that is new; what fails is told with the next push. What is refused for
     /// good keeps nothing else from being told.
-    fn push(&mut self, tries: u32, told: &Receiver<()>) {
+    fn push(&mut self, tries: u32, stop: &Receiver<()>) {
         let all = match self.read() {
             Ok(all) => all,
             Err(error) => return warn!(%error, "OTLP: the store could not be read"),
@@ -94,7 +94,7 @@ impl Pusher {
         let (mut all, mut failed) = (all.into_iter().peekable(), Vec::new());
         while all.peek().is_some() {
             let some: BTreeMap<_, _> = all.by_ref().take(SERIES_AT_A_TIME).collect();
-            match self.push_some(&some, now_ns, tries, told) {
+            match self.push_some(&some, now_ns, tries, stop) {
                 Ok(()) if self.settings.temporality == Temporality::Delta => self.learn(some, now_ns),
                 Ok(()) => {}
                 Err(error) => {
@@ -114,12 +114,12 @@ impl Pusher {
 
     fn push_some(
         &self,
-        some: &BTreeMap<Series, Numbers>,
+        some: &BTreeMap<Series, SeriesNumbers>,
         now_ns: u64,
         tries: u32,
-        told: &Receiver<()>,
+        stop: &Receiver<()>,
     ) -> Result<(), PushError> {
-        let span = |since_ns| Span { since_ns, now_ns };
+        let span = |since_ns| TimeRange { since_ns, now_ns };
         let changed = some.iter().filter_map(|(series, numbers)| match self.settings.temporality {
             // Since when these count is not known: they are older than this process.
             Temporality::Cumulative => Some((series, numbers.clone(), span(0))),
@@ -139,7 +139,7 @@ impl Pusher {
             let Err(failed) = self.send(&body) else { return Ok(()) };
             let Some(asked) = failed.worth_a_retry() else { return Err(failed) };
             // Told to stop: the last push is about to come.
-            if told.recv_timeout(asked.unwrap_or(wait).min(LONGEST_WAIT)) != Err(RecvTimeoutError::Timeout) {
+            if stop.recv_timeout(asked.unwrap_or(wait).min(LONGEST_WAIT)) != Err(RecvTimeoutError::Timeout) {
                 return Err(failed);
             }
             wait *= 2;
@@ -167,13 +167,13 @@ impl Pusher {
         Ok(())
     }
 
-    fn read(&self) -> Result<BTreeMap<Series, Numbers>, StoreError> {
+    fn read(&self) -> Result<BTreeMap<Series, SeriesNumbers>, StoreError> {
         let store: Connection = open(&self.file)?;
         let all = snapshot(&store, i64::MAX)?.series;
-        Ok(all.into_iter().map(|one| (one.series, Numbers::of(&one.total))).collect())
+        Ok(all.into_iter().map(|one| (one.series, SeriesNumbers::of(&one.total))).collect())
     }
 
-    fn learn(&mut self, some: BTreeMap<Series, Numbers>, now_ns: u64) {
+    fn learn(&mut self, some: BTreeMap<Series, SeriesNumbers>, now_ns: u64) {
         self.pushed.extend(some.into_iter().map(|(series, numbers)| (series, (numbers, now_ns))));
     }
 }
@@ -209,7 +209,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// For a whole exchange.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// In characters.
 const LONGEST_REASON: usize = 200;
 const LONGEST_ANSWER: u64 = 64 * 1024;

@@ -17,10 +17,10 @@ use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, Me
 use prometheus::{Encoder, ProtobufEncoder, Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 
-use accept::Form;
+use accept::ExpositionFormat;
 use exemplars::Exemplars;
 
-use crate::aggregate::cumulative_stats::{Buckets, Classic};
+use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
@@ -30,10 +30,10 @@ use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
-use crate::store::clickhouse::publisher::Published;
-use crate::store::query::{Filter, SeriesSnapshot, Snapshot, StreamsAsked};
+use crate::store::clickhouse::publisher::PublishStatus;
+use crate::store::query::{Filter, MetricsSnapshot, SeriesSnapshot, StreamsQuery};
 use crate::store::reader;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::time;
 use crate::time::minute_of;
 
@@ -41,24 +41,26 @@ use crate::time::minute_of;
 pub(crate) async fn metrics(
     State(state): State<ApiState>,
     State(health): State<Arc<Health>>,
-    State(published): State<Option<Published>>,
+    State(published): State<Option<PublishStatus>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (form, now_ms) = (Form::wanted(&headers), time::now_ms());
-    let read_all = move |file: &rusqlite::Connection, listing: &Listing| {
+    let (form, now_ms) = (ExpositionFormat::wanted(&headers), time::now_ms());
+    let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
         let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
-            Form::Text => None,
-            Form::Protobuf => Some(Exemplars::of(&listing.newest(file, &newest(now_ms))?.streams)),
+            ExpositionFormat::Text => None,
+            ExpositionFormat::Protobuf => {
+                Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams))
+            }
         };
         Ok((snapshot, exemplars))
     };
     let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
     let writable = !health.storage_failed();
-    let behind_seconds = published.map(|published| published.behind_seconds(now_ms));
+    let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
-    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, behind_seconds };
+    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, lag_seconds };
     // Thousands of series take long enough to hold up the beacons that this worker takes.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -70,8 +72,8 @@ pub(crate) async fn metrics(
 }
 
 /// The streams that exemplars are taken from.
-fn newest(now_ms: i64) -> StreamsAsked {
-    StreamsAsked {
+fn newest(now_ms: i64) -> StreamsQuery {
+    StreamsQuery {
         filter: Filter::default(),
         outcome: None,
         only_ended: false,
@@ -81,20 +83,20 @@ fn newest(now_ms: i64) -> StreamsAsked {
     }
 }
 
-fn encode(scrape: Scrape, form: Form) -> Result<Vec<u8>, prometheus::Error> {
+fn encode(scrape: Scrape, form: ExpositionFormat) -> Result<Vec<u8>, prometheus::Error> {
     let registry = Registry::new();
     registry.register(Box::new(Described { desc: describe()?, scrape }))?;
     let (families, mut body) = (registry.gather(), Vec::new());
     match form {
-        Form::Text => TextEncoder::new().encode(&families, &mut body)?,
-        Form::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
+        ExpositionFormat::Text => TextEncoder::new().encode(&families, &mut body)?,
+        ExpositionFormat::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
     }
     Ok(body)
 }
 
 /// One scrape's worth of the store.
 struct Scrape {
-    snapshot: Snapshot,
+    snapshot: MetricsSnapshot,
     /// `None` in the form that has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
     /// Those of the configuration.
@@ -102,7 +104,7 @@ struct Scrape {
     writable: bool,
     listeners: usize,
     /// `None` where this collector is alone.
-    behind_seconds: Option<f64>,
+    lag_seconds: Option<f64>,
 }
 
 /// A registry wants at least one description of what it will be handed.
@@ -142,11 +144,11 @@ impl Scrape {
                 |s| s.total.broken,
             ),
         ];
-        families.extend(Classic::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
-        families.extend(self.behind_seconds.map(behind));
+        families.extend(self.lag_seconds.map(behind));
         families
     }
 
@@ -183,7 +185,7 @@ impl Scrape {
         family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
-    fn histogram(&self, classic: Classic) -> MetricFamily {
+    fn histogram(&self, classic: PrometheusHistogram) -> MetricFamily {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
             let buckets = s.total.buckets(classic);

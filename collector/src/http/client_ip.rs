@@ -10,7 +10,7 @@ use crate::config::proxy::Proxy;
 /// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. What one
 /// customer of a provider gets, and what one office shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Network(u64);
+pub(crate) struct ClientNetwork(u64);
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(crate) enum Peer {
     /// One of the configured `proxies`: it says in a header whom it speaks for.
     Proxy,
     /// Anyone else.
-    Client(Network),
+    Client(ClientNetwork),
 }
 
-impl Network {
+impl ClientNetwork {
     /// What proxies speak for without saying whom: all of it is one network, so that nobody who keeps them from
     /// saying it is counted for nothing.
     pub(crate) const UNKNOWN: Self = Self(u64::MAX);
@@ -56,7 +56,7 @@ impl Peer {
         } else if address.is_loopback() {
             Self::Own
         } else {
-            Self::Client(Network::of(address))
+            Self::Client(ClientNetwork::of(address))
         }
     }
 
@@ -67,7 +67,7 @@ impl Peer {
         header: Option<&HeaderName>,
         headers: &HeaderMap,
         proxies: &[Proxy],
-    ) -> Option<Network> {
+    ) -> Option<ClientNetwork> {
         match self {
             Self::Own => None,
             Self::Client(network) => Some(network),
@@ -80,11 +80,11 @@ impl Peer {
 
 /// Of the last address that no proxy of ours has: everything before it, the client could have written, bytes
 /// that are no text too. Where proxies of ours are all there is, of the first that is looked at.
-fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> Network {
-    let mut network = Network::UNKNOWN;
-    for said in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
-        let Some(address) = parse_address(said.trim_ascii()) else { return Network::UNKNOWN };
-        network = Network::of(address);
+fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> ClientNetwork {
+    let mut network = ClientNetwork::UNKNOWN;
+    for address_text in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
+        let Some(address) = parse_address(address_text.trim_ascii()) else { return ClientNetwork::UNKNOWN };
+        network = ClientNetwork::of(address);
         if !is_proxy(address, proxies) {
             break;
         }
@@ -93,8 +93,8 @@ fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: 
 }
 
 /// Some proxies write the port too, and IPv6 in brackets.
-fn parse_address(said: &[u8]) -> Option<IpAddr> {
-    let text = str::from_utf8(said).ok()?;
+fn parse_address(address_text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(address_text).ok()?;
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical());
     }
@@ -123,15 +123,15 @@ const MOST_HOPS: usize = 16;
 mod tests {
     use super::*;
 
-    fn network(address: &str) -> Network {
-        Network::of(address.parse().unwrap())
+    fn network(address: &str) -> ClientNetwork {
+        ClientNetwork::of(address.parse().unwrap())
     }
 
     fn proxies(texts: &[&str]) -> Vec<Proxy> {
         texts.iter().map(|text| Proxy::try_from((*text).to_owned()).unwrap()).collect()
     }
 
-    fn behind_proxy<T: AsRef<[u8]>>(lines: &[T]) -> Option<Network> {
+    fn behind_proxy<T: AsRef<[u8]>>(lines: &[T]) -> Option<ClientNetwork> {
         let name = HeaderName::from_static("x-forwarded-for");
         let mut headers = HeaderMap::new();
         for line in lines {
@@ -165,7 +165,7 @@ mod tests {
         ] {
             assert_eq!(network(address).first_address(), first.parse().ok());
         }
-        assert_eq!(Network::UNKNOWN.first_address(), None);
+        assert_eq!(ClientNetwork::UNKNOWN.first_address(), None);
     }
 
     #[test]
@@ -187,10 +187,10 @@ mod tests {
         assert_eq!(behind_proxy(&[b"\xff, 192.0.2.1"]), client, "the client wrote the first");
         assert_eq!(behind_proxy(&["\u{e9}".as_bytes(), b"192.0.2.1"]), client);
         for nobody in ["", "unknown", "192.0.2.1, garbage", "fe80::1%eth0", "for=192.0.2.1", "192.0.2.1,"] {
-            assert_eq!(behind_proxy(&[nobody]), Some(Network::UNKNOWN), "{nobody}");
+            assert_eq!(behind_proxy(&[nobody]), Some(ClientNetwork::UNKNOWN), "{nobody}");
         }
-        assert_eq!(behind_proxy(&[&b"192.0.2.1"[..], b"\xff"]), Some(Network::UNKNOWN));
-        assert_eq!(behind_proxy::<&str>(&[]), Some(Network::UNKNOWN));
+        assert_eq!(behind_proxy(&[&b"192.0.2.1"[..], b"\xff"]), Some(ClientNetwork::UNKNOWN));
+        assert_eq!(behind_proxy::<&str>(&[]), Some(ClientNetwork::UNKNOWN));
     }
 
     #[test]

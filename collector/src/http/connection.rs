@@ -13,32 +13,32 @@ use hyper::rt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use crate::http::client_ip::{Network, Peer};
+use crate::http::client_ip::{ClientNetwork, Peer};
 
 /// How many connections each client network has open. As many entries as there are connections.
 #[derive(Debug)]
-pub(crate) struct Shares {
-    open: Mutex<HashMap<Network, usize>>,
+pub(crate) struct ConnectionLimits {
+    open: Mutex<HashMap<ClientNetwork, usize>>,
     most: usize,
 }
 
 /// A connection's part of its network's share, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
-    shares: Arc<Shares>,
-    network: Option<Network>,
+pub(crate) struct ConnectionPermit {
+    shares: Arc<ConnectionLimits>,
+    network: Option<ClientNetwork>,
 }
 
-impl Shares {
+impl ConnectionLimits {
     pub(crate) fn new(most: usize) -> Self {
         Self { open: Mutex::default(), most }
     }
 
     /// `None` when the network has its share already. This machine and proxies have no bound of their
     /// own.
-    pub(crate) fn take(self: &Arc<Self>, peer: Peer) -> Option<Share> {
+    pub(crate) fn take(self: &Arc<Self>, peer: Peer) -> Option<ConnectionPermit> {
         let Peer::Client(network) = peer else {
-            return Some(Share { shares: self.clone(), network: None });
+            return Some(ConnectionPermit { shares: self.clone(), network: None });
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(network).or_default();
@@ -46,11 +46,11 @@ impl Shares {
             return None;
         }
         *count += 1;
-        Some(Share { shares: self.clone(), network: Some(network) })
+        Some(ConnectionPermit { shares: self.clone(), network: Some(network) })
     }
 }
 
-impl Drop for Share {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let Some(network) = self.network else { return };
         let mut open = self.shares.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,35 +65,35 @@ impl Drop for Share {
 
 /// A stream that waits for its reader only so long: whoever asks and then does not read would hold the
 /// connection for ever, as neither a head nor a body is awaited.
-pub(crate) struct Patient<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs from the moment an answer did not fit until all of it is gone.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(crate) const fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub(crate) const fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
     fn wait<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             return written;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(cx, into)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
@@ -144,14 +144,14 @@ struct Lent {
 
 impl Timer {
     /// Waits for `future`, but only so long. `None` when that was too short.
-    pub(crate) async fn within<T>(&self, patience: Duration, future: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn within<T>(&self, timeout: Duration, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         let mut sleep = None;
         poll_fn(|cx| {
             if let Poll::Ready(value) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(value));
             }
-            let sleep = sleep.get_or_insert_with(|| self.lend(Instant::now() + patience));
+            let sleep = sleep.get_or_insert_with(|| self.lend(Instant::now() + timeout));
             Pin::new(sleep).poll(cx).map(|()| None)
         })
         .await
@@ -171,8 +171,8 @@ impl Timer {
 }
 
 impl rt::Timer for Timer {
-    fn sleep(&self, patience: Duration) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(self.lend(Instant::now() + patience))
+    fn sleep(&self, timeout: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(self.lend(Instant::now() + timeout))
     }
 
     fn sleep_until(&self, deadline: StdInstant) -> Pin<Box<dyn rt::Sleep>> {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_network_gets_its_share_and_gives_it_back() {
-        let shares = Arc::new(Shares::new(2));
+        let shares = Arc::new(ConnectionLimits::new(2));
         let held = [shares.take(client("192.0.2.1")), shares.take(client("192.0.2.2"))];
         assert!(held.iter().all(Option::is_some));
         assert!(shares.take(client("192.0.2.3")).is_none());
@@ -227,7 +227,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_does_not_read_is_given_up() {
         let (near, far) = duplex(10);
-        let mut patient = Patient::new(near, Duration::from_secs(60));
+        let mut patient = WriteTimeout::new(near, Duration::from_secs(60));
         let asked = Instant::now();
         let error = patient.write_all(&[0; 100]).await.unwrap_err();
         assert_eq!((error.kind(), asked.elapsed().as_secs()), (io::ErrorKind::TimedOut, 60));
@@ -239,14 +239,14 @@ mod tests {
         let timer = Timer::default();
         for seconds in [10, 1, 60, 60, 2] {
             let begun = Instant::now();
-            let patience = Duration::from_secs(seconds);
+            let timeout = Duration::from_secs(seconds);
             let soon = async {
-                sleep(patience / 2).await;
+                sleep(timeout / 2).await;
                 seconds
             };
-            assert_eq!(timer.within(patience, soon).await, Some(seconds));
-            assert_eq!(timer.within(patience, std::future::pending::<()>()).await, None);
-            rt::Timer::sleep(&timer, patience).await;
+            assert_eq!(timer.within(timeout, soon).await, Some(seconds));
+            assert_eq!(timer.within(timeout, std::future::pending::<()>()).await, None);
+            rt::Timer::sleep(&timer, timeout).await;
             assert_eq!(begun.elapsed().as_millis(), u128::from(seconds) * 2_500, "{seconds} s");
         }
     }
@@ -254,7 +254,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_in_time_gets_it_all() {
         let (near, mut far) = duplex(10);
-        let mut patient = Patient::new(near, Duration::from_secs(60));
+        let mut patient = WriteTimeout::new(near, Duration::from_secs(60));
         let reader = tokio::spawn(async move {
             let mut all = Vec::new();
             while all.len() < 100 {

@@ -6,12 +6,12 @@ use axum::http::header::ACCEPT_ENCODING;
 
 /// A content coding, by its name in `Accept-Encoding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub(crate) enum ContentCoding {
     Brotli,
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// The smallest first.
     pub(crate) const ALL: [Self; 2] = [Self::Brotli, Self::Gzip];
 
@@ -52,22 +52,22 @@ mod tests {
 
     use super::*;
 
-    fn check(header: &str, expected: &[Coding]) {
+    fn check(header: &str, expected: &[ContentCoding]) {
         let mut asked = HeaderMap::new();
         asked.insert(ACCEPT_ENCODING, HeaderValue::from_str(header).unwrap());
-        assert_eq!(Coding::taken(&asked).collect::<Vec<_>>(), expected, "{header}");
+        assert_eq!(ContentCoding::taken(&asked).collect::<Vec<_>>(), expected, "{header}");
     }
 
     #[test]
     fn a_browser_gets_the_smallest_form_that_it_takes() {
-        check("gzip, deflate, br, zstd", &[Coding::Brotli, Coding::Gzip]);
-        check("gzip, deflate", &[Coding::Gzip]);
-        check("BR;q=0.5", &[Coding::Brotli]);
+        check("gzip, deflate, br, zstd", &[ContentCoding::Brotli, ContentCoding::Gzip]);
+        check("gzip, deflate", &[ContentCoding::Gzip]);
+        check("BR;q=0.5", &[ContentCoding::Brotli]);
     }
 
     #[test]
     fn what_is_not_taken_is_not_sent() {
-        assert_eq!(Coding::taken(&HeaderMap::new()).next(), None);
+        assert_eq!(ContentCoding::taken(&HeaderMap::new()).next(), None);
         check("identity", &[]);
         check("br;q=0, gzip; q=0.000", &[]);
         check("brotli, gz, br;q=x", &[]);

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::http::error::Reason;
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 
 /// What became of a request to the front door, where it did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DoorResult {
+pub(crate) enum RequestResult {
     /// A browser asked whether it may send.
     Preflight,
     /// All its reports lie outside the site's `sample`.
@@ -18,7 +18,7 @@ pub(crate) enum DoorResult {
     Refused(Reason),
 }
 
-impl DoorResult {
+impl RequestResult {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Preflight => PREFLIGHT,
@@ -31,14 +31,14 @@ impl DoorResult {
 /// Counts of the front door, collected by the thread that owns
 /// [`Counts`](crate::aggregate::internal_metrics::Counts). What every request counts in takes no lock.
 #[derive(Default)]
-pub(crate) struct Door {
+pub(crate) struct RequestCounters {
     received: AtomicU64,
     preflights: AtomicU64,
     sampled_out: AtomicU64,
     refused_connections: AtomicU64,
     refused: Refused,
     /// Of batches that were sampled out, by site.
-    left_out: Mutex<BTreeMap<String, LeftOut>>,
+    discarded: Mutex<BTreeMap<String, Discarded>>,
     /// As in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     refused_listeners: AtomicU64,
@@ -52,11 +52,11 @@ impl Default for Refused {
     }
 }
 
-impl Door {
+impl RequestCounters {
     /// Counts a request that came in. What becomes of it is counted too, whatever becomes of it.
-    pub(crate) fn received(&self) -> Ticket<'_> {
+    pub(crate) fn received(&self) -> RequestTicket<'_> {
         self.received.fetch_add(1, Ordering::Relaxed);
-        Ticket { door: self, settled: false }
+        RequestTicket { counters: self, is_counted: false }
     }
 
     pub(crate) fn refused(&self, reason: Reason) {
@@ -99,19 +99,19 @@ impl Door {
     }
 
     /// Of batches that were sampled out since the last call, by site.
-    pub(crate) fn take_left_out(&self) -> BTreeMap<String, LeftOut> {
-        std::mem::take(&mut self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take_discarded(&self) -> BTreeMap<String, Discarded> {
+        std::mem::take(&mut self.discarded.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Those since the last call.
-    pub(crate) fn take_results(&self) -> impl Iterator<Item = (DoorResult, u64)> + '_ {
+    pub(crate) fn take_results(&self) -> impl Iterator<Item = (RequestResult, u64)> + '_ {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         let refused = Reason::ALL
             .iter()
-            .map(move |reason| (DoorResult::Refused(*reason), take(&self.refused.0[*reason as usize])));
+            .map(move |reason| (RequestResult::Refused(*reason), take(&self.refused.0[*reason as usize])));
         let others = [
-            (DoorResult::Preflight, take(&self.preflights)),
-            (DoorResult::SampledOut, take(&self.sampled_out)),
+            (RequestResult::Preflight, take(&self.preflights)),
+            (RequestResult::SampledOut, take(&self.sampled_out)),
         ];
         others.into_iter().chain(refused).filter(|(_, count)| *count > 0)
     }
@@ -119,42 +119,42 @@ impl Door {
 
 /// A request that has come in and is not counted among the results yet. Dropped so, its sender has
 /// gone away in the middle.
-pub(crate) struct Ticket<'a> {
-    door: &'a Door,
-    settled: bool,
+pub(crate) struct RequestTicket<'a> {
+    counters: &'a RequestCounters,
+    is_counted: bool,
 }
 
-impl Ticket<'_> {
+impl RequestTicket<'_> {
     pub(crate) fn refuse(mut self, reason: Reason) {
-        self.settled = true;
-        self.door.refused(reason);
+        self.is_counted = true;
+        self.counters.refused(reason);
     }
 
     pub(crate) fn preflight(mut self) {
-        self.settled = true;
-        self.door.preflights.fetch_add(1, Ordering::Relaxed);
+        self.is_counted = true;
+        self.counters.preflights.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Nothing of it is to be kept: the journal will not count what was left out.
-    pub(crate) fn sampled_out(mut self, site: &str, left_out: LeftOut) {
-        self.settled = true;
-        self.door.sampled_out.fetch_add(1, Ordering::Relaxed);
-        let mut by_site = self.door.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn sampled_out(mut self, site: &str, discarded: Discarded) {
+        self.is_counted = true;
+        self.counters.sampled_out.fetch_add(1, Ordering::Relaxed);
+        let mut by_site = self.counters.discarded.lock().unwrap_or_else(PoisonError::into_inner);
         let all = by_site.entry(site.to_owned()).or_default();
-        all.sampled_out += left_out.sampled_out;
-        all.ignored_fields += left_out.ignored_fields;
+        all.sampled_out += discarded.sampled_out;
+        all.ignored_fields += discarded.ignored_fields;
     }
 
     /// The journal has it now, and counts what becomes of it even if nobody waits for the answer.
     pub(crate) fn hand_over(mut self) {
-        self.settled = true;
+        self.is_counted = true;
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for RequestTicket<'_> {
     fn drop(&mut self) {
-        if !self.settled {
-            self.door.refused(Reason::SenderGone);
+        if !self.is_counted {
+            self.counters.refused(Reason::SenderGone);
         }
     }
 }

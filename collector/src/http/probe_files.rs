@@ -16,7 +16,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::http::content_encoding::Coding;
+use crate::http::content_encoding::ContentCoding;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
@@ -24,13 +24,13 @@ use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
 #[derive(RustEmbed)]
 #[folder = "../probe-wasm/dist"]
 #[allow_missing = true]
-struct Built;
+struct EmbeddedFiles;
 
 /// One file of it, as it is served.
 pub(crate) struct ProbeFile(EmbeddedFile);
 
 /// What pages name with its version: this binary's and those before it.
-pub(crate) struct Probes {
+pub(crate) struct ProbeVersions {
     version: String,
     earlier: Vec<ArchivedFile>,
 }
@@ -40,14 +40,14 @@ struct ArchivedFile {
     version: String,
     name: &'static str,
     /// `None`: as it is.
-    coding: Option<Coding>,
+    coding: Option<ContentCoding>,
     content: Bytes,
 }
 
 /// The probe of this binary, for pages of any origin.
 pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
     let name = uri.path().trim_start_matches('/');
-    match Asset::embedded::<Built>(name, &headers) {
+    match Asset::embedded::<EmbeddedFiles>(name, &headers) {
         // Pages name it without a version: an hour bounds how long an old one lives.
         Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
@@ -56,7 +56,7 @@ pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
 
 /// The probe of one version, for pages of any origin.
 pub(crate) async fn versioned(
-    State(probes): State<Arc<Probes>>,
+    State(probes): State<Arc<ProbeVersions>>,
     extract::Path((version, name)): extract::Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
@@ -80,7 +80,7 @@ fn to_any_page(mut response: Response) -> Response {
 impl ProbeFile {
     /// `None` where this binary was built without the probe.
     pub(crate) fn get(name: &str) -> Option<Self> {
-        Built::get(name).map(Self)
+        EmbeddedFiles::get(name).map(Self)
     }
 
     /// As the `integrity` of a tag and a policy's hash have it.
@@ -93,7 +93,7 @@ impl ProbeFile {
     }
 }
 
-impl Probes {
+impl ProbeVersions {
     /// Keeps this binary's files in the collector's folder for those that come after it, and reads what
     /// those before it have left there.
     pub(crate) fn open(data: &Path) -> Self {
@@ -121,11 +121,11 @@ impl Probes {
     fn find(&self, version: &str, name: &str, asked: &HeaderMap) -> Option<Asset> {
         let name = VERSIONED.into_iter().find(|known| *known == name)?;
         if version == self.version {
-            return Asset::embedded::<Built>(name, asked);
+            return Asset::embedded::<EmbeddedFiles>(name, asked);
         }
         let forms: Vec<&ArchivedFile> =
             self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
-        let mut taken = Coding::taken(asked).map(Some).chain([None]);
+        let mut taken = ContentCoding::taken(asked).map(Some).chain([None]);
         let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
         // The address names the content, so the version is the tag as well.
         let asset = Asset::new(name, kept.content.clone(), format!("\"{version}\""));
@@ -137,7 +137,7 @@ impl Probes {
 }
 
 fn version() -> Option<String> {
-    let hashes = VERSIONED.map(|name| Built::get(name).map(|file| file.metadata.sha256_hash()));
+    let hashes = VERSIONED.map(|name| EmbeddedFiles::get(name).map(|file| file.metadata.sha256_hash()));
     let mut version = String::new();
     for hash in hashes {
         version.extend(hash?[..4].iter().map(|byte| format!("{byte:02x}")));
@@ -148,7 +148,7 @@ fn version() -> Option<String> {
 fn keep(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (_, _, name) in forms() {
-        let Some(file) = Built::get(&name) else { continue };
+        let Some(file) = EmbeddedFiles::get(&name) else { continue };
         // Whole or not at all: another start may read it meanwhile.
         let unfinished = folder.join(format!("{name}.part"));
         fs::write(&unfinished, &file.data)?;
@@ -196,9 +196,9 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
 }
 
 /// What has a version, in each form that it is kept in, with the name of its file.
-fn forms() -> impl Iterator<Item = (&'static str, Option<Coding>, String)> {
+fn forms() -> impl Iterator<Item = (&'static str, Option<ContentCoding>, String)> {
     VERSIONED.into_iter().flat_map(|name| {
-        let compressed = Coding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
+        let compressed = ContentCoding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
         [(name, None, name.to_owned())].into_iter().chain(compressed)
     })
 }
@@ -240,7 +240,7 @@ mod tests {
             leave(data.path(), &format!("{number:016x}"), number);
         }
         fs::remove_file(data.path().join("probe/000000000000001c/llm-rum-more.js")).unwrap();
-        let probes = Probes::open(data.path());
+        let probes = ProbeVersions::open(data.path());
         let has = |version, name| probes.find(version, name, &HeaderMap::new()).is_some();
         assert!(has("000000000000001d", "llm-rum.js"));
         assert!(has("000000000000001d", "llm-rum-more.js"));
@@ -257,7 +257,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         leave(data.path(), "000000000000001c", 1);
         fs::write(data.path().join("probe/000000000000001c/llm-rum.js.br"), "by brotli").unwrap();
-        let probes = Probes::open(data.path());
+        let probes = ProbeVersions::open(data.path());
         for (name, asked, coding) in [
             ("llm-rum.js", "gzip, br", Some("br")),
             ("llm-rum.js", "gzip", None),
@@ -267,8 +267,8 @@ mod tests {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
             let response =
                 probes.find("000000000000001c", name, &headers).unwrap().serve(CACHE_FOREVER, &headers);
-            let said = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
-            assert_eq!(said, coding, "{name} for {asked}");
+            let encoding = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
+            assert_eq!(encoding, coding, "{name} for {asked}");
             assert_eq!(response.headers()[VARY], "accept-encoding");
         }
     }

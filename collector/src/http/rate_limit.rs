@@ -13,7 +13,7 @@ use std::time::Duration;
 use beacon::MAX_REPORTS;
 
 use crate::config::rate::Rate;
-use crate::http::client_ip::Network;
+use crate::http::client_ip::ClientNetwork;
 
 /// What a rate allows, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +24,11 @@ struct Allowance {
 
 /// How long a sender is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait(pub(crate) Duration);
+pub(crate) struct RetryAfter(pub(crate) Duration);
 
 /// The pace of all beacons of one site.
 #[derive(Debug)]
-pub(crate) struct SitePace {
+pub(crate) struct SiteRateLimit {
     allowance: Allowance,
     paid_at: AtomicU64,
 }
@@ -38,19 +38,19 @@ pub(crate) struct SitePace {
 /// A network's slot is one of four that its keyed hash picks, so that nobody can choose to share
 /// somebody else's. When all four are taken, the one that owes least gives way.
 #[derive(Debug)]
-pub(crate) struct NetworkPaces {
+pub(crate) struct NetworkRateLimits {
     allowance: Allowance,
     slots: Box<[[AtomicU64; WAYS]]>,
     hasher: RandomState,
 }
 
-impl SitePace {
+impl SiteRateLimit {
     pub(crate) fn new(rate: Rate) -> Self {
         Self { allowance: Allowance::of(rate), paid_at: AtomicU64::new(0) }
     }
 
     /// Takes one beacon at `now`, a time since any fixed moment.
-    pub(crate) fn take(&self, now: Duration) -> Result<(), Wait> {
+    pub(crate) fn take(&self, now: Duration) -> Result<(), RetryAfter> {
         let now = micros(now);
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
         loop {
@@ -63,7 +63,7 @@ impl SitePace {
     }
 }
 
-impl NetworkPaces {
+impl NetworkRateLimits {
     pub(crate) fn new(rate: Rate) -> Self {
         Self {
             allowance: Allowance::of(rate),
@@ -73,13 +73,18 @@ impl NetworkPaces {
     }
 
     /// Takes the first report of a network's beacon at `now`, a time since any fixed moment.
-    pub(crate) fn take(&self, network: Network, now: Duration) -> Result<(), Wait> {
+    pub(crate) fn take(&self, network: ClientNetwork, now: Duration) -> Result<(), RetryAfter> {
         self.change(network, micros(now), Allowance::take)
     }
 
     /// Takes the others, once it is known how many there are. The beacon that goes beyond the burst with them
     /// passes; whatever else was under way with it does not, nor what comes before it is paid for.
-    pub(crate) fn take_more(&self, network: Network, reports: usize, now: Duration) -> Result<(), Wait> {
+    pub(crate) fn take_more(
+        &self,
+        network: ClientNetwork,
+        reports: usize,
+        now: Duration,
+    ) -> Result<(), RetryAfter> {
         let reports = reports.min(MOST_MORE) as u64;
         self.change(network, micros(now), |allowance, paid_at, now| {
             allowance.take_more(paid_at, now, reports)
@@ -88,10 +93,10 @@ impl NetworkPaces {
 
     fn change(
         &self,
-        network: Network,
+        network: ClientNetwork,
         now: u64,
-        take: impl Fn(Allowance, u64, u64) -> Result<u64, Wait>,
-    ) -> Result<(), Wait> {
+        take: impl Fn(Allowance, u64, u64) -> Result<u64, RetryAfter>,
+    ) -> Result<(), RetryAfter> {
         let hash = self.hasher.hash_one(network);
         let set = &self.slots[hash as usize % SETS];
         let tag = hash & !TIME;
@@ -124,19 +129,19 @@ impl Allowance {
     }
 
     /// The moment at which one more will be paid for.
-    const fn take(self, paid_at: u64, now: u64) -> Result<u64, Wait> {
+    const fn take(self, paid_at: u64, now: u64) -> Result<u64, RetryAfter> {
         let owes = self.owed(paid_at, now) + self.each;
         if owes > self.burst {
-            return Err(Wait(Duration::from_micros(owes - self.burst)));
+            return Err(RetryAfter(Duration::from_micros(owes - self.burst)));
         }
         Ok(now + owes)
     }
 
     /// The same of more, as long as nothing beyond the burst is owed yet.
-    const fn take_more(self, paid_at: u64, now: u64, more: u64) -> Result<u64, Wait> {
+    const fn take_more(self, paid_at: u64, now: u64, more: u64) -> Result<u64, RetryAfter> {
         let owes = self.owed(paid_at, now);
         if owes > self.burst {
-            return Err(Wait(Duration::from_micros(owes - self.burst)));
+            return Err(RetryAfter(Duration::from_micros(owes - self.burst)));
         }
         Ok(now + owes + self.each * more)
     }
@@ -164,19 +169,19 @@ mod tests {
 
     const RATE: Rate = Rate { per_second: 10, burst: Some(3) };
 
-    fn network(number: u32) -> Network {
-        Network::of(IpAddr::V4(Ipv4Addr::from_bits(number << 8)))
+    fn network(number: u32) -> ClientNetwork {
+        ClientNetwork::of(IpAddr::V4(Ipv4Addr::from_bits(number << 8)))
     }
 
     #[test]
     fn a_burst_passes_and_then_one_per_interval() {
-        let site = SitePace::new(RATE);
+        let site = SiteRateLimit::new(RATE);
         let at = Duration::from_millis;
         for _ in 0..3 {
             assert_eq!(site.take(at(5)), Ok(()));
         }
-        assert_eq!(site.take(at(5)), Err(Wait(at(100))));
-        assert_eq!(site.take(at(104)), Err(Wait(at(1))));
+        assert_eq!(site.take(at(5)), Err(RetryAfter(at(100))));
+        assert_eq!(site.take(at(104)), Err(RetryAfter(at(1))));
         assert_eq!(site.take(at(105)), Ok(()));
         assert!(site.take(at(105)).is_err());
         assert_eq!((0..9).filter(|_| site.take(at(60_000)).is_ok()).count(), 3, "silence saves up one burst");
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn one_network_does_not_use_up_anothers_share() {
-        let paces = NetworkPaces::new(RATE);
+        let paces = NetworkRateLimits::new(RATE);
         let now = Duration::from_secs(1);
         assert_eq!((0..100).filter(|_| paces.take(network(1), now).is_ok()).count(), 3);
         assert_eq!((0..100).filter(|_| paces.take(network(2), now).is_ok()).count(), 3);
@@ -192,21 +197,21 @@ mod tests {
 
     #[test]
     fn reports_beyond_the_burst_pass_with_their_beacon_and_are_paid_for_by_the_next() {
-        let paces = NetworkPaces::new(RATE);
+        let paces = NetworkRateLimits::new(RATE);
         let at = |ms| Duration::from_secs(1) + Duration::from_millis(ms);
         assert_eq!(paces.take(network(1), at(0)), Ok(()));
         assert_eq!(paces.take(network(1), at(0)), Ok(()), "two beacons under way at once");
         assert_eq!(paces.take_more(network(1), 99, at(0)), Ok(()));
-        let in_debt = Wait(Duration::from_millis(9_800));
+        let in_debt = RetryAfter(Duration::from_millis(9_800));
         assert_eq!(paces.take_more(network(1), 99, at(0)), Err(in_debt), "only one goes beyond");
-        assert_eq!(paces.take(network(1), at(9_899)), Err(Wait(Duration::from_millis(1))));
+        assert_eq!(paces.take(network(1), at(9_899)), Err(RetryAfter(Duration::from_millis(1))));
         assert_eq!(paces.take(network(1), at(9_900)), Ok(()));
         assert_eq!(paces.take(network(2), at(0)), Ok(()));
     }
 
     #[test]
     fn a_million_networks_take_no_more_memory_and_do_not_hold_back_a_new_one() {
-        let paces = NetworkPaces::new(RATE);
+        let paces = NetworkRateLimits::new(RATE);
         let now = Duration::from_secs(1);
         for number in 0..1_000_000 {
             assert_eq!(paces.take(network(number), now), Ok(()), "{number}");
@@ -216,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_clocks_bits_may_come_round() {
-        let paces = NetworkPaces::new(RATE);
+        let paces = NetworkRateLimits::new(RATE);
         let last = Duration::from_micros(TIME);
         assert_eq!((0..9).filter(|_| paces.take(network(1), last).is_ok()).count(), 3);
         let after = last + Duration::from_millis(100);
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn many_threads_together_get_no_more_than_one() {
-        let paces = NetworkPaces::new(Rate { per_second: 1, burst: Some(1_000) });
+        let paces = NetworkRateLimits::new(Rate { per_second: 1, burst: Some(1_000) });
         let passed = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {

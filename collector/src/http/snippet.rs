@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::config::origin::{Origin, is_loopback_host};
 use crate::http::error::{ApiError, Reason};
-use crate::http::probe_files::{ProbeFile, Probes, WITHOUT_PROBE};
+use crate::http::probe_files::{ProbeFile, ProbeVersions, WITHOUT_PROBE};
 use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
 
 /// What is asked for. Without a site the page asks back.
@@ -87,7 +87,7 @@ struct Package {
 /// For people.
 pub(crate) async fn page(
     State(config): State<Arc<Config>>,
-    State(probes): State<Arc<Probes>>,
+    State(probes): State<Arc<ProbeVersions>>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
@@ -118,7 +118,7 @@ pub(crate) async fn page(
 /// For programs.
 pub(crate) async fn json(
     State(config): State<Arc<Config>>,
-    State(probes): State<Arc<Probes>>,
+    State(probes): State<Arc<ProbeVersions>>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -151,7 +151,7 @@ fn address(headers: &HeaderMap) -> Option<String> {
 }
 
 impl Snippet {
-    fn new(config: &Config, probes: &Probes, site: &str, collector: &str) -> Result<Self, ApiError> {
+    fn new(config: &Config, probes: &ProbeVersions, site: &str, collector: &str) -> Result<Self, ApiError> {
         if !config.sites.iter().any(|known| known.keys.iter().any(|key| key == site)) {
             let message = "no site has this key: `sites` in the configuration names them";
             return Err(ApiError::new(Reason::UnknownSite, message));

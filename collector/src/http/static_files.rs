@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::http::content_encoding::Coding;
+use crate::http::content_encoding::ContentCoding;
 use crate::http::error::{ApiError, Reason};
 
 #[derive(RustEmbed)]
@@ -22,7 +22,7 @@ pub(crate) struct Asset {
     content_type: &'static str,
     content: Body,
     etag: String,
-    coding: Option<Coding>,
+    coding: Option<ContentCoding>,
 }
 
 /// The dashboard and its files.
@@ -57,7 +57,7 @@ impl Asset {
         let file = Files::get(name)?;
         let etag = tag(&file);
         let compressed =
-            Coding::taken(asked).find_map(|coding| Some((coding, Files::get(&coding.of(name))?)));
+            ContentCoding::taken(asked).find_map(|coding| Some((coding, Files::get(&coding.of(name))?)));
         Some(match compressed {
             Some((coding, file)) => Self::new(name, content(file), etag).compressed(coding),
             None => Self::new(name, content(file), etag),
@@ -65,7 +65,7 @@ impl Asset {
     }
 
     /// Its content is compressed so. A cache is to tell it from what is not.
-    pub(crate) fn compressed(self, coding: Coding) -> Self {
+    pub(crate) fn compressed(self, coding: ContentCoding) -> Self {
         let etag = format!("\"{}-{}\"", self.etag.trim_matches('"'), coding.as_str());
         Self { etag, coding: Some(coding), ..self }
     }

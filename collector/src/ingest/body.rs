@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::config::Ingest;
-use crate::http::client_ip::Network;
+use crate::http::client_ip::ClientNetwork;
 use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
 
@@ -27,14 +27,14 @@ impl<B: HttpBody<Data = Bytes> + Unpin> Incoming for B {}
 
 /// How a body is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum BodyEncoding {
     None,
     Gzip,
     /// The zlib format, as `Content-Encoding: deflate` means.
     Deflate,
 }
 
-impl Packing {
+impl BodyEncoding {
     /// By the `Content-Encoding` header. One coding at most: nobody packs twice in good faith.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut codings = headers.get_all(CONTENT_ENCODING).iter();
@@ -56,7 +56,7 @@ impl Packing {
 /// What a network has stands in a slot that its keyed hash picks, so that nobody can choose to share somebody
 /// else's. Nothing locks, and nothing grows with the networks.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct BodyMemory {
     taken: AtomicUsize,
     most: usize,
     by_network: Box<[AtomicUsize]>,
@@ -66,14 +66,14 @@ pub(crate) struct Room {
 
 /// A body's part of the room, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Space<'a> {
-    room: &'a Room,
+pub(crate) struct BodyReservation<'a> {
+    room: &'a BodyMemory,
     /// `None` where the body is of no network.
     by_network: Option<&'a AtomicUsize>,
     bytes: usize,
 }
 
-impl Room {
+impl BodyMemory {
     pub(crate) fn new(limits: &Ingest) -> Self {
         Self {
             taken: AtomicUsize::new(0),
@@ -84,13 +84,13 @@ impl Room {
         }
     }
 
-    pub(crate) fn space(&self, network: Option<Network>) -> Space<'_> {
+    pub(crate) fn space(&self, network: Option<ClientNetwork>) -> BodyReservation<'_> {
         let slot = |network| &self.by_network[self.hasher.hash_one(network) as usize % NETWORK_SLOTS];
-        Space { room: self, by_network: network.map(slot), bytes: 0 }
+        BodyReservation { room: self, by_network: network.map(slot), bytes: 0 }
     }
 }
 
-impl Space<'_> {
+impl BodyReservation<'_> {
     /// Takes what has come.
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
         self.bytes += bytes;
@@ -104,7 +104,7 @@ impl Space<'_> {
     }
 }
 
-impl Drop for Space<'_> {
+impl Drop for BodyReservation<'_> {
     fn drop(&mut self) {
         for taken in self.by_network.into_iter().chain([&self.room.taken]) {
             taken.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -125,11 +125,11 @@ pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), A
 /// its bytes are held.
 pub(crate) async fn read<'a>(
     mut body: impl Incoming,
-    packing: Packing,
+    packing: BodyEncoding,
     limits: &Ingest,
-    mut space: Space<'a>,
+    mut space: BodyReservation<'a>,
     timer: &Timer,
-) -> Result<(Bytes, Space<'a>), ApiError> {
+) -> Result<(Bytes, BodyReservation<'a>), ApiError> {
     let deadline = Duration::from_secs(limits.body_seconds.into());
     let whole = timer.within(deadline, read_whole(&mut body, limits.body_bytes, &mut space)).await;
     match whole {
@@ -162,7 +162,11 @@ pub(crate) async fn discard(body: &mut impl Incoming) {
     let _either = timeout(DISCARD_FOR, drop_all).await;
 }
 
-async fn read_whole(body: &mut impl Incoming, most: usize, space: &mut Space<'_>) -> Result<Bytes, Unread> {
+async fn read_whole(
+    body: &mut impl Incoming,
+    most: usize,
+    space: &mut BodyReservation<'_>,
+) -> Result<Bytes, Unread> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(data) = next(body).await? {
@@ -183,15 +187,15 @@ async fn read_whole(body: &mut impl Incoming, most: usize, space: &mut Space<'_>
 
 /// Only what is whole is unpacked, and is judged before anything else is waited for: what that takes is
 /// bounded by how many threads there are, and nobody can let it stand.
-fn unpack(bytes: Bytes, packing: Packing, most: usize) -> Result<Bytes, Unread> {
+fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, Unread> {
     let capped = Capped { bytes: Vec::new(), most };
     let unpacked = match packing {
-        Packing::None => return Ok(bytes),
-        Packing::Gzip => {
+        BodyEncoding::None => return Ok(bytes),
+        BodyEncoding::Gzip => {
             let mut decoder = GzDecoder::new(capped);
             decoder.write_all(&bytes).and_then(|()| decoder.finish())
         }
-        Packing::Deflate => {
+        BodyEncoding::Deflate => {
             let mut decoder = ZlibDecoder::new(capped);
             decoder.write_all(&bytes).and_then(|()| decoder.finish())
         }

@@ -18,7 +18,7 @@ impl Filters {
             return Err(ApiError::new(Reason::FilteredTest, "the site's `filters` leave its own tests out"));
         }
         if self.prerender
-            && headers.get(SEC_PURPOSE).is_some_and(|purpose| says(purpose.as_bytes(), b"prerender"))
+            && headers.get(SEC_PURPOSE).is_some_and(|purpose| contains(purpose.as_bytes(), b"prerender"))
         {
             return Err(ApiError::new(Reason::FilteredPrerender, "the page is prerendered: nobody sees it"));
         }
@@ -29,7 +29,7 @@ impl Filters {
     }
 }
 
-fn says(text: &[u8], word: &[u8]) -> bool {
+fn contains(text: &[u8], word: &[u8]) -> bool {
     memchr::memmem::find(text, word).is_some()
 }
 

@@ -13,23 +13,23 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
 
 use crate::config::Site;
-use crate::http::client_ip::{Network, Peer};
+use crate::http::client_ip::{ClientNetwork, Peer};
 use crate::http::connection::Timer;
-use crate::http::counters::Ticket;
+use crate::http::counters::RequestTicket;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
-use crate::http::rate_limit::Wait;
-use crate::ingest::body::{self, Incoming, Packing};
-use crate::ingest::site::OpenSite;
+use crate::http::rate_limit::RetryAfter;
+use crate::ingest::body::{self, BodyEncoding, Incoming};
+use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
-use crate::ingest::validate::{Admitted, admit};
+use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::Batch;
 use crate::report::country::Country;
 use crate::time;
 
 /// All methods of the route: what a method may not do is answered with CORS headers too.
 pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
-    let ticket = state.door.received();
+    let ticket = state.counters.received();
     let (head, body) = request.into_parts();
     let site = find_site(state, &head);
     let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
@@ -57,8 +57,8 @@ async fn post(
     timer: &Timer,
     head: &request::Parts,
     mut body: impl Incoming,
-    site: Result<&OpenSite, ApiError>,
-    ticket: Ticket<'_>,
+    site: Result<&IngestSite, ApiError>,
+    ticket: RequestTicket<'_>,
 ) -> Result<Response, ApiError> {
     let limits = &state.config.ingest;
     let (open, network, packing) = match check_head(state, head, site) {
@@ -74,22 +74,22 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
         let received_ms = time::now_ms();
-        let Admitted { reports, left_out } = admit(&bytes, agent(&head.headers), open)?;
-        charge_network(state, network, reports.len() + left_out.sampled_out as usize)?;
+        let ValidatedBatch { reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
+        charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {
-            return Ok(Err(left_out));
+            return Ok(Err(discarded));
         }
         let country = country(state, head);
-        state.journal.keep(&Batch { received_ms, country, reports, left_out }).map(Ok)
+        state.journal.append(&Batch { received_ms, country, reports, discarded }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),
-        Ok(Err(all_left_out)) => ticket.sampled_out(&open.site.name, all_left_out),
+        Ok(Err(all_discarded)) => ticket.sampled_out(&open.site.name, all_discarded),
         Ok(Ok(kept)) => {
             ticket.hand_over();
-            let patience = Duration::from_secs(state.config.journal.wait_seconds.into());
-            timer.within(patience, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
+            let timeout = Duration::from_secs(state.config.journal.wait_seconds.into());
+            timer.within(timeout, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
         }
     }
     let mut kept = Response::new(Body::empty());
@@ -101,20 +101,20 @@ async fn post(
 fn check_head<'a>(
     state: &IngestState,
     head: &request::Parts,
-    site: Result<&'a OpenSite, ApiError>,
-) -> Result<(&'a OpenSite, Option<Network>, Packing), ApiError> {
+    site: Result<&'a IngestSite, ApiError>,
+) -> Result<(&'a IngestSite, Option<ClientNetwork>, BodyEncoding), ApiError> {
     let network = check_network(state, head)?;
     let open = site?;
     check_origin(&open.site, &head.headers)?;
     open.site.filters.check(&head.headers)?;
     check_type(&head.headers)?;
-    let packing = Packing::of(&head.headers)?;
+    let packing = BodyEncoding::of(&head.headers)?;
     body::check_length(&head.headers, &state.config.ingest)?;
     Ok((open, network, packing))
 }
 
 /// Comes first: strangers who try keys use up their share too.
-fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<Network>, ApiError> {
+fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<ClientNetwork>, ApiError> {
     let limits = &state.config.ingest;
     let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
     let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
@@ -125,7 +125,11 @@ fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<Ne
 }
 
 /// A beacon of many reports counts as many of one: its first was taken when it came.
-fn charge_network(state: &IngestState, network: Option<Network>, reports: usize) -> Result<(), ApiError> {
+fn charge_network(
+    state: &IngestState,
+    network: Option<ClientNetwork>,
+    reports: usize,
+) -> Result<(), ApiError> {
     match network {
         Some(network) if reports > 1 => {
             state.networks.take_more(network, reports - 1, time::steady()).map_err(network_limited)
@@ -134,15 +138,15 @@ fn charge_network(state: &IngestState, network: Option<Network>, reports: usize)
     }
 }
 
-fn network_limited(Wait(wait): Wait) -> ApiError {
+fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
     let message = "your network's share of `ingest.network_rate` is used up";
     ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
 }
 
 /// Comes last: what is no beacon uses up nobody's share but its sender's.
-fn charge_site(open: &OpenSite) -> Result<(), ApiError> {
-    let Some(pace) = &open.pace else { return Ok(()) };
-    pace.take(time::steady()).map_err(|Wait(wait)| {
+fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
+    let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
+    rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
         ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
     })
 }
@@ -163,13 +167,13 @@ fn country(state: &IngestState, head: &request::Parts) -> Option<Country> {
     state.countries.of(*peer, &head.headers, &state.config.ingest)
 }
 
-fn refuse<T>(ticket: Ticket<'_>, refused: ApiError) -> Result<T, ApiError> {
+fn refuse<T>(ticket: RequestTicket<'_>, refused: ApiError) -> Result<T, ApiError> {
     ticket.refuse(refused.reason);
     Err(refused)
 }
 
 /// Browsers ask before they send `application/json` or a packed body.
-fn preflight(headers: &HeaderMap, site: Result<&OpenSite, ApiError>) -> Result<Response, ApiError> {
+fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result<Response, ApiError> {
     check_origin(&site?.site, headers)?;
     let allowed = [
         (ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST")),
@@ -179,7 +183,7 @@ fn preflight(headers: &HeaderMap, site: Result<&OpenSite, ApiError>) -> Result<R
     Ok((StatusCode::NO_CONTENT, allowed).into_response())
 }
 
-fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a OpenSite, ApiError> {
+fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
     // Keys are of characters that stand for themselves in an address.
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
     let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
@@ -200,7 +204,7 @@ fn check_origin(site: &Site, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Whose pages may read the answer: those of the site, and where no site is found, whoever asked, so
 /// that a mistaken key is seen for what it is.
-fn readable_by(site: Option<&OpenSite>, headers: &HeaderMap) -> Option<HeaderValue> {
+fn readable_by(site: Option<&IngestSite>, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     site.is_none_or(|open| allows(&open.site, origin)).then(|| origin.clone())
 }

@@ -31,27 +31,27 @@ impl Aliases {
     }
 
     /// Gives models their configured names, and the page its families.
-    pub(crate) fn normalise(&self, report: &mut StreamReport) {
+    pub(crate) fn normalize(&self, report: &mut StreamReport) {
         self.name(&mut report.model);
         self.name(&mut report.response_model);
         if let Some(page) = &mut report.page {
-            normalise_page(page);
+            normalize_page(page);
         }
     }
 
     fn name(&self, model: &mut Option<Cow<'static, str>>) {
-        let Some(said) = model else { return };
-        let bare = bare(said);
+        let Some(sent) = model else { return };
+        let bare = bare(sent);
         let by_prefix = || self.prefixes.iter().find(|(prefix, _)| bare.starts_with(prefix.as_str()));
         let name = self.exact.get(bare).or_else(|| by_prefix().map(|(_, name)| name));
         let name = name.map_or(bare, String::as_str);
-        if name != said.as_ref() {
+        if name != sent.as_ref() {
             *model = Some(Cow::Owned(name.to_owned()));
         }
     }
 }
 
-fn normalise_page(page: &mut Page) {
+fn normalize_page(page: &mut Page) {
     for (word, known) in [
         (&mut page.browser, BROWSERS),
         (&mut page.os, SYSTEMS),
@@ -59,8 +59,8 @@ fn normalise_page(page: &mut Page) {
         (&mut page.connection, CONNECTIONS),
         (&mut page.visibility, VISIBILITIES),
     ] {
-        if let Some(said) = word {
-            let same = |known: &&&str| said.eq_ignore_ascii_case(known);
+        if let Some(sent) = word {
+            let same = |known: &&&str| sent.eq_ignore_ascii_case(known);
             *word = Some(Cow::Borrowed(known.iter().find(same).copied().unwrap_or("other")));
         }
     }
@@ -89,7 +89,7 @@ mod tests {
         ];
         let aliases =
             Aliases::new(&configured.map(|(pattern, name)| (pattern.to_owned(), name.to_owned())).into());
-        for (said, name) in [
+        for (sent, name) in [
             ("gpt-5-2026-08-01", "gpt-5"),
             ("gpt-4o", "gpt"),
             ("claude-x", "claude"),
@@ -102,11 +102,11 @@ mod tests {
             ("meta-llama/Llama-3-70B", "meta-llama/Llama-3-70B"),
         ] {
             let mut report = StreamReport {
-                model: Some(said.into()),
-                response_model: Some(said.into()),
+                model: Some(sent.into()),
+                response_model: Some(sent.into()),
                 ..StreamReport::new("0")
             };
-            aliases.normalise(&mut report);
+            aliases.normalize(&mut report);
             assert_eq!((report.model.as_deref(), report.response_model.as_deref()), (Some(name), Some(name)));
         }
     }
@@ -120,7 +120,7 @@ mod tests {
             ..Page::default()
         };
         let mut report = StreamReport { page: Some(page), ..StreamReport::new("0") };
-        Aliases::default().normalise(&mut report);
+        Aliases::default().normalize(&mut report);
         let page = report.page.unwrap();
         assert_eq!((page.browser.as_deref(), page.os.as_deref()), (Some("chrome"), Some("other")));
         assert_eq!((page.device, page.route.as_deref()), (None, Some("/Chat")), "absent stays absent");

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::http::counters::Door;
-use crate::http::rate_limit::NetworkPaces;
-use crate::ingest::body::Room;
-use crate::ingest::geoip::Countries;
+use crate::http::counters::RequestCounters;
+use crate::http::rate_limit::NetworkRateLimits;
+use crate::ingest::body::BodyMemory;
+use crate::ingest::geoip::CountryLookup;
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::Sites;
 use crate::journal::Journal;
@@ -16,29 +16,29 @@ use crate::journal::health::Health;
 pub(crate) struct IngestState {
     pub(super) config: Arc<Config>,
     pub(super) sites: Sites,
-    pub(super) networks: NetworkPaces,
-    pub(super) countries: Countries,
-    pub(super) room: Room,
+    pub(super) networks: NetworkRateLimits,
+    pub(super) countries: CountryLookup,
+    pub(super) room: BodyMemory,
     pub(super) journal: Arc<Journal>,
-    pub(super) door: Arc<Door>,
+    pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
 }
 
 impl IngestState {
     pub(crate) fn new(
         config: Arc<Config>,
-        countries: Countries,
+        countries: CountryLookup,
         journal: Arc<Journal>,
-        door: Arc<Door>,
+        counters: Arc<RequestCounters>,
         health: Arc<Health>,
     ) -> Self {
         Self {
             sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
-            networks: NetworkPaces::new(config.ingest.network_rate),
+            networks: NetworkRateLimits::new(config.ingest.network_rate),
             countries,
-            room: Room::new(&config.ingest),
+            room: BodyMemory::new(&config.ingest),
             journal,
-            door,
+            counters,
             health,
             config,
         }

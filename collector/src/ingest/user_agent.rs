@@ -9,7 +9,7 @@ use memchr::memmem;
 
 /// Says where they come from in all reports of a page that name neither browser nor system themselves: a
 /// sender that names one may be a relay, whose own header says nothing of the page.
-pub(crate) fn tell<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut StreamReport>) {
+pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut StreamReport>) {
     let families = LazyCell::new(|| Families::of(agent));
     for page in reports.filter_map(|report| report.page.as_mut()) {
         if page.browser.is_none()
@@ -104,9 +104,9 @@ mod tests {
         "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15";
 
     /// What a report says of its page once this agent has sent it.
-    fn told(agent: &[u8], page: Option<Page>) -> Option<Page> {
+    fn with_families(agent: &[u8], page: Option<Page>) -> Option<Page> {
         let mut report = StreamReport { page, ..StreamReport::new("0") };
-        tell(agent, std::iter::once(&mut report));
+        add_families(agent, std::iter::once(&mut report));
         report.page
     }
 
@@ -162,14 +162,18 @@ mod tests {
             ("something else", "other other -"),
             ("node", "other other -"),
         ] {
-            assert_eq!(words(&told(agent.as_bytes(), Some(Page::default())).unwrap()), families, "{agent}");
+            assert_eq!(
+                words(&with_families(agent.as_bytes(), Some(Page::default())).unwrap()),
+                families,
+                "{agent}"
+            );
         }
     }
 
     #[test]
     fn a_tablet_that_takes_itself_for_a_mac_is_none() {
         let tablet = Page { device: Some("tablet".into()), ..Page::default() };
-        assert_eq!(words(&told(MAC.as_bytes(), Some(tablet)).unwrap()), "safari ios tablet");
+        assert_eq!(words(&with_families(MAC.as_bytes(), Some(tablet)).unwrap()), "safari ios tablet");
     }
 
     #[test]
@@ -178,14 +182,14 @@ mod tests {
             Page { browser: Some("brave".into()), ..Page::default() },
             Page { os: Some("windows".into()), ..Page::default() },
         ] {
-            assert_eq!(told(MAC.as_bytes(), Some(named.clone())), Some(named));
+            assert_eq!(with_families(MAC.as_bytes(), Some(named.clone())), Some(named));
         }
     }
 
     #[test]
     fn nothing_is_said_where_nothing_is_known() {
-        assert_eq!(told(b"", Some(Page::default())), Some(Page::default()), "absent is not other");
-        assert_eq!(told(MAC.as_bytes(), None), None, "no page, no browser of it");
+        assert_eq!(with_families(b"", Some(Page::default())), Some(Page::default()), "absent is not other");
+        assert_eq!(with_families(MAC.as_bytes(), None), None, "no page, no browser of it");
     }
 
     proptest! {
@@ -203,9 +207,9 @@ mod tests {
         ) {
             let agent = parts.concat();
             let device = tablet.then_some(Cow::Borrowed("tablet"));
-            let page = told(&agent, Some(Page { device, ..Page::default() }));
+            let page = with_families(&agent, Some(Page { device, ..Page::default() }));
             let mut normal = StreamReport { page: page.clone(), ..StreamReport::new("0") };
-            Aliases::default().normalise(&mut normal);
+            Aliases::default().normalize(&mut normal);
             prop_assert_eq!(&normal.page, &page, "another word than the lists have");
             prop_assert_eq!(page.unwrap().browser.is_none(), agent.is_empty());
             let ahead = &agent[..agent.len().min(MOST_BYTES)];

@@ -1,4 +1,4 @@
-//! The only way to an [`Accepted`] report: a body's bytes come in, with what their sender calls itself, goes
+//! The only way to an [`AcceptedReport`] report: a body's bytes come in, with what their sender calls itself, goes
 //! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
 
 use std::borrow::Cow;
@@ -12,22 +12,22 @@ use serde_json::error::Category;
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::site::OpenSite;
+use crate::ingest::site::IngestSite;
 use crate::ingest::unknown_fields::counting;
 use crate::ingest::user_agent;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::stream_id::{StreamId, spread};
 
 /// A batch within every limit.
 #[derive(Debug)]
-pub(crate) struct Admitted {
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
+pub(crate) struct ValidatedBatch {
+    pub(crate) reports: Vec<AcceptedReport>,
+    pub(crate) discarded: Discarded,
 }
 
 /// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
 /// there is none.
-pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitted, ApiError> {
+pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
@@ -42,9 +42,9 @@ pub(crate) fn admit(body: &[u8], agent: &[u8], open: &OpenSite) -> Result<Admitt
     if open.site.sample < 1.0 {
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
     }
-    user_agent::tell(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
-    let left_out = LeftOut { sampled_out: (sent - reports.len()) as u64, ignored_fields };
-    Ok(Admitted { reports, left_out })
+    user_agent::add_families(agent, reports.iter_mut().map(|accepted| &mut accepted.report));
+    let discarded = Discarded { sampled_out: (sent - reports.len()) as u64, ignored_fields };
+    Ok(ValidatedBatch { reports, discarded })
 }
 
 fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {
@@ -93,7 +93,10 @@ impl<'de> Visitor<'de> for ReportsVisitor {
     }
 }
 
-fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -> Result<Accepted, Refused> {
+fn accept(
+    mut report: StreamReport,
+    IngestSite { site, aliases, .. }: &IngestSite,
+) -> Result<AcceptedReport, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
     }
@@ -103,10 +106,10 @@ fn accept(mut report: StreamReport, OpenSite { site, aliases, .. }: &OpenSite) -
     check_order(&report)?;
     check_gaps(&report)?;
     report.drop_empty_texts();
-    aliases.normalise(&mut report);
+    aliases.normalize(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
-    Ok(Accepted { id, report })
+    Ok(AcceptedReport { id, report })
 }
 
 /// By the id alone, so that all revisions of a stream are in or out, on every collector.

@@ -2,10 +2,10 @@
 
 use beacon::StreamReport;
 
-use crate::journal::frame::{self, Frame, Span};
+use crate::journal::frame::{self, Frame, RecordRange};
 use crate::journal::record::{self, Record};
-use crate::journal::segments::At;
-use crate::report::accepted::{Accepted, LeftOut};
+use crate::journal::segments::RecordLocation;
+use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 
@@ -15,18 +15,18 @@ pub(crate) struct Batch {
     /// `None` where nobody says.
     pub(crate) country: Option<Country>,
     /// At least one.
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) reports: Vec<AcceptedReport>,
+    pub(crate) discarded: Discarded,
 }
 
 /// What a frame holds of a batch.
 enum Item<'a> {
-    Report(&'a Accepted),
-    LeftOut(LeftOut),
+    Report(&'a AcceptedReport),
+    Discarded(Discarded),
 }
 
 /// A batch that stands in the journal, as it was written.
-pub(crate) struct Written {
+pub(crate) struct WrittenBatch {
     pub(super) frame: Frame,
     pub(super) position: u64,
 }
@@ -34,19 +34,19 @@ pub(crate) struct Written {
 /// A batch that stands in the journal.
 pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
-    pub(crate) reports: Vec<KeptReport>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) reports: Vec<JournaledReport>,
+    pub(crate) discarded: Discarded,
     /// Position of what follows it.
     pub(crate) end: u64,
 }
 
 /// A report that stands in the journal.
-pub(crate) struct KeptReport {
+pub(crate) struct JournaledReport {
     pub(crate) id: StreamId,
     /// Of the client that sent it. `None` where nobody said.
     pub(crate) country: Option<Country>,
     pub(crate) report: StreamReport,
-    pub(crate) at: At,
+    pub(crate) at: RecordLocation,
 }
 
 /// What the journal held beside whole batches.
@@ -61,24 +61,24 @@ pub(crate) struct Damage {
 
 impl Batch {
     pub(super) fn pack(&self) -> Frame {
-        let left_out = (self.left_out != LeftOut::default()).then_some(Item::LeftOut(self.left_out));
-        let items = self.reports.iter().map(Item::Report).chain(left_out);
+        let discarded = (self.discarded != Discarded::default()).then_some(Item::Discarded(self.discarded));
+        let items = self.reports.iter().map(Item::Report).chain(discarded);
         Frame::pack(self.received_ms, items, |item, into| match item {
-            Item::Report(Accepted { id, report }) => record::write(*id, self.country, report, into),
-            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
+            Item::Report(AcceptedReport { id, report }) => record::write(*id, self.country, report, into),
+            Item::Discarded(discarded) => record::write_discarded(discarded, into),
         })
     }
 }
 
-impl Written {
+impl WrittenBatch {
     /// As a restart would find it. `None` where that would find no reports in it.
-    pub(crate) fn kept(&self) -> Option<JournaledBatch> {
+    pub(crate) fn unpack(&self) -> Option<JournaledBatch> {
         unpack(self.position, self.frame.payload(), self.end())
     }
 
     /// What it holds in memory, and of the queue's room.
-    pub(crate) const fn held_bytes(&self) -> usize {
-        self.frame.held_bytes()
+    pub(crate) const fn memory_bytes(&self) -> usize {
+        self.frame.memory_bytes()
     }
 
     /// Position of what follows it.
@@ -89,27 +89,27 @@ impl Written {
 
 pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
     let (received_ms, spans) = frame::unpack(payload)?;
-    let mut kept = JournaledBatch {
+    let mut batch = JournaledBatch {
         received_ms,
         reports: Vec::with_capacity(spans.len()),
-        left_out: LeftOut::default(),
+        discarded: Discarded::default(),
         end,
     };
     for span in spans {
         let bytes = span.of(payload);
-        match record::read_left_out(bytes) {
-            Some(left_out) => kept.left_out = left_out,
+        match record::read_discarded(bytes) {
+            Some(discarded) => batch.discarded = discarded,
             None => {
                 let Record { id, country, report } = record::read(bytes)?;
-                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
+                batch.reports.push(JournaledReport { id, country, report, at: span.at(position) });
             }
         }
     }
-    Some(kept)
+    Some(batch)
 }
 
-impl Span {
-    const fn at(self, position: u64) -> At {
-        At { position: position + self.offset as u64, len: self.len }
+impl RecordRange {
+    const fn at(self, position: u64) -> RecordLocation {
+        RecordLocation { position: position + self.offset as u64, len: self.len }
     }
 }

@@ -17,7 +17,7 @@ pub(super) type Outcome = Result<(), Reason>;
 
 /// Requests that wait for the same group.
 #[derive(Default)]
-pub(super) struct Waiters(Mutex<State>);
+pub(super) struct CommitWaiters(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -40,20 +40,20 @@ struct WaiterSlot {
 }
 
 /// What one request waits for.
-pub(super) struct Answer {
-    waiters: Arc<Waiters>,
+pub(super) struct CommitFuture {
+    waiters: Arc<CommitWaiters>,
     /// Once it was asked and there was no answer.
     place: Option<WaiterSlot>,
 }
 
-impl Waiters {
+impl CommitWaiters {
     /// One more that waits.
-    pub(super) fn join(self: &Arc<Self>) -> Answer {
-        Answer { waiters: self.clone(), place: None }
+    pub(super) fn join(self: &Arc<Self>) -> CommitFuture {
+        CommitFuture { waiters: self.clone(), place: None }
     }
 
     /// Says what became of the group. The first word counts.
-    pub(super) fn settle(&self, outcome: Outcome) {
+    pub(super) fn resolve(&self, outcome: Outcome) {
         let mut state = self.state();
         if state.outcome.is_some() {
             return;
@@ -83,16 +83,16 @@ impl State {
     }
 }
 
-impl Answer {
+impl CommitFuture {
     /// Leaves its place, and wakes the others of its thread if there is something to tell them.
     fn leave(place: Option<WaiterSlot>, mut state: MutexGuard<'_, State>) {
         let Some(WaiterSlot { lane, waker }) = place else { return };
-        let told = state.outcome.is_some();
+        let resolved = state.outcome.is_some();
         let wakers = &mut state.lanes[lane].wakers;
         if let Some(mine) = wakers.get_mut(waker) {
             *mine = None;
         }
-        if told {
+        if resolved {
             let others = mem::take(wakers);
             drop(state);
             others.into_iter().flatten().for_each(Waker::wake);
@@ -100,7 +100,7 @@ impl Answer {
     }
 }
 
-impl Future for Answer {
+impl Future for CommitFuture {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
@@ -120,7 +120,7 @@ impl Future for Answer {
 }
 
 /// Who goes away may be the one that was to wake the others.
-impl Drop for Answer {
+impl Drop for CommitFuture {
     fn drop(&mut self) {
         if self.place.is_some() {
             Self::leave(self.place, self.waiters.state());
@@ -137,27 +137,27 @@ mod tests {
     #[tokio::test]
     async fn all_learn_what_became_of_the_group_however_many_go_away() {
         for gone in 0..8 {
-            let waiters = Arc::new(Waiters::default());
+            let waiters = Arc::new(CommitWaiters::default());
             let mut waiting = JoinSet::new();
             let handles: Vec<_> = (0..8).map(|_| waiting.spawn(waiters.join())).collect();
             yield_now().await;
             assert_eq!(waiters.state().lanes[0].wakers.len(), 8, "all wait");
             let outside = waiters.clone();
-            thread::spawn(move || outside.settle(Err(Reason::Overloaded))).join().unwrap();
+            thread::spawn(move || outside.resolve(Err(Reason::Overloaded))).join().unwrap();
             // The first of them was woken, and goes away before it runs.
             handles[..gone].iter().for_each(|handle| handle.abort());
-            let mut told = 0;
+            let mut resolved = 0;
             while let Some(outcome) = waiting.join_next().await {
-                told += usize::from(outcome.is_ok_and(|outcome| outcome == Err(Reason::Overloaded)));
+                resolved += usize::from(outcome.is_ok_and(|outcome| outcome == Err(Reason::Overloaded)));
             }
-            assert_eq!(told, 8 - gone);
+            assert_eq!(resolved, 8 - gone);
         }
     }
 
     #[test]
     fn those_who_wait_on_several_threads_are_all_told() {
-        let waiters = Arc::new(Waiters::default());
-        let wait = |waiters: Arc<Waiters>| {
+        let waiters = Arc::new(CommitWaiters::default());
+        let wait = |waiters: Arc<CommitWaiters>| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let mut waiting = JoinSet::new();
@@ -172,7 +172,7 @@ mod tests {
             thread::yield_now();
         }
         assert_eq!(waiters.state().lanes.len(), 3);
-        waiters.settle(Ok(()));
+        waiters.resolve(Ok(()));
         for thread in threads {
             assert_eq!(thread.join().unwrap(), [Ok(()); 4]);
         }
@@ -180,9 +180,9 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_late_is_told_at_once_and_the_first_word_counts() {
-        let waiters = Arc::new(Waiters::default());
-        waiters.settle(Ok(()));
-        waiters.settle(Err(Reason::Overloaded));
+        let waiters = Arc::new(CommitWaiters::default());
+        waiters.resolve(Ok(()));
+        waiters.resolve(Err(Reason::Overloaded));
         assert_eq!(waiters.join().await, Ok(()));
     }
 }

@@ -9,14 +9,14 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::commit_waiters::{Answer, Waiters};
+use super::commit_waiters::{CommitFuture, CommitWaiters};
 use super::frame::Frame;
 use crate::config::Ingest;
 use crate::http::error::Reason;
-use crate::journal::batch::Written;
+use crate::journal::batch::WrittenBatch;
 
 /// Between the workers, the thread that writes and the thread that counts.
-pub(crate) struct Queue {
+pub(crate) struct GroupQueue {
     state: Mutex<State>,
     /// Something waits to be written and may be.
     to_write: Condvar,
@@ -36,8 +36,8 @@ struct State {
     /// Whoever leads what is in `waiting` lets others go first.
     led: bool,
     /// Who brought what is in `waiting`.
-    waiters: Arc<Waiters>,
-    written: Vec<Written>,
+    waiters: Arc<CommitWaiters>,
+    written: Vec<WrittenBatch>,
     /// Held by everything in `waiting`.
     waiting_bytes: usize,
     /// Held by what is being written, by everything in `written`, and by what is being counted.
@@ -50,20 +50,20 @@ struct State {
 /// What becomes of a batch that was brought.
 pub(super) enum Entered {
     /// It is the first of a group.
-    Leads(Answer),
-    Waits(Answer),
+    Leads(CommitFuture),
+    Waits(CommitFuture),
     Refused(Reason),
 }
 
 /// Batches to be counted, in the order of the journal.
 pub(crate) struct Taken {
-    /// What each holds is given back with [`Queue::counted`].
-    pub(crate) written: Vec<Written>,
+    /// What each holds is given back with [`GroupQueue::counted`].
+    pub(crate) written: Vec<WrittenBatch>,
     /// Nothing will come after these.
     pub(crate) last: bool,
 }
 
-impl Queue {
+impl GroupQueue {
     pub(super) fn new(limits: &Ingest) -> Self {
         Self {
             state: Mutex::default(),
@@ -77,18 +77,18 @@ impl Queue {
 
     /// Takes a batch in. Who leads calls [`lead`](Self::lead) or [`stop_leading`](Self::stop_leading).
     pub(super) fn enter(&self, frame: Frame) -> Entered {
-        let held_bytes = frame.held_bytes();
+        let memory_bytes = frame.memory_bytes();
         let mut state = self.state();
         if state.stuck || state.closed {
             return Entered::Refused(Reason::StorageUnavailable);
         }
-        if state.waiting_bytes + held_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
+        if state.waiting_bytes + memory_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
             return Entered::Refused(Reason::Overloaded);
         }
         let answer = state.waiters.join();
         let is_first = state.waiting.is_empty();
         state.waiting.push(frame);
-        state.waiting_bytes += held_bytes;
+        state.waiting_bytes += memory_bytes;
         state.led |= is_first;
         if is_first { Entered::Leads(answer) } else { Entered::Waits(answer) }
     }
@@ -135,7 +135,7 @@ impl Queue {
     /// `goes_on`.
     pub(super) fn wrote(&self, mut group: Group, position: Option<u64>, goes_on: bool) -> Option<Group> {
         let next = self.put_down(mem::take(&mut group.frames), position, goes_on);
-        group.waiters.settle(position.map(drop).ok_or(Reason::StorageUnavailable));
+        group.waiters.resolve(position.map(drop).ok_or(Reason::StorageUnavailable));
         next
     }
 
@@ -149,9 +149,9 @@ impl Queue {
         let was_empty = state.written.is_empty();
         for frame in frames {
             match position {
-                None => state.uncounted_bytes -= frame.held_bytes(),
+                None => state.uncounted_bytes -= frame.memory_bytes(),
                 Some(at) => {
-                    let written = Written { frame, position: at };
+                    let written = WrittenBatch { frame, position: at };
                     position = Some(written.end());
                     state.written.push(written);
                 }
@@ -213,9 +213,9 @@ impl Queue {
     }
 
     /// So many bytes are no longer held. While `stuck`, no more are taken in.
-    pub(crate) fn counted(&self, held_bytes: usize, stuck: bool) {
+    pub(crate) fn counted(&self, memory_bytes: usize, stuck: bool) {
         let mut state = self.state();
-        state.uncounted_bytes -= held_bytes;
+        state.uncounted_bytes -= memory_bytes;
         state.stuck = stuck;
         let wakes = self.has_group(&state);
         drop(state);
@@ -251,14 +251,14 @@ impl Queue {
     }
 
     /// Nothing will be counted any more: what waits is not written.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn abort(&self) {
         let mut state = self.state();
         state.closed = true;
         state.waiting.clear();
         state.waiting_bytes = 0;
         let waiters = mem::take(&mut state.waiters);
         drop(state);
-        waiters.settle(Err(Reason::StorageUnavailable));
+        waiters.resolve(Err(Reason::StorageUnavailable));
         self.close();
     }
 
@@ -270,13 +270,13 @@ impl Queue {
 /// What is written together.
 pub(super) struct Group {
     pub(super) frames: Vec<Frame>,
-    waiters: Arc<Waiters>,
+    waiters: Arc<CommitWaiters>,
 }
 
 /// Whatever happens to a group, nobody waits for ever.
 impl Drop for Group {
     fn drop(&mut self) {
-        self.waiters.settle(Err(Reason::StorageUnavailable));
+        self.waiters.resolve(Err(Reason::StorageUnavailable));
     }
 }
 
@@ -299,11 +299,11 @@ impl State {
 mod tests {
     use super::*;
 
-    fn queue() -> Queue {
-        Queue::new(&Ingest::default())
+    fn queue() -> GroupQueue {
+        GroupQueue::new(&Ingest::default())
     }
 
-    fn enter(queue: &Queue) -> Entered {
+    fn enter(queue: &GroupQueue) -> Entered {
         let nothing: [(); 0] = [];
         queue.enter(Frame::pack(0, &nothing, |(), _| {}))
     }

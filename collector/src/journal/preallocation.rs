@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files whose bytes nobody needs.
-pub(super) struct Spares {
+pub(super) struct PreallocatedSegments {
     files: Mutex<Vec<PathBuf>>,
     /// There is no room to make any.
     cramped: AtomicBool,
 }
 
-impl Spares {
+impl PreallocatedSegments {
     pub(super) const fn new(files: Vec<PathBuf>) -> Self {
         Self { files: Mutex::new(files), cramped: AtomicBool::new(false) }
     }

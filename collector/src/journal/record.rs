@@ -14,7 +14,7 @@ use std::array;
 use beacon::StreamReport;
 use beacon::record::{Record as _, put_number, take_number};
 
-use crate::report::accepted::LeftOut;
+use crate::report::accepted::Discarded;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 
@@ -30,9 +30,9 @@ pub(crate) struct Record {
 /// Writes a report whose id is `id`.
 pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamReport, into: &mut Vec<u8>) {
     match country {
-        None => into.push(LAYOUT),
+        None => into.push(REPORT),
         Some(country) => {
-            into.push(WITH_COUNTRY);
+            into.push(REPORT_WITH_COUNTRY);
             into.extend_from_slice(&country.bytes());
         }
     }
@@ -43,10 +43,10 @@ pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamRepor
 /// The record that the bytes are. `None` when no known layout explains them.
 pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     match bytes.split_first()? {
-        (&LAYOUT, rest) => read_layout(None, rest),
-        (&WITH_COUNTRY, rest) => {
+        (&REPORT, rest) => read_report(None, rest),
+        (&REPORT_WITH_COUNTRY, rest) => {
             let (code, rest) = rest.split_first_chunk::<2>()?;
-            read_layout(Some(Country::of_code(str::from_utf8(code).ok()?)?), rest)
+            read_report(Some(Country::of_code(str::from_utf8(code).ok()?)?), rest)
         }
         (b'{', _) => {
             let report: StreamReport = serde_json::from_slice(bytes).ok()?;
@@ -57,20 +57,21 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
 }
 
 /// Writes what of a batch was left out.
-pub(crate) fn write_left_out(LeftOut { sampled_out, ignored_fields }: LeftOut, into: &mut Vec<u8>) {
-    into.push(LEFT_OUT);
+pub(crate) fn write_discarded(Discarded { sampled_out, ignored_fields }: Discarded, into: &mut Vec<u8>) {
+    into.push(DISCARDED);
     put_number(sampled_out, into);
     put_number(ignored_fields, into);
 }
 
 /// What of a batch was left out. `None` when the bytes are no such record.
-pub(crate) fn read_left_out(bytes: &[u8]) -> Option<LeftOut> {
-    let (&LEFT_OUT, mut from) = bytes.split_first()? else { return None };
-    let left_out = LeftOut { sampled_out: take_number(&mut from)?, ignored_fields: take_number(&mut from)? };
-    from.is_empty().then_some(left_out)
+pub(crate) fn read_discarded(bytes: &[u8]) -> Option<Discarded> {
+    let (&DISCARDED, mut from) = bytes.split_first()? else { return None };
+    let discarded =
+        Discarded { sampled_out: take_number(&mut from)?, ignored_fields: take_number(&mut from)? };
+    from.is_empty().then_some(discarded)
 }
 
-fn read_layout(country: Option<Country>, from: &[u8]) -> Option<Record> {
+fn read_report(country: Option<Country>, from: &[u8]) -> Option<Record> {
     let (id, mut fields) = from.split_first_chunk()?;
     let id = StreamId::from_be_bytes(*id);
     let mut report = StreamReport { id: hexadecimal(id), ..StreamReport::default() };
@@ -83,9 +84,9 @@ fn hexadecimal(id: StreamId) -> String {
     str::from_utf8(&digits).expect("digits are ASCII").to_owned()
 }
 
-const LAYOUT: u8 = 1;
-const WITH_COUNTRY: u8 = 2;
-const LEFT_OUT: u8 = 3;
+const REPORT: u8 = 1;
+const REPORT_WITH_COUNTRY: u8 = 2;
+const DISCARDED: u8 = 3;
 
 #[cfg(test)]
 mod tests;

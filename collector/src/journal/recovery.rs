@@ -4,7 +4,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::frame::{self, END, Found};
+use super::frame::{self, END, Scanned};
 use super::segments::{Segment, Segments, is_lost};
 
 /// What was found beside the frames.
@@ -59,14 +59,14 @@ fn scan<E>(
     let mut whole_until = at;
     loop {
         at = match frame::next(bytes, base, at) {
-            Found::Whole { payload, end } => {
+            Scanned::Whole { payload, end } => {
                 recovered.damage(at - whole_until);
                 each(base + at as u64, payload, base + end as u64)?;
                 whole_until = end;
                 end
             }
-            Found::Damaged { end } => end,
-            Found::Nothing => match frame::resync(bytes, base, at) {
+            Scanned::Damaged { end } => end,
+            Scanned::Nothing => match frame::resync(bytes, base, at) {
                 Some(found) => found,
                 None => return Ok(whole_until),
             },

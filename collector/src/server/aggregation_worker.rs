@@ -14,25 +14,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
-use crate::aggregate::aggregator::Rollup;
+use crate::aggregate::aggregator::Aggregator;
 use crate::config::Config;
-use crate::http::counters::Door;
+use crate::http::counters::RequestCounters;
 use crate::journal::Journal;
-use crate::journal::batch::{Damage, JournaledBatch, Written};
+use crate::journal::batch::{Damage, JournaledBatch, WrittenBatch};
 use crate::journal::health::Health;
-use crate::store::clickhouse::publisher::{Published, Publisher};
+use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
 use crate::store::error::StoreError;
 use crate::store::rollups::MinutesFrom;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::store::writer::Writer;
 use crate::time;
 
 /// A collector's threads, at work.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
-    pub(crate) listing: Listing,
+    pub(crate) stream_index: StreamIndex,
     /// `None` where this collector is alone.
-    pub(crate) published: Option<Published>,
+    pub(crate) published: Option<PublishStatus>,
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) threads: Threads,
 }
@@ -49,47 +49,49 @@ pub(crate) struct Threads {
 /// ends.
 pub(crate) fn start(
     config: &Config,
-    door: Arc<Door>,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     stopped: oneshot::Sender<()>,
 ) -> Result<Started, StoreError> {
     let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
     let loaded = store.load()?;
-    let (applied, segments) = (loaded.applied, store.segments().clone());
-    let mut rollup = Rollup::new(config.clone(), loaded);
+    let (applied, segments) = (loaded.counted_up_to, store.segments().clone());
+    let mut aggregator = Aggregator::new(config.clone(), loaded);
     let mut batches = 0_u64;
     let (journal, damage) =
-        Journal::open(&segments, config, door.clone(), health.clone(), applied, |kept| {
+        Journal::open(&segments, config, counters.clone(), health.clone(), applied, |batch| {
             batches += 1;
-            count(&mut rollup, kept, &store)?;
-            if rollup.holds_most() {
-                store.apply(rollup.changes()).map_err(|refused| StoreError::TakesNothing(refused.into()))?;
-                rollup.stored(time::now_ms());
+            count(&mut aggregator, batch, &store)?;
+            if aggregator.over_memory_limit() {
+                store
+                    .write(aggregator.changes())
+                    .map_err(|refused| StoreError::TakesNothing(refused.into()))?;
+                aggregator.mark_flushed(time::now_ms());
             }
             Ok::<_, StoreError>(())
         })?;
     if batches > 0 {
         info!(batches, "Counted {batches} batches that the journal still held");
     }
-    rollup.counts.damaged(damage);
-    rollup.counts.close_books();
+    aggregator.counts.damaged(damage);
+    aggregator.counts.reset_in_flight();
     let journal = Arc::new(journal);
-    let listing = Listing::new(rollup.streams(), store.segments().clone());
+    let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone());
     let publisher = match &config.store.clickhouse {
-        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), listing.clone())?),
+        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), stream_index.clone())?),
         None => None,
     };
     let published = publisher.as_ref().map(Publisher::published);
     let minutes_from = store.minutes_from();
-    let mut counter = Counter {
+    let mut counter = AggregationWorker {
         journal: journal.clone(),
         uncounted: VecDeque::new(),
         publisher,
         store,
-        rollup,
-        door,
+        aggregator,
+        counters,
         health,
-        pace: Pace::default(),
+        schedule: FlushSchedule::default(),
         takes: true,
         flushes_until_trim: 0,
     };
@@ -98,12 +100,12 @@ pub(crate) fn start(
     let run = move || {
         let _stopped = stopped;
         let result = counter.run();
-        counter.journal.queue().give_up();
+        counter.journal.queue().abort();
         result
     };
     let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
     let threads = Threads { journal: journal.clone(), writes, counts };
-    Ok(Started { journal, listing, published, minutes_from, threads })
+    Ok(Started { journal, stream_index, published, minutes_from, threads })
 }
 
 impl Threads {
@@ -111,11 +113,11 @@ impl Threads {
     /// left behind.
     pub(crate) fn stop(self, within: Duration) -> Result<(), StoreError> {
         self.journal.close();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         // Joining knows no deadline, so it is done elsewhere.
-        let join = move || tell.send(self.join());
+        let join = move || sender.send(self.join());
         thread::Builder::new().name("stop".into()).spawn(join).map_err(StoreError::Thread)?;
-        match told.recv_timeout(within) {
+        match receiver.recv_timeout(within) {
             Ok(ended) => ended,
             Err(RecvTimeoutError::Timeout) => Err(StoreError::Hangs(within)),
             Err(RecvTimeoutError::Disconnected) => panic!("a thread has panicked, and said so"),
@@ -129,26 +131,26 @@ impl Threads {
 }
 
 /// What the counting thread owns.
-struct Counter {
+struct AggregationWorker {
     journal: Arc<Journal>,
     /// What came from its queue, whose room it still holds.
-    uncounted: VecDeque<Written>,
+    uncounted: VecDeque<WrittenBatch>,
     /// Ends before the store does, and publishes what the last flush wrote.
     publisher: Option<Publisher>,
     store: Writer,
-    rollup: Rollup,
-    door: Arc<Door>,
+    aggregator: Aggregator,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
-    pace: Pace,
+    schedule: FlushSchedule,
     /// Whether the store took the last flush.
     takes: bool,
     flushes_until_trim: u32,
 }
 
-impl Counter {
+impl AggregationWorker {
     fn run(&mut self) -> Result<(), StoreError> {
         loop {
-            let taken = self.journal.queue().take(self.pace.flush_at);
+            let taken = self.journal.queue().take(self.schedule.flush_at);
             let (idle, last) = (taken.written.is_empty(), taken.last);
             self.uncounted.extend(taken.written);
             self.count_all()?;
@@ -173,11 +175,11 @@ impl Counter {
         let mut counted_bytes = 0;
         while self.has_memory()? {
             let Some(written) = self.uncounted.pop_front() else { break };
-            match written.kept() {
-                Some(kept) => count(&mut self.rollup, kept, &self.store)?,
-                None => self.rollup.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
+            match written.unpack() {
+                Some(batch) => count(&mut self.aggregator, batch, &self.store)?,
+                None => self.aggregator.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
             }
-            counted_bytes += written.held_bytes();
+            counted_bytes += written.memory_bytes();
             if counted_bytes >= PIECE_BYTES {
                 self.release(mem::take(&mut counted_bytes));
                 thread::yield_now();
@@ -189,7 +191,7 @@ impl Counter {
 
     /// Whether more may be counted. Flushes for it where it has to; a store that has refused has its rest first.
     fn has_memory(&mut self) -> Result<bool, StoreError> {
-        if !self.rollup.holds_most() {
+        if !self.aggregator.over_memory_limit() {
             return Ok(true);
         }
         if self.takes || self.is_due() {
@@ -199,14 +201,16 @@ impl Counter {
     }
 
     fn is_due(&self) -> bool {
-        let unstored = if self.takes { self.rollup.unstored() } else { 0 };
-        self.pace.is_due(Instant::now(), unstored)
+        let unstored = if self.takes { self.aggregator.unflushed() } else { 0 };
+        self.schedule.is_due(Instant::now(), unstored)
     }
 
     fn release(&self, counted_bytes: usize) {
         // Where the store takes what is held, it is flushed before the next batch.
-        let holds_most = self.rollup.holds_most() && !self.takes;
-        self.journal.queue().counted(counted_bytes, holds_most || self.rollup.unstored() >= MOST_UNSTORED);
+        let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes;
+        self.journal
+            .queue()
+            .counted(counted_bytes, over_memory_limit || self.aggregator.unflushed() >= MOST_UNSTORED);
     }
 
     /// Moves everything that was counted into the store. When that cannot be written, all stays in
@@ -214,27 +218,27 @@ impl Counter {
     fn flush(&mut self) -> Result<(), StoreError> {
         let (begun, now_ms) = (Instant::now(), time::now_ms());
         self.journal.probe();
-        while !self.rollup.holds_most()
-            && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)
+        while !self.aggregator.over_memory_limit()
+            && let Some(peer_revisions) = self.publisher.as_ref().and_then(Publisher::next_peer_revision)
         {
-            self.rollup.heard(&heard, &self.store)?;
+            self.aggregator.yield_to_peer(&peer_revisions, &self.store)?;
         }
-        while !self.rollup.holds_most() && self.rollup.settle_next(now_ms, &self.store)? {}
-        self.rollup.counts.take(&self.door);
-        let changes = self.rollup.changes();
+        while !self.aggregator.over_memory_limit() && self.aggregator.finalize_next(now_ms, &self.store)? {}
+        self.aggregator.counts.take(&self.counters);
+        let changes = self.aggregator.changes();
         let needs_journal_from = changes.needs_journal_from;
-        let written = self.store.apply(changes);
+        let written = self.store.write(changes);
         self.health.store_answered(&written);
         self.takes = written.is_ok();
         if self.takes {
-            self.rollup.stored(now_ms);
+            self.aggregator.mark_flushed(now_ms);
             // Before the next report changes a window.
             self.trim(now_ms, needs_journal_from);
-            while !self.rollup.holds_most() && self.rollup.forget_some(now_ms, &self.store)? {
+            while !self.aggregator.over_memory_limit() && self.aggregator.evict_some(now_ms, &self.store)? {
                 thread::yield_now();
             }
         }
-        self.pace = Pace::after(begun, Instant::now());
+        self.schedule = FlushSchedule::after(begun, Instant::now());
         Ok(())
     }
 
@@ -251,18 +255,18 @@ impl Counter {
             return;
         }
         self.flushes_until_trim = TRIM_EVERY_FLUSHES;
-        self.store.sum_and_trim(now_ms);
+        self.store.roll_up_and_trim(now_ms);
     }
 }
 
 /// When the next flush is due: every second, earlier when much has come, later when flushing takes long,
 /// as it does with thousands of series.
-struct Pace {
+struct FlushSchedule {
     flush_at: Instant,
     rest_until: Instant,
 }
 
-impl Pace {
+impl FlushSchedule {
     fn after(begun: Instant, ended: Instant) -> Self {
         let rest_until = ended + (ended - begun) * REST;
         Self { flush_at: rest_until.max(begun + FLUSH_EVERY), rest_until }
@@ -275,19 +279,19 @@ impl Pace {
     }
 }
 
-impl Default for Pace {
+impl Default for FlushSchedule {
     fn default() -> Self {
         let now = Instant::now();
         Self::after(now, now)
     }
 }
 
-fn count(rollup: &mut Rollup, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
-    rollup.counts.accepted(&kept);
-    for report in kept.reports {
-        rollup.apply(&report, kept.received_ms, store)?;
+fn count(aggregator: &mut Aggregator, batch: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
+    aggregator.counts.accepted(&batch);
+    for report in batch.reports {
+        aggregator.add(&report, batch.received_ms, store)?;
     }
-    rollup.applied_up_to(kept.end);
+    aggregator.set_counted_up_to(batch.end);
     Ok(())
 }
 

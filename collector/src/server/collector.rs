@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::api::live_feed::Live;
+use crate::api::live_feed::LiveFeeds;
 use crate::api::state::ApiState;
 use crate::background_thread::Background;
 use crate::config::Config;
 use crate::export::otlp;
-use crate::http::counters::Door;
-use crate::http::probe_files::Probes;
-use crate::ingest::geoip::Countries;
+use crate::http::counters::RequestCounters;
+use crate::http::probe_files::ProbeVersions;
+use crate::ingest::geoip::CountryLookup;
 use crate::ingest::state::IngestState;
 use crate::journal::health::Health;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
-use crate::store::clickhouse::queries::Tables;
+use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
-use crate::store::reader_pool::Reader;
+use crate::store::reader_pool::ReaderPool;
 
 /// A collector at work on its folder.
 pub struct Collector {
@@ -38,30 +38,30 @@ impl Collector {
     /// # Errors
     /// When the folder cannot be used, or holds what this version cannot read.
     pub fn open(config: Config) -> Result<Self, StoreError> {
-        let door = Arc::new(Door::default());
+        let counters = Arc::new(RequestCounters::default());
         let health = Arc::new(Health::default());
         // Before the journal is touched: without its file a collector does not start.
-        let countries = Countries::open(&config.country)?;
+        let countries = CountryLookup::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
-        let Started { journal, listing, published, minutes_from, threads } =
-            aggregation_worker::start(&config, door.clone(), health.clone(), stopped)?;
+        let Started { journal, stream_index, published, minutes_from, threads } =
+            aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
-        let cluster = cluster.map(|clickhouse| Tables::new(&config, clickhouse));
+        let cluster = cluster.map(|clickhouse| ClusterTables::new(&config, clickhouse));
         let exporter = otlp::start(&config)?;
         let look_every = Duration::from_secs(config.country.look_seconds.into());
-        let watch = countries.watch(look_every, &door).map_err(StoreError::Thread)?;
-        let probes = Arc::new(Probes::open(&config.data));
-        let reader = Arc::new(Reader::new(&config.data, listing, cluster));
+        let watch = countries.watch(look_every, &counters).map_err(StoreError::Thread)?;
+        let probes = Arc::new(ProbeVersions::open(&config.data));
+        let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
-        let ingest = IngestState::new(config.clone(), countries, journal, door.clone(), health.clone());
+        let ingest = IngestState::new(config.clone(), countries, journal, counters.clone(), health.clone());
         let api = ApiState {
             config: config.clone(),
             reader,
             minutes_from,
-            live: Arc::new(Live::default()),
-            door: door.clone(),
+            live: Arc::new(LiveFeeds::default()),
+            counters: counters.clone(),
         };
-        let state = AppState::new(Shared { config, ingest, api, probes, published, door, health });
+        let state = AppState::new(Shared { config, ingest, api, probes, published, counters, health });
         Ok(Self { state, threads, exporter, countries: watch, failed })
     }
 

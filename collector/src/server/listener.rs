@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use tower::Service;
 
 use crate::http::client_ip::Peer;
-use crate::http::connection::{Patient, Shares, Timer};
+use crate::http::connection::{ConnectionLimits, Timer, WriteTimeout};
 use crate::ingest::handler;
 use crate::server::router::{after_panic, app};
 use crate::server::state::AppState;
@@ -53,7 +53,7 @@ pub async fn serve(
     let app = app(state.clone());
     let open = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(limits.connections));
-    let shares = Arc::new(Shares::new(limits.network_connections));
+    let shares = Arc::new(ConnectionLimits::new(limits.network_connections));
     let mut stop = pin!(stop);
     loop {
         let accept = async {
@@ -66,7 +66,7 @@ pub async fn serve(
         };
         let peer = Peer::of(address.ip(), &limits.proxies);
         let Some(share) = shares.take(peer) else {
-            state.door().connection_refused();
+            state.counters().connection_refused();
             continue;
         };
         let timer = Timer::default();
@@ -76,7 +76,7 @@ pub async fn serve(
         workers.serve(async move {
             // From here on the worker is told when there is something to read.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                let stream = TokioIo::new(Patient::new(stream, answer_within));
+                let stream = TokioIo::new(WriteTimeout::new(stream, answer_within));
                 let connection = http.timer(timer).serve_connection(stream, service);
                 // What a client does wrong on its connection is its own matter.
                 let _ended = watcher.watch(connection).await;

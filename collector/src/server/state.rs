@@ -6,11 +6,11 @@ use axum::extract::FromRef;
 
 use crate::api::state::ApiState;
 use crate::config::Config;
-use crate::http::counters::Door;
-use crate::http::probe_files::Probes;
+use crate::http::counters::RequestCounters;
+use crate::http::probe_files::ProbeVersions;
 use crate::ingest::state::IngestState;
 use crate::journal::health::Health;
-use crate::store::clickhouse::publisher::Published;
+use crate::store::clickhouse::publisher::PublishStatus;
 
 /// Shared by all handlers.
 #[derive(Clone)]
@@ -21,10 +21,10 @@ pub(super) struct Shared {
     pub(super) config: Arc<Config>,
     pub(super) ingest: IngestState,
     pub(super) api: ApiState,
-    pub(super) probes: Arc<Probes>,
+    pub(super) probes: Arc<ProbeVersions>,
     /// `None` where this collector is alone.
-    pub(super) published: Option<Published>,
-    pub(super) door: Arc<Door>,
+    pub(super) published: Option<PublishStatus>,
+    pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
 }
 
@@ -52,8 +52,8 @@ impl AppState {
         &self.0.ingest
     }
 
-    pub(super) fn door(&self) -> &Door {
-        &self.0.door
+    pub(super) fn counters(&self) -> &RequestCounters {
+        &self.0.counters
     }
 }
 
@@ -75,13 +75,13 @@ impl FromRef<AppState> for Arc<Health> {
     }
 }
 
-impl FromRef<AppState> for Arc<Probes> {
+impl FromRef<AppState> for Arc<ProbeVersions> {
     fn from_ref(state: &AppState) -> Self {
         state.0.probes.clone()
     }
 }
 
-impl FromRef<AppState> for Option<Published> {
+impl FromRef<AppState> for Option<PublishStatus> {
     fn from_ref(state: &AppState) -> Self {
         state.0.published.clone()
     }

@@ -56,9 +56,9 @@ impl Worker {
     fn start(mut builder: Builder) -> io::Result<Self> {
         let runtime = builder.enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (stop, told) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let run = move || {
-            let _dropped = runtime.block_on(told);
+            let _dropped = runtime.block_on(stopped);
             // A query that a disk holds up must not hold up the end.
             runtime.shutdown_background();
         };
@@ -75,23 +75,23 @@ mod tests {
     async fn connections_are_spread_over_the_threads_and_end_with_them() {
         let workers = Workers::start(Sync::Full).unwrap();
         let count = workers.0.len();
-        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for _ in 0..2 * count {
-            let tell = tell.clone();
+            let sender = sender.clone();
             workers.serve(async move {
-                tell.send(thread::current().id()).unwrap();
+                sender.send(thread::current().id()).unwrap();
                 std::future::pending::<()>().await;
             });
         }
-        drop(tell);
+        drop(sender);
         let mut threads = Vec::new();
         for _ in 0..2 * count {
-            threads.push(told.recv().await.unwrap());
+            threads.push(receiver.recv().await.unwrap());
         }
         for thread in &threads {
             assert_eq!(threads.iter().filter(|other| *other == thread).count(), 2);
         }
         drop(workers);
-        assert_eq!(told.recv().await, None, "no connection is left");
+        assert_eq!(receiver.recv().await, None, "no connection is left");
     }
 }

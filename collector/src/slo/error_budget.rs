@@ -13,7 +13,7 @@ use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 /// What can be promised of a share of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Promise {
+pub(crate) enum Objective {
     /// They end without an error.
     Availability,
     /// They are whole.
@@ -23,7 +23,7 @@ pub(crate) enum Promise {
     Speed,
 }
 
-impl Promise {
+impl Objective {
     pub(crate) const ALL: [Self; 3] = [Self::Availability, Self::Integrity, Self::Speed];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -35,7 +35,7 @@ impl Promise {
     }
 
     /// The promised share. `None` where nothing is promised.
-    pub(crate) fn objective(self, targets: &Targets) -> Option<f64> {
+    pub(crate) fn share(self, targets: &Targets) -> Option<f64> {
         match self {
             Self::Availability => targets.availability,
             Self::Integrity => targets.integrity,
@@ -44,12 +44,14 @@ impl Promise {
     }
 
     /// Streams that kept it, and all that could.
-    pub(crate) fn kept(self, tally: &WindowStats, targets: &Targets) -> SliCount {
+    pub(crate) fn sli(self, stats: &WindowStats, targets: &Targets) -> SliCount {
         match self {
-            Self::Availability => SliCount { good: tally.judged() - tally.errors(), total: tally.judged() },
-            Self::Integrity => SliCount { good: tally.whole, total: tally.judged() },
+            Self::Availability => {
+                SliCount { good: stats.eligible() - stats.errors(), total: stats.eligible() }
+            }
+            Self::Integrity => SliCount { good: stats.intact, total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
-                let waits = tally.histogram(metric);
+                let waits = stats.histogram(metric);
                 // As for a percentile, a bucket's values are taken for its middle.
                 let fast =
                     waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
@@ -84,13 +86,13 @@ impl SliCount {
 
     /// How many times as fast as it may be the budget is used up; at 1 it lasts for the whole period.
     /// `None` without streams.
-    pub(crate) fn burn(self, objective: f64) -> Option<f64> {
-        (self.total > 0).then(|| self.bad() as f64 / self.total as f64 / (1.0 - objective))
+    pub(crate) fn burn_rate(self, target: f64) -> Option<f64> {
+        (self.total > 0).then(|| self.bad() as f64 / self.total as f64 / (1.0 - target))
     }
 
     /// Share of the budget that is left, below 0 when overspent. `None` without streams.
-    pub(crate) fn remaining(self, objective: f64) -> Option<f64> {
-        self.burn(objective).map(|burn| 1.0 - burn)
+    pub(crate) fn remaining(self, target: f64) -> Option<f64> {
+        self.burn_rate(target).map(|burn_rate| 1.0 - burn_rate)
     }
 }
 
@@ -118,7 +120,7 @@ impl Severity {
 
 /// A budget that goes too fast over a long while, and still does over a short one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Alarm {
+pub(crate) struct BurnRateAlert {
     pub(crate) severity: Severity,
     pub(crate) long_minutes: i64,
     pub(crate) short_minutes: i64,
@@ -126,7 +128,7 @@ pub(crate) struct Alarm {
     share: f64,
 }
 
-impl Alarm {
+impl BurnRateAlert {
     /// The gravest first.
     pub(crate) const ALL: [Self; 4] = [
         Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
@@ -154,14 +156,15 @@ impl Alarm {
 
     /// Whether it sounds where every stream breaks the promise. A low objective allows so many that not even
     /// that is fast enough.
-    pub(crate) fn can_sound(&self, days: u32, objective: f64) -> bool {
-        self.rate(days) * (1.0 - objective) < 1.0
+    pub(crate) fn can_fire(&self, days: u32, target: f64) -> bool {
+        self.rate(days) * (1.0 - target) < 1.0
     }
 
     /// Whether it sounds; never over fewer streams than can be judged by.
-    pub(crate) fn sounds(&self, days: u32, objective: f64, long: SliCount, short: SliCount) -> bool {
-        let over = |kept: SliCount| kept.burn(objective).is_some_and(|burn| burn > self.rate(days));
-        long.total >= FEWEST && over(long) && over(short)
+    pub(crate) fn fires(&self, days: u32, target: f64, long: SliCount, short: SliCount) -> bool {
+        let over =
+            |kept: SliCount| kept.burn_rate(target).is_some_and(|burn_rate| burn_rate > self.rate(days));
+        long.total >= MIN_STREAMS && over(long) && over(short)
     }
 }
 
@@ -170,7 +173,7 @@ pub(crate) const ALERT_WINDOWS: [i64; 7] =
     [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
 
 /// Below so many streams one or two decide.
-pub(crate) const FEWEST: u64 = 100;
+pub(crate) const MIN_STREAMS: u64 = 100;
 
 #[cfg(test)]
 mod tests {
@@ -179,87 +182,87 @@ mod tests {
     use super::*;
 
     /// So many streams, of which so many are slow and so many cut.
-    fn tally(streams: u64, slow: u64, cut: u64) -> WindowStats {
-        let mut tally = WindowStats::default();
+    fn stats(streams: u64, slow: u64, cut: u64) -> WindowStats {
+        let mut stats = WindowStats::default();
         for n in 0..streams {
             let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
             let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
-            tally.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
+            stats.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
         }
-        tally
+        stats
     }
 
-    fn remaining(promise: Promise, tally: &WindowStats) -> f64 {
+    fn remaining(objective: Objective, stats: &WindowStats) -> f64 {
         let chat = Targets::of("chat");
-        promise.kept(tally, &chat).remaining(promise.objective(&chat).unwrap()).unwrap()
+        objective.sli(stats, &chat).remaining(objective.share(&chat).unwrap()).unwrap()
     }
 
     #[test]
     fn of_a_thousand_streams_ten_may_be_slow() {
         for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
-            let spent = remaining(Promise::Speed, &tally(1_000, slow, 0));
+            let spent = remaining(Objective::Speed, &stats(1_000, slow, 0));
             assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
         }
     }
 
     #[test]
     fn half_a_percent_of_chats_may_fail() {
-        assert!((remaining(Promise::Availability, &tally(1_000, 0, 5))).abs() < 1e-9);
-        assert_eq!(Promise::Integrity.objective(&Targets::of("chat")), None, "nothing is promised unasked");
+        assert!((remaining(Objective::Availability, &stats(1_000, 0, 5))).abs() < 1e-9);
+        assert_eq!(Objective::Integrity.share(&Targets::of("chat")), None, "nothing is promised unasked");
     }
 
     #[test]
     fn a_promise_about_nothing_is_neither_kept_nor_broken() {
         let chat = Targets::of("chat");
-        for promise in Promise::ALL {
-            assert_eq!(promise.kept(&WindowStats::default(), &chat).remaining(0.99), None);
+        for objective in Objective::ALL {
+            assert_eq!(objective.sli(&WindowStats::default(), &chat).remaining(0.99), None);
         }
-        assert_eq!(Promise::Speed.objective(&Targets::of("anything")), None);
+        assert_eq!(Objective::Speed.share(&Targets::of("anything")), None);
     }
 
     #[test]
     fn alarms_are_those_of_a_budget_of_thirty_days() {
-        let rates = Alarm::ALL.map(|alarm| (alarm.rate(30) * 10.0).round() / 10.0);
+        let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(30) * 10.0).round() / 10.0);
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
-        for alarm in Alarm::ALL {
+        for alert in BurnRateAlert::ALL {
             assert!(
-                ALERT_WINDOWS.contains(&alarm.long_minutes) && ALERT_WINDOWS.contains(&alarm.short_minutes)
+                ALERT_WINDOWS.contains(&alert.long_minutes) && ALERT_WINDOWS.contains(&alert.short_minutes)
             );
         }
     }
 
     #[test]
     fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
-        let rates = Alarm::ALL.map(|alarm| (alarm.rate(7) * 100.0).round() / 100.0);
+        let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(7) * 100.0).round() / 100.0);
         assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
         let (lasts, does_not) =
             (SliCount { good: 9_900, total: 10_000 }, SliCount { good: 9_899, total: 10_000 });
         for days in [1, 7, 29, 30, 90] {
-            assert!(Alarm::ALL.iter().all(|alarm| !alarm.sounds(days, 0.99, lasts, lasts)), "{days}");
+            assert!(BurnRateAlert::ALL.iter().all(|alert| !alert.fires(days, 0.99, lasts, lasts)), "{days}");
         }
-        let [.., ticket] = Alarm::ALL;
-        assert!(ticket.sounds(7, 0.99, does_not, does_not));
+        let [.., ticket] = BurnRateAlert::ALL;
+        assert!(ticket.fires(7, 0.99, does_not, does_not));
     }
 
     #[test]
     fn a_promise_that_allows_much_is_never_broken_so_fast() {
-        let can_sound = |days, objective| Alarm::ALL.map(|alarm| alarm.can_sound(days, objective));
-        assert_eq!(can_sound(30, 0.995), [true; 4]);
-        assert_eq!(can_sound(30, 0.9), [false, true, true, true]);
-        assert_eq!(can_sound(365, 0.99), [false, true, true, true]);
+        let can_fire = |days, target| BurnRateAlert::ALL.map(|alert| alert.can_fire(days, target));
+        assert_eq!(can_fire(30, 0.995), [true; 4]);
+        assert_eq!(can_fire(30, 0.9), [false, true, true, true]);
+        assert_eq!(can_fire(365, 0.99), [false, true, true, true]);
         let none = SliCount { good: 0, total: 1_000 };
-        for (alarm, can_sound) in Alarm::ALL.iter().zip(can_sound(30, 0.9)) {
-            assert_eq!(alarm.sounds(30, 0.9, none, none), can_sound, "{alarm:?}");
+        for (alert, can_fire) in BurnRateAlert::ALL.iter().zip(can_fire(30, 0.9)) {
+            assert_eq!(alert.fires(30, 0.9, none, none), can_fire, "{alert:?}");
         }
     }
 
     #[test]
     fn an_alarm_ends_when_it_is_over_and_is_silent_over_few() {
-        let [page, ..] = Alarm::ALL;
+        let [page, ..] = BurnRateAlert::ALL;
         let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
-        assert!(page.sounds(30, 0.99, bad, bad));
-        assert!(!page.sounds(30, 0.99, bad, good));
-        assert!(!page.sounds(30, 0.99, SliCount { good: 79, total: 99 }, bad));
-        assert!(!page.sounds(30, 0.99, bad, SliCount::default()));
+        assert!(page.fires(30, 0.99, bad, bad));
+        assert!(!page.fires(30, 0.99, bad, good));
+        assert!(!page.fires(30, 0.99, SliCount { good: 79, total: 99 }, bad));
+        assert!(!page.fires(30, 0.99, bad, SliCount::default()));
     }
 }

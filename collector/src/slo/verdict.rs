@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::metric::{InVain, Metric};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::stats::binomial;
-use crate::stats::kaplan_meier::Waits;
+use crate::stats::kaplan_meier::CensoredWaits;
 
 /// What the first screen says.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,55 +35,55 @@ pub(crate) enum Level {
 /// A use case's streams, and what they are judged by.
 pub(crate) struct Case<'a> {
     pub(crate) use_case: &'a str,
-    pub(crate) tally: &'a WindowStats,
+    pub(crate) stats: &'a WindowStats,
     pub(crate) targets: Targets,
 }
 
 /// Judges a range: each use case by its own targets. What is said is of the one that fares worst, and of the
 /// largest of those that fare alike.
 pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
-    let cases = cases.filter(|case| case.tally.streams() > 0);
-    let mut judged: Vec<_> =
-        cases.map(|case| (judge(case.tally, case.use_case, &case.targets), case)).collect();
-    let alone = judged.len() == 1;
-    judged.sort_by_key(|(verdict, case)| (verdict.level, case.tally.judged()));
-    let Some((Verdict { level, text }, case)) = judged.pop() else {
+    let cases = cases.filter(|case| case.stats.streams() > 0);
+    let mut eligible: Vec<_> =
+        cases.map(|case| (judge(case.stats, case.use_case, &case.targets), case)).collect();
+    let alone = eligible.len() == 1;
+    eligible.sort_by_key(|(verdict, case)| (verdict.level, case.stats.eligible()));
+    let Some((Verdict { level, text }, case)) = eligible.pop() else {
         return Verdict { level: Level::None, text: nothing(open) };
     };
     if alone {
         return Verdict { level, text };
     }
-    let missed = judged.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
+    let missed = eligible.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
     let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
     let others =
         if missed.is_empty() { String::new() } else { format!(" As badly off: {}.", missed.join(", ")) };
     Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
 }
 
-fn judge(tally: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
-    if tally.judged() == 0 {
+fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
+    if stats.eligible() == 0 {
         let text =
             "None of the streams can be judged: their users ended them, or their content could not be seen.";
         return Verdict { level: Level::None, text: text.to_owned() };
     }
-    let failures = Failures::of(tally, targets);
-    let speed = Speed::of(tally, targets);
+    let failures = Failures::of(stats, targets);
+    let speed = Speed::of(stats, targets);
     let missed = failures.missed || speed.missed.is_some();
     let level = match speed.level() {
         _ if *targets == Targets::default() => Level::None,
-        _ if missed && tally.judged() < FEW => Level::Warn,
+        _ if missed && stats.eligible() < FEW => Level::Warn,
         _ if failures.proven => Level::Bad,
         Level::Good if failures.missed => Level::Warn,
         level => level,
     };
-    let told = match (failures.missed, speed.missed.is_some()) {
-        (true, true) => format!("{}, and {}", failures.told(use_case), speed.told(None)),
-        (true, false) => format!("{}; {}", failures.told(use_case), speed.told(None)),
-        (false, _) => format!("{}, and {}", speed.told(Some(use_case)), failures.told(use_case)),
+    let description = match (failures.missed, speed.missed.is_some()) {
+        (true, true) => format!("{}, and {}", failures.describe(use_case), speed.describe(None)),
+        (true, false) => format!("{}; {}", failures.describe(use_case), speed.describe(None)),
+        (false, _) => format!("{}, and {}", speed.describe(Some(use_case)), failures.describe(use_case)),
     };
-    let text = match tally.judged() < FEW {
-        true => format!("Only {}, too few to be sure: {told}.", streams(tally.judged())),
-        false => format!("{}.", capitalised(&told)),
+    let text = match stats.eligible() < FEW {
+        true => format!("Only {}, too few to be sure: {description}.", streams(stats.eligible())),
+        false => format!("{}.", capitalised(&description)),
     };
     Verdict { level, text }
 }
@@ -100,7 +100,7 @@ fn nothing(open: u64) -> String {
 struct Failures {
     what: &'static str,
     count: u64,
-    judged: u64,
+    eligible: u64,
     allowed: Option<f64>,
     missed: bool,
     /// Chance alone would not make so many of a service that allows as many as may be.
@@ -109,33 +109,34 @@ struct Failures {
 
 impl Failures {
     /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
-    fn of(tally: &WindowStats, targets: &Targets) -> Self {
-        let judged = tally.judged();
-        let failed = Self::against("failed", tally.errors(), judged, targets.availability);
-        let broken = judged.saturating_sub(tally.whole);
-        let broken = Self::against("did not arrive whole", broken, judged, targets.integrity);
+    fn of(stats: &WindowStats, targets: &Targets) -> Self {
+        let eligible = stats.eligible();
+        let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
+        let broken = eligible.saturating_sub(stats.intact);
+        let broken = Self::against("did not arrive whole", broken, eligible, targets.integrity);
         if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
     }
 
-    fn against(what: &'static str, count: u64, judged: u64, target: Option<f64>) -> Self {
+    fn against(what: &'static str, count: u64, eligible: u64, target: Option<f64>) -> Self {
         let allowed = target.map(|target| 1.0 - target);
-        let missed = target.is_some_and(|target| (judged - count) as f64 / (judged as f64) < target);
-        let proven = missed && allowed.is_some_and(|allowed| binomial::lower_bound(count, judged) > allowed);
-        Self { what, count, judged, allowed, missed, proven }
+        let missed = target.is_some_and(|target| (eligible - count) as f64 / (eligible as f64) < target);
+        let proven =
+            missed && allowed.is_some_and(|allowed| binomial::lower_bound(count, eligible) > allowed);
+        Self { what, count, eligible, allowed, missed, proven }
     }
 
-    fn told(&self, use_case: &str) -> String {
+    fn describe(&self, use_case: &str) -> String {
         let of_all = match self.count {
-            0 if self.judged == 1 => return "it did not fail".to_owned(),
-            0 => return format!("none of {} failed", streams(self.judged)),
-            count => format!("{} of {} {}", grouped(count), streams(self.judged), self.what),
+            0 if self.eligible == 1 => return "it did not fail".to_owned(),
+            0 => return format!("none of {} failed", streams(self.eligible)),
+            count => format!("{} of {} {}", grouped(count), streams(self.eligible), self.what),
         };
-        let share = percent(self.count as f64 / self.judged as f64);
+        let share = percent(self.count as f64 / self.eligible as f64);
         let Some(allowed) = self.allowed.filter(|_| self.missed) else {
             return format!("{of_all} ({share})");
         };
         // Where all is few, the sentence begins with it.
-        let unsure = if self.proven || self.judged < FEW { "" } else { ", but too few to tell" };
+        let unsure = if self.proven || self.eligible < FEW { "" } else { ", but too few to tell" };
         format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
     }
 }
@@ -156,20 +157,20 @@ struct Speed {
 struct Hidden {
     /// With them. `None`: too few had waited for so long to tell.
     p95_ms: Option<f64>,
-    in_vain: u64,
+    censored: u64,
 }
 
 impl Hidden {
-    fn of(tally: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
-        let InVain { left, failed } = metric.in_vain()?;
-        let (left, failed) = (tally.histogram(left), tally.histogram(failed));
-        let p95_ms = Waits::new(tally.histogram(metric), [left, failed]).quantile(0.95);
+    fn of(stats: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+        let CensoredMetrics { abandoned, failed } = metric.censored()?;
+        let (abandoned, failed) = (stats.histogram(abandoned), stats.histogram(failed));
+        let p95_ms = CensoredWaits::new(stats.histogram(metric), [abandoned, failed]).quantile(0.95);
         let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
-        is_over.then_some(Self { p95_ms, in_vain: left.count() + failed.count() })
+        is_over.then_some(Self { p95_ms, censored: abandoned.count() + failed.count() })
     }
 
-    fn told(self, target_ms: f64) -> String {
-        let ended = streams(self.in_vain);
+    fn describe(self, target_ms: f64) -> String {
+        let ended = streams(self.censored);
         match self.p95_ms {
             Some(p95_ms) => {
                 format!(
@@ -199,15 +200,15 @@ enum Percentile {
 impl Speed {
     /// Of the wait for the first visible token and that for the end the one that misses more; where they are
     /// alike, the first that has targets.
-    fn of(tally: &WindowStats, targets: &Targets) -> Self {
+    fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
             ("for the first visible token", Metric::Ttfv),
-            tally,
+            stats,
             [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
         );
         let end = Self::by(
             ("for the end of an answer", Metric::E2e),
-            tally,
+            stats,
             [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
         );
         let by_end = match end.level().cmp(&token.level()) {
@@ -218,8 +219,8 @@ impl Speed {
         if by_end { end } else { token }
     }
 
-    fn by((doing, metric): (&'static str, Metric), tally: &WindowStats, limits: [Option<f64>; 3]) -> Self {
-        let waits = tally.histogram(metric);
+    fn by((doing, metric): (&'static str, Metric), stats: &WindowStats, limits: [Option<f64>; 3]) -> Self {
+        let waits = stats.histogram(metric);
         let missed = |percentile, q, target: Option<f64>| {
             let (value_ms, target_ms) = (waits.quantile(q)?, target?);
             (value_ms > target_ms).then_some(Missed { percentile, value_ms, target_ms })
@@ -235,7 +236,7 @@ impl Speed {
             missed: missed(Percentile::P95, 0.95, limits[1])
                 .or_else(|| missed(Percentile::P50, 0.5, limits[0]))
                 .or_else(|| missed(Percentile::P99, 0.99, limits[2])),
-            hidden: kept.and_then(|limit_ms| Hidden::of(tally, metric, limit_ms)),
+            hidden: kept.and_then(|limit_ms| Hidden::of(stats, metric, limit_ms)),
         }
     }
 
@@ -250,7 +251,7 @@ impl Speed {
     }
 
     /// The use case is named where the sentence has not named it yet.
-    fn told(&self, use_case: Option<&str>) -> String {
+    fn describe(&self, use_case: Option<&str>) -> String {
         let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
             return "no stream showed a visible token".to_owned();
@@ -277,7 +278,7 @@ impl Speed {
                 seconds(target_ms)
             ),
             (None, Some(target_ms)) => {
-                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.told(target_ms)));
+                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.describe(target_ms)));
                 let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
                 within + &hidden.unwrap_or_default()
             }

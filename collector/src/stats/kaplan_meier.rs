@@ -5,14 +5,14 @@
 use beacon::{Histogram, RELATIVE_ERROR};
 
 /// How long it took until something happened, where some were not watched until it did.
-pub(crate) struct Waits<'a> {
+pub(crate) struct CensoredWaits<'a> {
     happened: &'a Histogram,
     all: Histogram,
 }
 
 /// What has happened by one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Reached {
+pub(crate) struct CurvePoint {
     /// A wait in milliseconds.
     pub(crate) wait_ms: f64,
     /// Those who waited for longer.
@@ -36,7 +36,7 @@ struct Step {
     cut_short: u64,
 }
 
-impl<'a> Waits<'a> {
+impl<'a> CensoredWaits<'a> {
     /// Of those to whom it happened, and of those whose wait was cut short before.
     pub(crate) fn new(happened: &'a Histogram, cut_short: [&Histogram; 2]) -> Self {
         let mut all = happened.clone();
@@ -62,14 +62,14 @@ impl<'a> Waits<'a> {
     }
 
     /// The whole curve, at the upper edges of buckets of which `2^fold` are one.
-    pub(crate) fn curve(&self, fold: u32) -> Vec<Reached> {
-        let mut curve: Vec<(Option<i32>, Reached)> = Vec::new();
+    pub(crate) fn curve(&self, fold: u32) -> Vec<CurvePoint> {
+        let mut curve: Vec<(Option<i32>, CurvePoint)> = Vec::new();
         let (mut without, mut variance) = (1.0, 0.0);
         for step in self.steps() {
             let (at_risk, happened) = (step.at_risk as f64, step.happened as f64);
             without *= (at_risk - happened) / at_risk;
             variance += happened / (at_risk * (at_risk - happened));
-            let reached = Reached {
+            let reached = CurvePoint {
                 wait_ms: step.middle_ms,
                 waiting: step.at_risk - step.happened - step.cut_short,
                 share: 1.0 - without,
@@ -83,7 +83,11 @@ impl<'a> Waits<'a> {
         }
         let zero = (self.all.zero() > 0).then_some(0.0);
         let edges = zero.into_iter().chain(self.all.folded(fold).map(|bucket| bucket.upper));
-        curve.into_iter().zip(edges).map(|((_, reached), wait_ms)| Reached { wait_ms, ..reached }).collect()
+        curve
+            .into_iter()
+            .zip(edges)
+            .map(|((_, reached), wait_ms)| CurvePoint { wait_ms, ..reached })
+            .collect()
     }
 
     /// Buckets in which a wait ended, the shortest first.

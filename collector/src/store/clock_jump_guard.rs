@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// Watches the wall clock.
-pub(super) struct Patience {
+pub(super) struct ClockJumpGuard {
     /// Minute and steady time as they last were.
     last: Option<(i64, Duration)>,
     /// How long nothing goes yet.
@@ -18,7 +18,7 @@ pub(super) struct Patience {
     starts: bool,
 }
 
-impl Patience {
+impl ClockJumpGuard {
     /// As the store was left: a machine may start with a clock gone wrong.
     pub(super) fn load(connection: &Connection, steady: Duration) -> rusqlite::Result<Self> {
         let kept = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?));
@@ -79,38 +79,38 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_lets_go_of_what_is_old() {
-        let mut patience = Patience::new(Some(1_000), 0, hours(0));
+        let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
         for hour in 1..100 {
-            assert!(patience.may_drop(1_000 + hour as i64 * 60, hours(hour)));
+            assert!(guard.may_drop(1_000 + hour as i64 * 60, hours(hour)));
         }
     }
 
     #[test]
     fn a_clock_that_leaps_forward_drops_nothing_for_a_day() {
-        let mut patience = Patience::new(Some(1_000), 0, hours(0));
-        assert!(patience.may_drop(1_000, hours(0)));
+        let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
+        assert!(guard.may_drop(1_000, hours(0)));
         let leapt = 1_000 + 100 * 365 * 24 * 60;
-        assert!(!patience.may_drop(leapt, hours(1)));
-        assert!(!patience.may_drop(leapt + 22 * 60, hours(23)));
-        assert!(!patience.may_drop(1_000 + 23 * 60, hours(23)), "back again, it is still looked at");
-        assert!(patience.may_drop(1_000 + 25 * 60, hours(25)));
+        assert!(!guard.may_drop(leapt, hours(1)));
+        assert!(!guard.may_drop(leapt + 22 * 60, hours(23)));
+        assert!(!guard.may_drop(1_000 + 23 * 60, hours(23)), "back again, it is still looked at");
+        assert!(guard.may_drop(1_000 + 25 * 60, hours(25)));
     }
 
     #[test]
     fn a_start_days_after_the_last_minute_is_a_leap_too() {
-        assert!(!Patience::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
-        assert!(Patience::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(!ClockJumpGuard::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(ClockJumpGuard::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
     }
 
     #[test]
     fn a_machine_that_is_off_at_night_lets_go_of_what_is_old() {
         let mut minute = 1_000;
         for _ in 0..10 {
-            let mut patience = Patience::new(Some(minute), 0, hours(0));
+            let mut guard = ClockJumpGuard::new(Some(minute), 0, hours(0));
             minute += 12 * 60;
-            assert!(patience.may_drop(minute, hours(0)));
+            assert!(guard.may_drop(minute, hours(0)));
             minute += 12 * 60;
-            assert!(patience.may_drop(minute, hours(12)));
+            assert!(guard.may_drop(minute, hours(12)));
         }
     }
 
@@ -121,19 +121,19 @@ mod tests {
         let mut minute = 900_000;
         for (hour, dropped) in [(0, false), (11, false), (22, true)] {
             // Nine hours of running and two of standing still: only the former count.
-            let mut patience = Patience::load(&file, hours(hour)).unwrap();
-            assert!(!patience.may_drop(minute, hours(hour)), "{hour}");
+            let mut guard = ClockJumpGuard::load(&file, hours(hour)).unwrap();
+            assert!(!guard.may_drop(minute, hours(hour)), "{hour}");
             minute += 9 * 60;
-            assert_eq!(patience.may_drop(minute, hours(hour + 9)), dropped, "{hour}");
+            assert_eq!(guard.may_drop(minute, hours(hour + 9)), dropped, "{hour}");
             minute += 2 * 60;
-            patience.store(&file).unwrap();
+            guard.store(&file).unwrap();
         }
     }
 
     #[test]
     fn a_clock_that_goes_back_makes_nothing_look_old() {
-        let mut patience = Patience::new(Some(9_000), 0, hours(0));
-        assert!(patience.may_drop(1_000, hours(1)));
-        assert!(!patience.may_drop(9_000, hours(2)), "coming forward again is a leap");
+        let mut guard = ClockJumpGuard::new(Some(9_000), 0, hours(0));
+        assert!(guard.may_drop(1_000, hours(1)));
+        assert!(!guard.may_drop(9_000, hours(2)), "coming forward again is a leap");
     }
 }

@@ -7,34 +7,34 @@ use beacon::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
-use crate::aggregate::dedup::{Counted, SeqNo, Stream};
+use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::series::SeriesId;
-use crate::journal::segments::At;
+use crate::journal::segments::RecordLocation;
 
 /// The bytes of some revisions.
 pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
     blob_encoding::encode(
-        LAYOUT,
+        FORMAT_VERSION,
         &Blob {
             outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
-            revisions: revisions.iter().map(|(place, stream)| Revision::of(*place, stream)).collect(),
+            revisions: revisions.iter().map(|(seq, stream)| Revision::of(*seq, stream)).collect(),
         },
     )
 }
 
 /// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result<(), UnreadableBlob> {
-    let Blob { outcomes, revisions } = blob_encoding::decode(LAYOUT, bytes)?;
+    let Blob { outcomes, revisions } = blob_encoding::decode(FORMAT_VERSION, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
     for revision in revisions {
         let outcome = *outcomes.get(usize::from(revision.outcome)).ok_or(UnreadableBlob)?;
-        into.insert(revision.place, revision.stream(outcome));
+        into.insert(revision.seq, revision.stream(outcome));
     }
     Ok(())
 }
 
-const LAYOUT: u8 = 1;
+const FORMAT_VERSION: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Blob {
@@ -45,29 +45,29 @@ struct Blob {
 
 #[derive(Serialize, Deserialize)]
 struct Revision {
-    place: SeqNo,
+    seq: SeqNo,
     id: [u8; 16],
     rev: u32,
     outcome: u8,
     series: SeriesId,
     /// Minute, and whether it met the targets of that time.
     counted: Option<(i32, bool)>,
-    totalled: bool,
+    in_cumulative: bool,
     received_ms: i64,
     position: u64,
     len: u32,
 }
 
 impl Revision {
-    fn of(place: SeqNo, stream: &Stream) -> Self {
+    fn of(seq: SeqNo, stream: &Stream) -> Self {
         Self {
-            place,
+            seq,
             id: stream.id.to_be_bytes(),
             rev: stream.rev,
             outcome: stream.outcome as u8,
             series: stream.series,
-            counted: stream.counted.map(|counted| (counted.minute, counted.good)),
-            totalled: stream.totalled,
+            counted: stream.finalized.map(|counted| (counted.minute, counted.within_slo)),
+            in_cumulative: stream.in_cumulative,
             received_ms: stream.received_ms,
             position: stream.at.position,
             len: stream.at.len,
@@ -80,11 +80,11 @@ impl Revision {
             rev: self.rev,
             outcome,
             series: self.series,
-            counted: self.counted.map(|(minute, good)| Counted { minute, good }),
-            totalled: self.totalled,
+            finalized: self.counted.map(|(minute, within_slo)| Finalized { minute, within_slo }),
+            in_cumulative: self.in_cumulative,
             superseded: false,
             received_ms: self.received_ms,
-            at: At { position: self.position, len: self.len },
+            at: RecordLocation { position: self.position, len: self.len },
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use beacon::Outcome;
 
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 
 /// Which series a query is about. `None` is all.
@@ -61,7 +61,7 @@ impl Dimension {
 }
 
 /// Which stored reports are asked for.
-pub(crate) struct StreamsAsked {
+pub(crate) struct StreamsQuery {
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
     /// Without those that are open.
@@ -82,14 +82,14 @@ pub(crate) struct StoredStream {
 }
 
 /// Some stored reports, newest first, and where the next ones begin.
-pub(crate) struct Page {
+pub(crate) struct StreamsPage {
     pub(crate) streams: Vec<StoredStream>,
     pub(crate) next: Option<SeqNo>,
 }
 
 /// What arrived within the newest while.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Recent {
+pub(crate) struct RecentActivity {
     /// How far back it reaches: as far as was asked for, or less where memory does not go back so far.
     pub(crate) ms: i64,
     /// Streams whose last report came in it and that are not open, by outcome.
@@ -103,7 +103,7 @@ pub(crate) struct Recent {
 pub(crate) const RATE_MS: i64 = 10_000;
 
 /// Everything that Prometheus is told.
-pub(crate) struct Snapshot {
+pub(crate) struct MetricsSnapshot {
     pub(crate) series: Vec<SeriesSnapshot>,
     pub(crate) counts: Counts,
 }
@@ -111,13 +111,13 @@ pub(crate) struct Snapshot {
 /// What Prometheus is told of one series.
 pub(crate) struct SeriesSnapshot {
     pub(crate) series: Series,
-    pub(crate) total: Total,
+    pub(crate) total: CumulativeStats,
     /// Mean time per output token of the newest windows. `None` when none of their streams had one.
     pub(crate) mean_tpot_ms: Option<f64>,
 }
 
 /// Which windows are asked for.
-pub(crate) struct WindowsAsked<'a> {
+pub(crate) struct WindowsQuery<'a> {
     pub(crate) filter: &'a Filter,
     /// From the first up to, not including, the second.
     pub(crate) minutes: (i64, i64),
@@ -128,8 +128,8 @@ pub(crate) struct WindowsAsked<'a> {
 }
 
 /// Which kept samples are asked for.
-pub(crate) struct SamplesAsked {
-    pub(crate) sample: Sample,
+pub(crate) struct SamplesQuery {
+    pub(crate) sample: SampleKind,
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
     /// Arrived from the first up to, not including, the second.
@@ -140,17 +140,17 @@ pub(crate) struct SamplesAsked {
 }
 
 /// What came in and what became of it, since ever.
-pub(crate) struct Books {
+pub(crate) struct IngestTotals {
     pub(crate) counts: Counts,
     /// Streams that are in the totals.
     pub(crate) counted: u64,
 }
 
-impl Books {
+impl IngestTotals {
     /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
     /// what they would have been there.
-    pub(super) fn joined(mut self) -> Self {
-        let twice = self.counts.join();
+    pub(super) fn merged_over_peers(mut self) -> Self {
+        let twice = self.counts.merge_peers();
         Self { counted: self.counted.saturating_sub(twice), ..self }
     }
 }

@@ -10,7 +10,7 @@ use crate::store::rollups::key::ROLLUP_MINUTES;
 
 /// Neighbouring windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CoverPiece {
     /// In minutes: 1, or one of [`ROLLUP_MINUTES`].
     pub(super) length: i64,
     pub(super) from: i64,
@@ -20,11 +20,11 @@ pub(super) struct Piece {
 }
 
 /// Covers a range by windows of at most `longest` minutes that stand.
-pub(super) fn pieces(
+pub(super) fn range_cover(
     connection: &Connection,
     (from, to): (i64, i64),
     longest: i64,
-) -> Result<Vec<Piece>, StoreError> {
+) -> Result<Vec<CoverPiece>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT length, start, countries FROM spans
          WHERE summed = changes AND length <= ?1 AND start >= ?2 AND start + length <= ?3",
@@ -40,8 +40,8 @@ pub(super) fn cover(
     (from, to): (i64, i64),
     standing: &BTreeMap<(i64, i64), bool>,
     is_empty: impl Fn(i64) -> bool,
-) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
+) -> Vec<CoverPiece> {
+    let mut pieces: Vec<CoverPiece> = Vec::new();
     let mut at = from;
     while at < to {
         let slot = at.div_euclid(ROLLUP_MINUTES[0]) * ROLLUP_MINUTES[0];
@@ -58,7 +58,7 @@ pub(super) fn cover(
         };
         match pieces.last_mut() {
             Some(last) if (last.length, last.countries) == (length, countries) => last.to = end,
-            _ => pieces.push(Piece { length, from: at, to: end, countries }),
+            _ => pieces.push(CoverPiece { length, from: at, to: end, countries }),
         }
         at = end;
     }

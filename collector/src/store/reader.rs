@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, named_params, params};
 
-use super::range_cover::pieces;
-use crate::aggregate::cumulative_stats::Total;
+use super::range_cover::range_cover;
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
 use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
-use crate::store::query::{Books, Dimension, SeriesSnapshot, Snapshot, WindowsAsked};
+use crate::store::query::{Dimension, IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
 use crate::store::rollups::key::GroupByMask;
 
 /// A connection that reads.
@@ -28,25 +28,25 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
 /// Hands out windows that cover what is asked for, each with its first minute.
 pub(crate) fn windows(
     connection: &Connection,
-    asked: &WindowsAsked<'_>,
+    asked: &WindowsQuery<'_>,
     mut each: impl FnMut(i64, &WindowStats),
 ) -> Result<(), StoreError> {
-    each_window(connection, asked, None, |start, _, tally| each(start, tally))
+    each_window(connection, asked, None, |start, _, stats| each(start, stats))
 }
 
 /// Hands out windows that cover what is asked for, each with its value of a dimension.
 pub(crate) fn windows_by(
     connection: &Connection,
-    asked: &WindowsAsked<'_>,
+    asked: &WindowsQuery<'_>,
     dimension: Dimension,
     mut each: impl FnMut(&str, &WindowStats),
 ) -> Result<(), StoreError> {
-    each_window(connection, asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+    each_window(connection, asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
 }
 
 fn each_window(
     connection: &Connection,
-    WindowsAsked { filter, minutes, longest, metrics }: &WindowsAsked<'_>,
+    WindowsQuery { filter, minutes, longest, metrics }: &WindowsQuery<'_>,
     column: Option<&str>,
     mut each: impl FnMut(i64, &str, &WindowStats),
 ) -> Result<(), StoreError> {
@@ -61,21 +61,21 @@ fn each_window(
         "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
     );
-    let kept = GroupByMask::of(filter, column);
-    for piece in pieces(&snapshot, *minutes, *longest)? {
-        let kept = if piece.countries { kept } else { kept.without_countries() };
+    let mask = GroupByMask::of(filter, column);
+    for piece in range_cover(&snapshot, *minutes, *longest)? {
+        let mask = if piece.countries { mask } else { mask.without_countries() };
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
         let mut statement = snapshot.prepare_cached(query)?;
         let mut rows = statement.query(named_params! {
-            ":kept": kept.bits(), ":length": piece.length,
+            ":kept": mask.bits(), ":length": piece.length,
             ":from": piece.from, ":to": piece.to,
             ":site": filter.site, ":use_case": filter.use_case,
             ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
         })?;
         while let Some(row) = rows.next()? {
-            let tally =
+            let stats =
                 WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
-            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &tally);
+            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &stats);
         }
     }
     Ok(())
@@ -101,14 +101,14 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
 }
 
 /// Counts and totals as one transaction left them.
-pub(super) fn books(connection: &Connection) -> Result<Books, StoreError> {
+pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
-    let Snapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
-    Ok(Books { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
+    let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
+    Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
 }
 
 /// Everything that Prometheus is told; `from` is the first minute whose time per token still counts.
-pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, StoreError> {
+pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
     let mut statement = connection.prepare_cached(
         "SELECT site, use_case, provider, model, country, id, total
@@ -120,10 +120,10 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<Snapshot, S
         series.push(SeriesSnapshot {
             series: self::series(row, 0)?,
             mean_tpot_ms: means.get(&row.get(5)?).copied(),
-            total: Total::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
+            total: CumulativeStats::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
     }
-    Ok(Snapshot { series, counts: counts(connection)? })
+    Ok(MetricsSnapshot { series, counts: counts(connection)? })
 }
 
 /// By the series over all countries.
@@ -136,8 +136,8 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     let mut rows = statement.query(params![from, UNKNOWN])?;
     let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let tally = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        let tpot = tally.histogram(Metric::Tpot);
+        let stats = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let tpot = stats.histogram(Metric::Tpot);
         let (sum, count) = sums.entry(row.get(0)?).or_default();
         *sum += tpot.sum();
         *count += tpot.count();

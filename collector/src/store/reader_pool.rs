@@ -7,30 +7,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::backend::Source;
-use super::clickhouse::queries::Tables;
+use super::backend::Backend;
+use super::clickhouse::queries::ClusterTables;
 use super::error::StoreError;
 use super::paths::STORE_FILE;
 use super::reader::open;
-use super::stream_index::Listing;
+use super::stream_index::StreamIndex;
 
 /// A small pool of reading connections.
-pub(crate) struct Reader {
+pub(crate) struct ReaderPool {
     file: PathBuf,
-    listing: Listing,
+    stream_index: StreamIndex,
     /// `None` where this collector is alone.
-    cluster: Option<Arc<Tables>>,
+    cluster: Option<Arc<ClusterTables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
     /// What a cluster is asked waits for it: that must not hold up what this collector knows by itself.
     cluster_permits: Arc<Semaphore>,
 }
 
-impl Reader {
-    pub(crate) fn new(folder: &Path, listing: Listing, cluster: Option<Tables>) -> Self {
+impl ReaderPool {
+    pub(crate) fn new(folder: &Path, stream_index: StreamIndex, cluster: Option<ClusterTables>) -> Self {
         Self {
             file: folder.join(STORE_FILE),
-            listing,
+            stream_index,
             cluster: cluster.map(Arc::new),
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
@@ -41,14 +41,17 @@ impl Reader {
     /// Runs a query on a thread where it may block.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Source<'_>) -> Result<T, StoreError> + Send + 'static,
+        query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         match self.cluster.clone() {
             None => {
-                self.run_own(move |connection, listing| query(&Source::File { connection, listing })).await
+                self.run_own(move |connection, stream_index| {
+                    query(&Backend::File { connection, stream_index })
+                })
+                .await
             }
             Some(tables) => {
-                on_a_thread(&self.cluster_permits, move || query(&Source::Cluster(&tables))).await
+                on_a_thread(&self.cluster_permits, move || query(&Backend::Cluster(&tables))).await
             }
         }
     }
@@ -56,13 +59,13 @@ impl Reader {
     /// The same for what is asked of this collector alone.
     pub(crate) async fn run_own<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Connection, &Listing) -> Result<T, StoreError> + Send + 'static,
+        query: impl FnOnce(&Connection, &StreamIndex) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (file, idle, listing) = (self.file.clone(), self.idle.clone(), self.listing.clone());
+        let (file, idle, stream_index) = (self.file.clone(), self.idle.clone(), self.stream_index.clone());
         on_a_thread(&self.permits, move || {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = kept.map_or_else(|| open(&file), Ok)?;
-            let answer = query(&connection, &listing);
+            let answer = query(&connection, &stream_index);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             answer
         })

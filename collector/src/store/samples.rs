@@ -4,17 +4,17 @@ use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::reader::IN_FILTER;
-use crate::aggregate::sampling::{Sample, SampleChanges, StoredSample};
+use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, Page, SamplesAsked, StoredStream};
+use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
 /// The slowest first; of the others the newest.
-pub(super) fn page(connection: &Connection, asked: &SamplesAsked) -> Result<Page, StoreError> {
+pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
     let order = match asked.sample {
-        Sample::Slowest => "waited_ms",
-        Sample::Failed | Sample::Uniform => "received_ms",
+        SampleKind::Slowest => "waited_ms",
+        SampleKind::Failed | SampleKind::Uniform => "received_ms",
     };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
@@ -35,7 +35,7 @@ pub(super) fn page(connection: &Connection, asked: &SamplesAsked) -> Result<Page
     let more = streams.len() > asked.limit;
     streams.truncate(asked.limit);
     let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-    Ok(Page { streams, next })
+    Ok(StreamsPage { streams, next })
 }
 
 /// One of them.
@@ -103,7 +103,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
 mod tests {
     use super::super::schema;
     use super::*;
-    use crate::aggregate::sampling::Row;
+    use crate::aggregate::sampling::NewSample;
 
     #[test]
     fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {
@@ -112,10 +112,10 @@ mod tests {
         let mut connection = Connection::open(&file).unwrap();
         schema::migrate(&mut connection, &file).unwrap();
         connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
-        let kept = |id| StoredSample { id, kinds: Sample::Uniform.bit(), waited_ms: None };
+        let kept = |id| StoredSample { id, kinds: SampleKind::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();
-        let row = Row { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
+        let row = NewSample { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
         let changes = SampleChanges {
             gone: &[],
             kept: all.iter().zip([7, 8, 8]).map(|(kept, day)| (day, kept, Some(&row))).collect(),

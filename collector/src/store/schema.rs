@@ -83,7 +83,7 @@ const LAYOUTS: [&str; 8] = [
         day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
     ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
-    // What was counted before is of unknown countries. Number 7 of `kept` tells countries apart too now, and
+    // What was counted before is of unknown countries. Number 7 of `mask` tells countries apart too now, and
     // number 8 tells nothing else apart: see `GroupByMask`.
     "
     ALTER TABLE series RENAME TO series_before;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::WindowStats;
-    use crate::store::query::{Dimension, Filter, WindowsAsked};
+    use crate::store::query::{Dimension, Filter, WindowsQuery};
 
     /// As the layout before countries had it: an hour whose minutes are gone, of two models.
     fn hour_without_countries(connection: &Connection) {
@@ -139,27 +139,27 @@ mod tests {
         }
         connection.pragma_update(None, "user_version", FIRST + 4).unwrap();
         connection.execute("INSERT INTO spans VALUES (60, 0, 1, 1, 1, 0)", []).unwrap();
-        let mut tally = WindowStats::default();
+        let mut stats = WindowStats::default();
         for (streams, model) in ["m1", "m2"].into_iter().enumerate() {
-            (0..=streams).for_each(|_| tally.add(&StreamReport::new("0"), true));
+            (0..=streams).for_each(|_| stats.add(&StreamReport::new("0"), true));
             let mut of_model = WindowStats::default();
             (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), true));
             put(connection, 4, ["shop", "", "", model], &of_model);
             put(connection, 7, ["shop", "chat", "a", model], &of_model);
         }
-        put(connection, 0, ["shop", "", "", ""], &tally);
+        put(connection, 0, ["shop", "", "", ""], &stats);
     }
 
     fn put(
         connection: &Connection,
-        kept: u8,
+        mask: u8,
         [site, use_case, provider, model]: [&str; 4],
-        tally: &WindowStats,
+        stats: &WindowStats,
     ) {
         let label = "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)";
-        connection.execute(label, params![kept, site, use_case, provider, model]).unwrap();
+        connection.execute(label, params![mask, site, use_case, provider, model]).unwrap();
         let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 60, 0, ?1)";
-        connection.execute(sum, [tally.encode()]).unwrap();
+        connection.execute(sum, [stats.encode()]).unwrap();
     }
 
     #[test]
@@ -171,9 +171,9 @@ mod tests {
         migrate(&mut connection, &file).unwrap();
         let ask = |filter: &Filter, dimension| {
             let mut groups = BTreeMap::new();
-            let asked = WindowsAsked { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
-            windows_by(&connection, &asked, dimension, |value, tally| {
-                *groups.entry(value.to_owned()).or_default() += tally.streams();
+            let asked = WindowsQuery { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
+            windows_by(&connection, &asked, dimension, |value, stats| {
+                *groups.entry(value.to_owned()).or_default() += stats.streams();
             })
             .unwrap();
             groups.into_iter().collect::<Vec<(String, u64)>>()

@@ -17,20 +17,20 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use tracing::warn;
 
 use super::checkpoint::Checkpointer;
-use super::clock_jump_guard::Patience;
+use super::clock_jump_guard::ClockJumpGuard;
 use super::paths::JOURNAL_FOLDER;
-use super::rollups::{self, MinutesFrom, Summer, sealed_hours};
+use super::rollups::{self, MinutesFrom, RollupThread, sealed_hours};
 use super::{dedup_log, reader, samples, schema};
-use crate::aggregate::aggregator::Earlier;
-use crate::aggregate::changes::{Changes, Loaded};
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::StoredState;
+use crate::aggregate::changes::{Changes, LoadedState};
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream};
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
-use crate::journal::segments::{At, Segments};
+use crate::journal::segments::{RecordLocation, Segments};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::time;
@@ -39,8 +39,8 @@ use crate::time::minute_of;
 /// Writes to the store.
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
-    summer: Summer,
-    patience: Patience,
+    rollup_thread: RollupThread,
+    clock_jump_guard: ClockJumpGuard,
     windows_hours: u32,
     minutes_from: MinutesFrom,
     connection: Connection,
@@ -80,16 +80,16 @@ impl Writer {
             false => note_only_gone(&mut connection)?,
         }
         let checkpointer = Checkpointer::start(&file)?;
-        let patience = Patience::load(&connection, time::steady())?;
+        let clock_jump_guard = ClockJumpGuard::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
-        let summer = Summer::start(&file, limits)?;
+        minutes_from.set(sealed_hours::end_of_sealed(&connection, minute_of(time::now_ms()))?);
+        let rollup_thread = RollupThread::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
         Ok(Self {
             checkpointer,
-            summer,
-            patience,
+            rollup_thread,
+            clock_jump_guard,
             windows_hours,
             minutes_from,
             connection,
@@ -110,19 +110,19 @@ impl Writer {
     }
 
     /// The state after the last transaction.
-    pub(crate) fn load(&self) -> Result<Loaded, StoreError> {
+    pub(crate) fn load(&self) -> Result<LoadedState, StoreError> {
         let series = self.load_series()?;
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
-        Ok(Loaded {
+        Ok(LoadedState {
             series,
             counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
-            applied: applied.cast_unsigned(),
+            counted_up_to: applied.cast_unsigned(),
         })
     }
 
     /// Writes all changes, and that the journal is applied so far, or does nothing.
-    pub(crate) fn apply(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
         // What a deferred one has read may be old by the time it writes, and then it fails without waiting.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         write_series(&transaction, &changes.series)?;
@@ -134,7 +134,7 @@ impl Writer {
                 "UPDATE journal SET applied = ?1, remembered_from = ?2
                  WHERE applied <> ?1 OR remembered_from <> ?2",
             )?
-            .execute([changes.applied.cast_signed(), changes.remembered_from.cast_signed()])?;
+            .execute([changes.counted_up_to.cast_signed(), changes.remembered_from.cast_signed()])?;
         transaction.commit()?;
         self.checkpointer.wake();
         Ok(())
@@ -147,23 +147,23 @@ impl Writer {
 
     /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
-    pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
+    pub(crate) fn roll_up_and_trim(&mut self, now_ms: i64) {
         let minute = minute_of(now_ms);
-        let may_drop = self.patience.may_drop(minute, time::steady());
-        let oldest = rollups::oldest_kept(minute, self.windows_hours);
-        let kept = self.patience.store(&self.connection).map_err(StoreError::from);
-        let frozen = kept.and_then(|()| match may_drop {
-            true => sealed_hours::freeze(&self.connection, oldest),
+        let may_drop = self.clock_jump_guard.may_drop(minute, time::steady());
+        let oldest = rollups::oldest_minute_kept(minute, self.windows_hours);
+        let kept = self.clock_jump_guard.store(&self.connection).map_err(StoreError::from);
+        let sealed = kept.and_then(|()| match may_drop {
+            true => sealed_hours::seal(&self.connection, oldest),
             false => Ok(()),
         });
-        let frozen = frozen.and_then(|()| {
-            self.minutes_from.set(sealed_hours::end_of_frozen(&self.connection, minute)?);
+        let sealed = sealed.and_then(|()| {
+            self.minutes_from.set(sealed_hours::end_of_sealed(&self.connection, minute)?);
             Ok(())
         });
-        if let Err(error) = &frozen {
+        if let Err(error) = &sealed {
             warn!(%error, "Minutes could not be let go of; they stay, and it is tried again");
         }
-        self.summer.wake(minute, may_drop && frozen.is_ok());
+        self.rollup_thread.wake(minute, may_drop && sealed.is_ok());
     }
 
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
@@ -215,39 +215,39 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     let lock = File::create(folder.join("lock")).map_err(failed)?;
     // A child process holds its parent's locks until it has become another program, and a collector
     // that stops needs a moment: one that is really in use stays so for longer.
-    let mut patience = 20;
+    let mut tries_left = 20;
     while lock.try_lock().is_err() {
-        if patience == 0 {
+        if tries_left == 0 {
             return Err(StoreError::InUse(folder.into()));
         }
-        patience -= 1;
+        tries_left -= 1;
         thread::sleep(Duration::from_millis(50));
     }
     Ok(lock)
 }
 
-impl Earlier for Writer {
+impl StoredState for Writer {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(tally) = sealed_hours::of_frozen_hour(&self.connection, at)? {
-            return Ok(Window::of_hour(tally));
+        if let Some(stats) = sealed_hours::sealed_hour(&self.connection, at)? {
+            return Ok(Window::of_hour(stats));
         }
         let mut statement =
             self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
-        let tally = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
-        Ok(Window { tally, before: None })
+        let stats = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
+        Ok(Window { stats, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT total FROM totals WHERE series = ?1")?;
         let found: Option<Vec<u8>> = statement.query_row([series], |row| row.get(0)).optional()?;
-        Ok(found.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(&bytes))?)
+        Ok(found.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(&bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {
         Ok(self.segments.report(at)?)
     }
 
@@ -271,28 +271,28 @@ fn write_counted(
     changes: &mut Changes<'_>,
     publishes: bool,
 ) -> Result<(), StoreError> {
-    let mark = if publishes { Some(next_flush(transaction, changes.next)?) } else { None };
+    let mark = if publishes { Some(next_flush(transaction, changes.next_seq)?) } else { None };
     let mut outbox = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (minute, series, mark) VALUES (?1, ?2, ?3)")?;
     let mut window = transaction
         .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
     let mut touched = None;
-    for (key, Window { tally, before }) in &changes.windows {
+    for (key, Window { stats, before }) in &changes.windows {
         if let Some(before) = before {
-            sealed_hours::change_hour(transaction, *key, before, tally)?;
+            sealed_hours::change_sealed_hour(transaction, *key, before, stats)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {
             rollups::touch(transaction, key.minute)?;
         }
-        window.execute(params![key.minute, key.series, tally.encode()])?;
+        window.execute(params![key.minute, key.series, stats.encode()])?;
         if let Some(mark) = mark {
             outbox.execute(params![key.minute, key.series, mark])?;
         }
     }
     let mut total =
         transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;
-    for (series, value) in &mut changes.totals {
+    for (series, value) in &mut changes.cumulative {
         total.execute(params![*series, value.encode()])?;
     }
     let mut count = transaction
@@ -369,7 +369,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     let mut some = Vec::with_capacity(REVISIONS_A_ROW);
     loop {
         some.extend(revisions.by_ref().take(REVISIONS_A_ROW));
-        let Some(newest) = some.iter().map(|(place, _): &(SeqNo, Stream)| *place).max() else { break };
+        let Some(newest) = some.iter().map(|(seq, _): &(SeqNo, Stream)| *seq).max() else { break };
         insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
         // Whoever answers beacons goes first.

@@ -13,25 +13,25 @@ use crate::config::{Dedupe, Store};
 #[derive(Default)]
 struct Past {
     windows: HashMap<WindowKey, Vec<u8>>,
-    totals: HashMap<SeriesId, Vec<u8>>,
+    cumulative: HashMap<SeriesId, Vec<u8>>,
     reports: HashMap<u64, StreamReport>,
 }
 
-impl Earlier for Past {
+impl StoredState for Past {
     type Error = Box<dyn std::error::Error>;
 
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
         let bytes = self.windows.get(&at);
-        let tally = bytes.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(bytes))?;
-        Ok(Window { tally, before: None })
+        let stats = bytes.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(bytes))?;
+        Ok(Window { stats, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, Self::Error> {
-        let bytes = self.totals.get(&series);
-        Ok(bytes.map_or_else(|| Ok(Total::default()), |bytes| Total::decode(bytes))?)
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error> {
+        let bytes = self.cumulative.get(&series);
+        Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, Self::Error> {
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
         Ok(self.reports.get(&at.position).cloned())
     }
 
@@ -40,58 +40,64 @@ impl Earlier for Past {
     }
 }
 
-fn flush(rollup: &mut Rollup, past: &mut Past, now_ms: i64) {
-    while rollup.settle_next(now_ms, past).unwrap() {}
+fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
+    while aggregator.finalize_next(now_ms, past).unwrap() {}
     {
-        let mut changes = rollup.changes();
-        past.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.tally.encode())));
-        past.totals.extend(changes.totals.iter_mut().map(|(series, total)| (*series, total.encode())));
+        let mut changes = aggregator.changes();
+        past.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.stats.encode())));
+        past.cumulative
+            .extend(changes.cumulative.iter_mut().map(|(series, total)| (*series, total.encode())));
     }
-    rollup.stored(now_ms);
-    while rollup.forget_some(now_ms, past).unwrap() {}
+    aggregator.mark_flushed(now_ms);
+    while aggregator.evict_some(now_ms, past).unwrap() {}
 }
 
 /// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
-fn counted_after(revisions: &[u32], heard: Heard, then: Option<u32>) -> (u64, u64) {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
-    let apply = |rollup: &mut Rollup, past: &mut Past, position: u64, rev: u32| {
+fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let apply = |aggregator: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
         let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
-        let at = At { position, len: 1 };
-        rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
-        flush(rollup, past, 60_000);
+        let at = RecordLocation { position, len: 1 };
+        aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
+        flush(aggregator, past, 60_000);
     };
     for (position, rev) in revisions.iter().enumerate() {
-        apply(&mut rollup, &mut past, position as u64, *rev);
+        apply(&mut aggregator, &mut past, position as u64, *rev);
     }
     // Heard of twice, as after a restart.
     for _ in 0..2 {
-        rollup.heard(&heard, &past).unwrap();
-        flush(&mut rollup, &mut past, 60_000);
+        aggregator.yield_to_peer(&peer_revisions, &past).unwrap();
+        flush(&mut aggregator, &mut past, 60_000);
     }
     if let Some(rev) = then {
-        apply(&mut rollup, &mut past, 9, rev);
+        apply(&mut aggregator, &mut past, 9, rev);
     }
     let streams = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
-    (streams, rollup.counts.get(Kind::Moved, "revised") + rollup.counts.get(Kind::Moved, "duplicate"))
+    (streams, aggregator.counts.get(Kind::Moved, "revised") + aggregator.counts.get(Kind::Moved, "duplicate"))
 }
 
 #[test]
 fn the_later_revision_counts_wherever_it_is() {
-    let heard = |rev, has_precedence| Heard { id: 7, rev, has_precedence };
-    for (revisions, heard, then, expected) in [
-        (&[0][..], heard(1, false), None, (0, 1)),
-        (&[0, 1], heard(2, true), None, (0, 1)),
-        (&[2], heard(1, true), None, (1, 0)),
-        (&[1], heard(1, false), None, (1, 0)),
-        (&[1], heard(1, true), None, (0, 1)),
+    let peer_revisions = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
+    for (revisions, peer_revisions, then, expected) in [
+        (&[0][..], peer_revisions(1, false), None, (0, 1)),
+        (&[0, 1], peer_revisions(2, true), None, (0, 1)),
+        (&[2], peer_revisions(1, true), None, (1, 0)),
+        (&[1], peer_revisions(1, false), None, (1, 0)),
+        (&[1], peer_revisions(1, true), None, (0, 1)),
         // What comes late is known to be older, what comes later counts here again.
-        (&[0], heard(2, false), Some(1), (0, 1)),
-        (&[0], heard(2, false), Some(2), (0, 1)),
-        (&[0], heard(2, false), Some(3), (1, 1)),
-        (&[1], Heard { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+        (&[0], peer_revisions(2, false), Some(1), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(2), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(3), (1, 1)),
+        (&[1], PeerRevision { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
     ] {
-        assert_eq!(counted_after(revisions, heard, then), expected, "{revisions:?} {heard:?} {then:?}");
+        assert_eq!(
+            counted_after(revisions, peer_revisions, then),
+            expected,
+            "{revisions:?} {peer_revisions:?} {then:?}"
+        );
     }
 }
 
@@ -99,60 +105,65 @@ fn the_later_revision_counts_wherever_it_is() {
 fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
     let mut config = Config::default();
     config.limits.models = 1;
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(config, Loaded::default()));
+    let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
     // The third names its model in a later revision only.
     let revisions =
         [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (2, 2, "c"), (3, 0, "unknown"), (3, 1, "b"), (3, 2, "b")];
     for (position, (id, rev, model)) in revisions.into_iter().enumerate() {
         let model = Some(model.into());
         let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
-        let at = At { position: position as u64, len: 1 };
+        let at = RecordLocation { position: position as u64, len: 1 };
         past.reports.insert(at.position, report.clone());
-        rollup.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
     }
-    assert_eq!(rollup.counts.get(Kind::Overflow, "model"), 2);
+    assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
 }
 
 #[test]
 fn what_is_held_has_the_weight_of_what_is_in_it() {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
-    let mut weights = vec![rollup.weight()];
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let mut weights = vec![aggregator.weight()];
     for (position, ttft_ms) in [1.0, 1_000_000.0, 1_000_000.0].into_iter().enumerate() {
         let id = position as u128;
         let report =
             StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
-        let at = At { position: position as u64, len: 1 };
-        rollup.apply(&KeptReport { id, country: None, report, at }, 60_000, &past).unwrap();
-        weights.push(rollup.weight());
+        let at = RecordLocation { position: position as u64, len: 1 };
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        weights.push(aggregator.weight());
     }
     assert_eq!(weights[0], 0);
-    assert!(weights[1] > size_of::<WindowStats>() + size_of::<Total>(), "{weights:?}");
+    assert!(weights[1] > size_of::<WindowStats>() + size_of::<CumulativeStats>(), "{weights:?}");
     let doublings = 1_000_000_f64.log2() as usize;
     assert!(weights[2] > weights[1] + doublings * (32 + 8) * size_of::<u64>(), "{weights:?}");
     assert_eq!(weights[3], weights[2], "no bucket is new");
-    flush(&mut rollup, &mut past, 60_000);
-    assert_eq!(rollup.weight(), weights[3]);
-    flush(&mut rollup, &mut past, 120_000);
-    assert_eq!(rollup.windows.bytes(), 0, "the minute is over");
-    assert!(!rollup.holds_most());
-    rollup.most_kept_bytes = rollup.totals.bytes() - 1;
-    flush(&mut rollup, &mut past, 120_000);
-    assert_eq!(rollup.weight(), 0);
+    flush(&mut aggregator, &mut past, 60_000);
+    assert_eq!(aggregator.weight(), weights[3]);
+    flush(&mut aggregator, &mut past, 120_000);
+    assert_eq!(aggregator.windows.bytes(), 0, "the minute is over");
+    assert!(!aggregator.over_memory_limit());
+    aggregator.most_kept_bytes = aggregator.cumulative.bytes() - 1;
+    flush(&mut aggregator, &mut past, 120_000);
+    assert_eq!(aggregator.weight(), 0);
 }
 
 #[test]
 fn an_open_stream_whose_report_is_lost_is_lost_once() {
-    let (mut past, mut rollup) = (Past::default(), Rollup::new(Config::default(), Loaded::default()));
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
-    let at = At { position: 0, len: 1 };
-    rollup.apply(&KeptReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
+    let at = RecordLocation { position: 0, len: 1 };
+    aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
     for hours in 1..3 {
-        flush(&mut rollup, &mut past, hours * 3_600_000);
+        flush(&mut aggregator, &mut past, hours * 3_600_000);
     }
-    rollup.counts.unstored();
-    let count = |kind, word| rollup.counts.get(kind, word);
+    aggregator.counts.unflushed();
+    let count = |kind, word| aggregator.counts.get(kind, word);
     assert_eq!((count(Kind::Report, "new"), count(Kind::Report, "unreadable")), (1, 0));
-    assert_eq!((count(Kind::Repair, "lost_stream"), rollup.streams().read().unwrap().open().count()), (1, 0));
+    assert_eq!(
+        (count(Kind::Repair, "lost_stream"), aggregator.streams().read().unwrap().open().count()),
+        (1, 0)
+    );
 }
 
 proptest! {
@@ -169,25 +180,25 @@ proptest! {
             ..Config::default()
         };
         let (mut past, mut latest) = (Past::default(), BTreeMap::new());
-        let mut rollup = Rollup { most_kept_bytes, ..Rollup::new(config, Loaded::default()) };
+        let mut aggregator = Aggregator { most_kept_bytes, ..Aggregator::new(config, LoadedState::default()) };
         for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
-            let at = At { position: position as u64, len: 1 };
+            let at = RecordLocation { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(at.position, report.clone());
-            rollup.apply(&KeptReport { id, country: None, report, at }, now_ms, &past).unwrap();
+            aggregator.add(&JournaledReport { id, country: None, report, at }, now_ms, &past).unwrap();
             let known = latest.entry(id).or_insert((rev, open));
             if known.0 < rev {
                 *known = (rev, open);
             }
             if position % 3 == 0 {
-                flush(&mut rollup, &mut past, now_ms);
+                flush(&mut aggregator, &mut past, now_ms);
             }
         }
-        flush(&mut rollup, &mut past, i64::MAX / 2);
-        flush(&mut rollup, &mut past, i64::MAX / 2);
+        flush(&mut aggregator, &mut past, i64::MAX / 2);
+        flush(&mut aggregator, &mut past, i64::MAX / 2);
         let counted: u64 = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
         prop_assert_eq!(counted, latest.len() as u64);
-        let totalled: u64 = past.totals.values().map(|bytes| Total::decode(bytes).unwrap().requests()).sum();
-        prop_assert_eq!(totalled, latest.len() as u64);
+        let in_cumulative: u64 = past.cumulative.values().map(|bytes| CumulativeStats::decode(bytes).unwrap().requests()).sum();
+        prop_assert_eq!(in_cumulative, latest.len() as u64);
     }
 }

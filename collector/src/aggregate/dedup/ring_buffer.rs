@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// Values in the order in which they came.
-pub(super) struct Row<T> {
+pub(super) struct RingBuffer<T> {
     /// All of them full but the last.
     pieces: VecDeque<Vec<T>>,
     /// Values in front of the first piece that have gone.
@@ -13,7 +13,7 @@ pub(super) struct Row<T> {
     len: usize,
 }
 
-impl<T: Copy> Row<T> {
+impl<T: Copy> RingBuffer<T> {
     pub(super) const fn new() -> Self {
         Self { pieces: VecDeque::new(), gone: 0, len: 0 }
     }
@@ -62,7 +62,7 @@ impl<T: Copy> Row<T> {
     }
 }
 
-impl<T> Index<usize> for Row<T> {
+impl<T> Index<usize> for RingBuffer<T> {
     type Output = T;
 
     fn index(&self, index: usize) -> &T {
@@ -71,7 +71,7 @@ impl<T> Index<usize> for Row<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Row<T> {
+impl<T> IndexMut<usize> for RingBuffer<T> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         let at = self.gone + index;
         &mut self.pieces[at / PIECE][at % PIECE]
@@ -93,7 +93,7 @@ mod tests {
         fn a_row_is_what_a_queue_of_the_standard_library_is(
             turns in prop::collection::vec((0..3_000_usize, 0..3_000_usize), 1..12),
         ) {
-            let (mut row, mut queue) = (Row::new(), VecDeque::new());
+            let (mut row, mut queue) = (RingBuffer::new(), VecDeque::new());
             for (come, go) in turns {
                 for _ in 0..come {
                     let value = row.len() * 7 + come;

@@ -27,17 +27,17 @@ fn report(ttft_ms: f64) -> StreamReport {
 }
 
 fn of(reports: &[StreamReport]) -> WindowStats {
-    let mut tally = WindowStats::default();
+    let mut stats = WindowStats::default();
     for report in reports {
-        tally.add(report, true);
+        stats.add(report, true);
     }
-    tally
+    stats
 }
 
 #[test]
 fn the_store_gives_back_what_it_took() {
-    let tally = of(&[report(100.0), report(2_500.0)]);
-    assert_eq!(WindowStats::decode(&tally.encode()), Ok(tally));
+    let stats = of(&[report(100.0), report(2_500.0)]);
+    assert_eq!(WindowStats::decode(&stats.encode()), Ok(stats));
     assert_eq!(WindowStats::decode(&WindowStats::default().encode()), Ok(WindowStats::default()));
 }
 
@@ -66,29 +66,29 @@ fn a_source_that_another_version_told_apart_is_one_of_the_others() {
         outcomes: Vec::new(),
         defects: Vec::new(),
         sources,
-        whole: 0,
-        good: 0,
+        intact: 0,
+        within_slo: 0,
         input_tokens: 0,
         output_tokens: 0,
         histograms: Vec::new(),
     };
-    let tally = WindowStats::decode(&blob_encoding::encode(LAYOUT, &stored)).unwrap();
-    assert_eq!(tally.sources().collect::<Vec<_>>(), [("comment", 2), ("other", 4)]);
+    let stats = WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored)).unwrap();
+    assert_eq!(stats.sources().collect::<Vec<_>>(), [("comment", 2), ("other", 4)]);
 }
 
 #[test]
 fn taking_back_leaves_the_rest() {
-    let mut tally = of(&[report(100.0), report(2_500.0)]);
-    assert!(tally.take_back(&report(100.0), true));
-    assert_eq!(tally.encode(), of(&[report(2_500.0)]).encode());
+    let mut stats = of(&[report(100.0), report(2_500.0)]);
+    assert!(stats.retract(&report(100.0), true));
+    assert_eq!(stats.encode(), of(&[report(2_500.0)]).encode());
 }
 
 #[test]
 fn what_was_never_added_is_not_taken_back() {
-    let mut tally = of(&[report(100.0)]);
-    let before = tally.clone();
-    assert!(!tally.take_back(&report(2_500.0), true));
-    assert_eq!(tally, before);
+    let mut stats = of(&[report(100.0)]);
+    let before = stats.clone();
+    assert!(!stats.retract(&report(2_500.0), true));
+    assert_eq!(stats, before);
 }
 
 fn ended(outcome: Outcome, ttft_ms: Option<f64>, ttfv_ms: Option<f64>) -> StreamReport {
@@ -97,16 +97,16 @@ fn ended(outcome: Outcome, ttft_ms: Option<f64>, ttfv_ms: Option<f64>) -> Stream
 
 #[test]
 fn a_wait_for_text_and_one_for_visible_text_are_kept_apart() {
-    let in_vain = |report: StreamReport| {
-        let tally = of(&[report]);
-        [Metric::LeftTtft, Metric::FailedTtft, Metric::LeftTtfv, Metric::FailedTtfv]
-            .map(|metric| tally.histogram(metric).count())
+    let censored = |report: StreamReport| {
+        let stats = of(&[report]);
+        [Metric::AbandonedTtft, Metric::FailedTtft, Metric::AbandonedTtfv, Metric::FailedTtfv]
+            .map(|metric| stats.histogram(metric).count())
     };
-    assert_eq!(in_vain(ended(Outcome::Aborted, None, None)), [1, 0, 1, 0]);
-    assert_eq!(in_vain(ended(Outcome::Timeout, None, None)), [0, 1, 0, 1]);
-    assert_eq!(in_vain(ended(Outcome::Aborted, Some(900.0), None)), [0, 0, 1, 0], "saw it think");
-    assert_eq!(in_vain(ended(Outcome::Aborted, Some(900.0), Some(950.0))), [0; 4], "saw an answer");
-    assert_eq!(of(&[ended(Outcome::Aborted, None, None)]).histogram(Metric::LeftTtfv).sum(), 7_000.0);
+    assert_eq!(censored(ended(Outcome::Aborted, None, None)), [1, 0, 1, 0]);
+    assert_eq!(censored(ended(Outcome::Timeout, None, None)), [0, 1, 0, 1]);
+    assert_eq!(censored(ended(Outcome::Aborted, Some(900.0), None)), [0, 0, 1, 0], "saw it think");
+    assert_eq!(censored(ended(Outcome::Aborted, Some(900.0), Some(950.0))), [0; 4], "saw an answer");
+    assert_eq!(of(&[ended(Outcome::Aborted, None, None)]).histogram(Metric::AbandonedTtfv).sum(), 7_000.0);
 }
 
 fn reports() -> impl Strategy<Value = Vec<StreamReport>> {

@@ -75,7 +75,7 @@ fn the_usual_step_is_the_same_at_every_minute() {
 #[test]
 fn the_period_before_is_as_long_and_ends_where_this_begins() {
     let range = params(&[]).range_at(NOW_MS, minutes_of(48)).unwrap();
-    let previous = range.earlier(Against::Previous);
+    let previous = range.earlier(CompareTo::Previous);
     assert_eq!(previous.to_ms, range.from_ms);
     assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
 }
@@ -115,8 +115,8 @@ fn the_period_before_is_the_same_however_it_is_cut() {
     for step in ["60", "420", "600", "1800", "3600"] {
         let asked = params(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
         let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
-        let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
-        let whole = range.earlier(Against::Previous);
+        let earlier = range.earlier_in_steps(CompareTo::Previous, step_ms).unwrap();
+        let whole = range.earlier(CompareTo::Previous);
         assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
         assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{step}");
     }
@@ -128,8 +128,8 @@ fn the_period_before_is_the_same_however_it_is_cut() {
         for windows_hours in [11, 12, 15, 20, 48] {
             let whole = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();
             let (range, step_ms) = whole.in_steps(&asked).unwrap();
-            let earlier = range.earlier_in_steps(Against::Previous, step_ms).unwrap();
-            let whole = whole.earlier(Against::Previous);
+            let earlier = range.earlier_in_steps(CompareTo::Previous, step_ms).unwrap();
+            let whole = whole.earlier(CompareTo::Previous);
             let at = format!("{ago} minutes ago, {windows_hours} h");
             assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{at}");
             assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{at}");

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::aggregate::cumulative_stats::Classic;
-use crate::cli::prometheus_rules::{JUDGED, profiles, rounded};
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
+use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
-use crate::slo::error_budget::{Alarm, Promise};
+use crate::slo::error_budget::{BurnRateAlert, Objective};
 
 /// One panel, or the head of a row of them.
 pub(super) enum Panel {
@@ -49,7 +49,7 @@ pub(super) fn all(config: &Config) -> Vec<Panel> {
 }
 
 fn waits() -> Vec<Panel> {
-    let by_use_case = |classic: Classic| {
+    let by_use_case = |classic: PrometheusHistogram| {
         let at = |q: f64| Question {
             expr: quantile(q, classic, "use_case"),
             legend: format!("{{{{use_case}}}} p{}", q * 100.0),
@@ -57,15 +57,15 @@ fn waits() -> Vec<Panel> {
         vec![at(0.5), at(0.95)]
     };
     vec![
-        lines("First visible token", "s", 12, by_use_case(Classic::FirstVisible))
+        lines("First visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
             .about("From the request to the first text that a user could read, as browsers saw it."),
-        lines("First token", "s", 12, by_use_case(Classic::FirstToken)).about(
+        lines("First token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
             "From the request to the first generated text of any kind: reasoning and tools' arguments too.",
         ),
-        lines("Last token", "s", 8, by_use_case(Classic::Request)),
-        lines("Time per output token", "s", 8, by_use_case(Classic::TimePerToken))
+        lines("Last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
+        lines("Time per output token", "s", 8, by_use_case(PrometheusHistogram::TimePerToken))
             .about("After the first, by the provider's count."),
-        lines("Gaps", "s", 8, by_use_case(Classic::ChunkGap))
+        lines("Gaps", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
             .about("Between two reads that carried generated text."),
     ]
     .into_iter()
@@ -76,9 +76,9 @@ fn waits() -> Vec<Panel> {
 fn endings() -> Vec<Panel> {
     let outcomes = format!("sum by (outcome) ({})", rate(names::STREAMS, ""));
     let defects = format!("sum by (defect) ({})", rate(names::DEFECTS, ""));
-    let judged = rate(names::STREAMS, &format!(",{JUDGED}"));
-    let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({judged})", rate(names::ERRORS, ""));
-    let left = Classic::AbandonedWait;
+    let eligible = rate(names::STREAMS, &format!(",{ELIGIBLE}"));
+    let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({eligible})", rate(names::ERRORS, ""));
+    let left = PrometheusHistogram::AbandonedWait;
     let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.name()), ""));
     let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
     vec![
@@ -103,12 +103,15 @@ fn sides() -> Vec<Panel> {
     let both = |q: f64| {
         let percentile = q * 100.0;
         vec![
-            asked(quantile(q, Classic::FirstToken, ""), &format!("browser p{percentile}")),
-            asked(quantile(q, Classic::ServerFirstToken, ""), &format!("server p{percentile}")),
+            asked(quantile(q, PrometheusHistogram::FirstToken, ""), &format!("browser p{percentile}")),
+            asked(quantile(q, PrometheusHistogram::ServerFirstToken, ""), &format!("server p{percentile}")),
         ]
     };
     let over = |q: f64| {
-        asked(quantile(q, Classic::Overhead, "provider"), &format!("{{{{provider}}}} p{}", q * 100.0))
+        asked(
+            quantile(q, PrometheusHistogram::Overhead, "provider"),
+            &format!("{{{{provider}}}} p{}", q * 100.0),
+        )
     };
     vec![
         lines("First token, half", "s", 8, both(0.5))
@@ -125,17 +128,17 @@ fn sides() -> Vec<Panel> {
 /// How many times as fast as it may be each budget is used up. Above 1 it will not last.
 fn budgets(config: &Config) -> Vec<Panel> {
     let mut panels = Vec::new();
-    for promise in Promise::ALL {
+    for objective in Objective::ALL {
         let (mut questions, mut untold) = (Vec::new(), Vec::new());
         for mut profile in profiles(config) {
-            let Some(objective) = promise.objective(&profile.targets) else { continue };
+            let Some(target) = objective.share(&profile.targets) else { continue };
             profile.labels.push_str(",site=~\"$site\"");
-            match profile.shares(promise) {
+            match profile.shares(objective) {
                 Ok(Some(shares)) => {
-                    let burn = format!("({}) / {}", shares.over("1h", promise), rounded(1.0 - objective));
+                    let burn_rate = format!("({}) / {}", shares.over("1h", objective), rounded(1.0 - target));
                     // A use case may be any text, and Grafana replaces what stands in doubled braces.
                     let use_case = profile.use_case.replace("{{", "{ {");
-                    questions.push(asked(burn, &format!("{{{{site}}}} {use_case}")));
+                    questions.push(asked(burn_rate, &format!("{{{{site}}}} {use_case}")));
                 }
                 Ok(None) => {}
                 Err(no_rule) => untold.push(format!(" Left out: {no_rule}.")),
@@ -144,14 +147,14 @@ fn budgets(config: &Config) -> Vec<Panel> {
         if questions.is_empty() && untold.is_empty() {
             continue;
         }
-        let mut word = promise.as_str().to_owned();
+        let mut word = objective.as_str().to_owned();
         word[..1].make_ascii_uppercase();
         let about = format!(
             "Over an hour: at 1 the budget of {} days is used up when they are over.{}",
             config.budget_days(),
             untold.concat()
         );
-        let bounds = Alarm::ALL.map(|alarm| (alarm.rate(config.budget_days()), colour(alarm)));
+        let bounds = BurnRateAlert::ALL.map(|alert| (alert.rate(config.budget_days()), colour(alert)));
         let mut panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
         panel.bounds = bounds.into();
         panels.push(Panel::Lines(panel));
@@ -159,8 +162,8 @@ fn budgets(config: &Config) -> Vec<Panel> {
     panels
 }
 
-fn colour(alarm: Alarm) -> &'static str {
-    match alarm.severity.as_str() {
+fn colour(alert: BurnRateAlert) -> &'static str {
+    match alert.severity.as_str() {
         "page" => "red",
         "incident" => "orange",
         _ => "yellow",
@@ -287,7 +290,7 @@ fn asked(expr: String, legend: &str) -> Question {
 }
 
 /// A percentile of a histogram by a label, or of all where that is empty.
-fn quantile(q: f64, classic: Classic, by: &str) -> String {
+fn quantile(q: f64, classic: PrometheusHistogram, by: &str) -> String {
     let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
     let buckets = rate(&format!("{}_bucket", classic.name()), "");
     format!("histogram_quantile({q}, sum by ({labels}) ({buckets}))")

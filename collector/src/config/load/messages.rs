@@ -23,16 +23,16 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
     } else if is_secret(field) {
         ("is no text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
-        let said = message.split(", expected").next().unwrap_or(message);
-        let said = match said {
+        let reason = message.split(", expected").next().unwrap_or(message);
+        let reason = match reason {
             "invalid type: sequence" => "it is a list".to_owned(),
             "invalid type: map" => "it is a table".to_owned(),
-            said => in_a_line(said),
+            reason => in_a_line(reason),
         };
-        (format!("cannot be: {said}"), format!("write {}", in_words(known)))
+        (format!("cannot be: {reason}"), format!("write {}", in_words(known)))
     } else {
-        let (said, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
-        (format!("cannot be: {}", in_a_line(said)), format!("write{remedy}"))
+        let (reason, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
+        (format!("cannot be: {}", in_a_line(reason)), format!("write{remedy}"))
     };
     Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
 }

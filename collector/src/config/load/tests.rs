@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn said(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
+fn mistakes_in(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     match Draft::parse(text, environment.iter().map(owned)).finish() {
         Ok(_) => Vec::new(),
@@ -12,8 +12,8 @@ fn said(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn no_configuration_is_a_good_one() {
-    assert_eq!(said("", &[]), [""; 0]);
-    assert_eq!(said("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
+    assert_eq!(mistakes_in("", &[]), [""; 0]);
+    assert_eq!(mistakes_in("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
         ),
         ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
     ] {
-        let said = said(&text, &[]);
+        let found = mistakes_in(&text, &[]);
         assert!(
-            said.len() == 1 && said[0].starts_with(expected),
-            "{text}\nexpected {expected}\nsaid {said:#?}"
+            found.len() == 1 && found[0].starts_with(expected),
+            "{text}\nexpected {expected}\nsaid {found:#?}"
         );
     }
 }
@@ -170,16 +170,16 @@ fn a_file_that_is_no_text_is_told_so() {
 fn all_mistakes_are_told_at_once() {
     let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
     let lines: Vec<_> =
-        said(text, &[]).iter().map(|said| said.split(':').nth(1).unwrap().to_owned()).collect();
-    assert_eq!(lines, ["1", "3", "5", "6", "8", "9", "11", "13", "14"], "{:#?}", said(text, &[]));
+        mistakes_in(text, &[]).iter().map(|found| found.split(':').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(lines, ["1", "3", "5", "6", "8", "9", "11", "13", "14"], "{:#?}", mistakes_in(text, &[]));
 }
 
 fn check_lines(text: &str, expected: &[&str]) {
-    let said = said(text, &[]);
-    let fits = |(said, expected): (&String, &&str)| said.starts_with(&format!("configuration:{expected}"));
+    let found = mistakes_in(text, &[]);
+    let fits = |(found, expected): (&String, &&str)| found.starts_with(&format!("configuration:{expected}"));
     assert!(
-        said.len() == expected.len() && said.iter().zip(expected).all(fits),
-        "{text}\nexpected {expected:#?}\nsaid {said:#?}"
+        found.len() == expected.len() && found.iter().zip(expected).all(fits),
+        "{text}\nexpected {expected:#?}\nsaid {found:#?}"
     );
 }
 
@@ -228,8 +228,8 @@ fn what_stands_in_for_something_unread_is_no_mistake() {
         "sites = [5]",
         "[store.clickhouse]\nurl = 5",
     ] {
-        let said = said(text, &[]);
-        assert_eq!(said.len(), 1, "{text}: {said:#?}");
+        let found = mistakes_in(text, &[]);
+        assert_eq!(found.len(), 1, "{text}: {found:#?}");
     }
 }
 
@@ -254,7 +254,7 @@ fn a_place_in_a_list_is_the_written_one_when_something_before_it_is_wrong() {
 
 #[test]
 fn a_default_beside_a_shorter_target_is_no_mistake() {
-    assert_eq!(said("[targets.chat]\nttft_p95_ms = 800", &[]), [""; 0]);
+    assert_eq!(mistakes_in("[targets.chat]\nttft_p95_ms = 800", &[]), [""; 0]);
 }
 
 #[test]
@@ -285,8 +285,8 @@ fn a_mistake_in_the_environment_is_told_by_its_variable() {
         ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
         ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'] }]", "LLM_RUM__SITES: `sites[0]` has no `origins`"),
     ] {
-        let said = said("listen = '127.0.0.1:1'", &[(name, value)]);
-        assert!(said.len() == 1 && said[0].starts_with(expected), "{name}: {said:#?}");
+        let found = mistakes_in("listen = '127.0.0.1:1'", &[(name, value)]);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{name}: {found:#?}");
     }
 }
 
@@ -334,8 +334,8 @@ fn a_name_of_digits_is_text_in_the_environment() {
         ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no list: write its texts in brackets"),
         ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
     ] {
-        let said = said("", &[(name, value)]);
-        assert!(said.len() == 1 && said[0].contains(expected), "{name}: {said:#?}");
+        let found = mistakes_in("", &[(name, value)]);
+        assert!(found.len() == 1 && found[0].contains(expected), "{name}: {found:#?}");
     }
 }
 
@@ -353,16 +353,16 @@ fn a_wrong_secret_is_not_told() {
         ("[otlp.headers]\na = 4242424242", "`otlp.headers.a` is no text: put it in quotes"),
         ("[otlp]\nheaders = 'Bearer 4242424242'", "`otlp.headers` is no table: write it as"),
     ] {
-        let said = said(text, &[]);
-        assert!(said.len() == 1 && said[0].contains(expected), "{text}: {said:#?}");
-        assert!(!said[0].contains("4242"), "{said:#?}");
+        let found = mistakes_in(text, &[]);
+        assert!(found.len() == 1 && found[0].contains(expected), "{text}: {found:#?}");
+        assert!(!found[0].contains("4242"), "{found:#?}");
     }
 }
 
 #[test]
 fn a_token_is_not_told() {
-    let said = said("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
-    assert!(!said.concat().contains("secret-secret"), "{said:#?}");
+    let found = mistakes_in("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
+    assert!(!found.concat().contains("secret-secret"), "{found:#?}");
     let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
     assert!(!format!("{config:?}").contains("0123456789abcdef"));
 }
@@ -383,7 +383,7 @@ fn a_remedy_is_in_the_words_of_the_file() {
     for (section, names) in sections {
         for name in names.split(' ') {
             for value in ["5", "-1", "1.5", "true", "'a b'", "[[]]", "{ a = 1 }", "2026-01-01"] {
-                for line in said(&format!("{section}{name} = {value}"), &[]) {
+                for line in mistakes_in(&format!("{section}{name} = {value}"), &[]) {
                     let (_, remedy) = line.rsplit_once(": ").unwrap();
                     let is_of_serde = |word: &str| {
                         ["struct", "string", "sequence", "map", "boolean", "usize", "u32", "f64"]

@@ -10,12 +10,12 @@ use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 use crate::config::Config;
 
 /// Where a field lies.
-pub(super) enum Spot<'t, 'a> {
+pub(super) enum TomlEntry<'t, 'a> {
     Entry(&'t mut DeTable<'a>, String),
     Item(&'t mut DeArray<'a>, usize),
 }
 
-impl<'t, 'a> Spot<'t, 'a> {
+impl<'t, 'a> TomlEntry<'t, 'a> {
     pub(super) fn of(table: &'t mut DeTable<'a>, field: &str) -> Option<Self> {
         // Names may have dots in them.
         let names = table.keys().map(|name| name.get_ref().as_ref());
@@ -45,9 +45,9 @@ impl<'t, 'a> Spot<'t, 'a> {
 
 /// Takes a field out. `false` when it is not there.
 pub(super) fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
-    match Spot::of(table, field) {
-        Some(Spot::Entry(table, name)) => table.remove(name.as_str()).is_some(),
-        Some(Spot::Item(array, index)) => {
+    match TomlEntry::of(table, field) {
+        Some(TomlEntry::Entry(table, name)) => table.remove(name.as_str()).is_some(),
+        Some(TomlEntry::Item(array, index)) => {
             let left = array.iter().enumerate().filter(|(at, _)| *at != index);
             *array = left.map(|(_, value)| value.clone()).collect();
             true
@@ -68,9 +68,9 @@ pub(super) fn fill_in(table: &mut Spanned<DeTable<'_>>, field: &str, name: &str)
     ];
     for stand_in in stand_ins.into_iter().flatten() {
         let mut filled = table.clone();
-        let inside = match Spot::of(filled.get_mut(), field) {
-            Some(Spot::Entry(table, name)) => table.get_mut(name.as_str()),
-            Some(Spot::Item(array, index)) => array.get_mut(index),
+        let inside = match TomlEntry::of(filled.get_mut(), field) {
+            Some(TomlEntry::Entry(table, name)) => table.get_mut(name.as_str()),
+            Some(TomlEntry::Item(array, index)) => array.get_mut(index),
             None => None,
         };
         let Some(DeValue::Table(inside)) = inside.map(Spanned::get_mut) else { return false };

@@ -7,22 +7,22 @@ use super::wire::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
-use crate::aggregate::cumulative_stats::{self, Classic, Total};
+use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
 use crate::aggregate::native_histogram::SCHEMA;
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
 
 /// What was counted of one series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
     output_tokens: u64,
-    spreads: [Spread; Classic::ALL.len()],
+    histograms: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
 }
 
 /// The values of one histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Spread {
+struct ExponentialBuckets {
     sum: f64,
     zero: u64,
     /// By Prometheus' number of a bucket.
@@ -31,31 +31,32 @@ struct Spread {
 
 /// The time that a point is about; from 0 where that is not known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct TimeRange {
     pub(super) since_ns: u64,
     pub(super) now_ns: u64,
 }
 
 /// One series, and when it was counted.
-pub(super) type Told<'a> = (&'a Series, Numbers, Span);
+pub(super) type SeriesPoint<'a> = (&'a Series, SeriesNumbers, TimeRange);
 
-impl Numbers {
-    pub(super) fn of(total: &Total) -> Self {
+impl SeriesNumbers {
+    pub(super) fn of(total: &CumulativeStats) -> Self {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             output_tokens: total.output_tokens,
-            spreads: Classic::ALL.map(|classic| Spread::of(total.buckets(classic))),
+            histograms: PrometheusHistogram::ALL
+                .map(|classic| ExponentialBuckets::of(total.buckets(classic))),
         }
     }
 
     /// What has come since.
     pub(super) fn since(&self, before: &Self) -> Self {
         let outcomes = difference(&self.outcomes, &before.outcomes);
-        let mut spreads = before.spreads.iter();
+        let mut histograms = before.histograms.iter();
         Self {
             outcomes,
             output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
-            spreads: self.spreads.each_ref().map(|now| match spreads.next() {
+            histograms: self.histograms.each_ref().map(|now| match histograms.next() {
                 Some(before) => now.since(before),
                 None => now.clone(),
             }),
@@ -63,7 +64,7 @@ impl Numbers {
     }
 }
 
-impl Spread {
+impl ExponentialBuckets {
     fn of(buckets: &cumulative_stats::Buckets) -> Self {
         let native = &buckets.native;
         let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
@@ -82,7 +83,7 @@ impl Spread {
         self.zero + self.counts.values().sum::<u64>()
     }
 
-    fn point(&self, series: &Series, span: Span) -> ExponentialPoint {
+    fn point(&self, series: &Series, span: TimeRange) -> ExponentialPoint {
         let first = self.counts.keys().next().copied().unwrap_or_default();
         let last = self.counts.keys().next_back().copied().unwrap_or(first - 1);
         let dense = (first..=last).map(|number| self.counts.get(&number).copied().unwrap_or_default());
@@ -101,16 +102,16 @@ impl Spread {
 }
 
 /// One message about all of them.
-pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
+pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Request {
     let temporality = match settings.temporality {
         Temporality::Delta => 1,
         Temporality::Cumulative => 2,
     };
     let mut metrics: Vec<_> =
-        Classic::ALL.into_iter().map(|classic| histogram(classic, told, temporality)).collect();
-    metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(told)));
+        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, points, temporality)).collect();
+    metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
     let tokens = "Output tokens, as providers counted them.";
-    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(told)));
+    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
     let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let resource = Resource {
         attributes: vec![
@@ -123,9 +124,13 @@ pub(super) fn request(settings: &config::Otlp, told: &[Told<'_>]) -> Request {
     Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
 }
 
-fn histogram(classic: Classic, told: &[Told<'_>], aggregation_temporality: i32) -> Metric {
+fn histogram(
+    classic: PrometheusHistogram,
+    points: &[SeriesPoint<'_>],
+    aggregation_temporality: i32,
+) -> Metric {
     let points =
-        told.iter().map(|(series, numbers, span)| (series, &numbers.spreads[classic as usize], span));
+        points.iter().map(|(series, numbers, span)| (series, &numbers.histograms[classic as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
     let data_points = known.map(|(series, spread, span)| spread.point(series, *span)).collect();
     Metric {
@@ -146,8 +151,8 @@ fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<N
     }
 }
 
-fn streams(told: &[Told<'_>]) -> Vec<NumberPoint> {
-    let by_outcome = told.iter().flat_map(|(series, numbers, span)| {
+fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    let by_outcome = points.iter().flat_map(|(series, numbers, span)| {
         numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
             let mut point = number(series, *count, *span);
             point.attributes.push(attribute("llm_rum.outcome", outcome));
@@ -157,11 +162,11 @@ fn streams(told: &[Told<'_>]) -> Vec<NumberPoint> {
     by_outcome.collect()
 }
 
-fn output_tokens(told: &[Told<'_>]) -> Vec<NumberPoint> {
-    told.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
+fn output_tokens(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    points.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
 }
 
-fn number(series: &Series, count: u64, span: Span) -> NumberPoint {
+fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
     NumberPoint {
         start_time_unix_nano: span.since_ns,
         time_unix_nano: span.now_ns,
@@ -171,18 +176,18 @@ fn number(series: &Series, count: u64, span: Span) -> NumberPoint {
 }
 
 /// By the conventions where they know the same thing, else by a name of ours.
-const fn name(classic: Classic) -> &'static str {
+const fn name(classic: PrometheusHistogram) -> &'static str {
     match classic {
-        Classic::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
-        Classic::Request => "gen_ai.client.operation.duration",
-        Classic::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
-        Classic::ServerFirstToken => "gen_ai.server.time_to_first_token",
-        Classic::FirstVisible => "llm_rum.first_visible.duration",
-        Classic::FirstPaint => "llm_rum.first_paint.duration",
-        Classic::AbandonedWait => "llm_rum.abandoned_wait.duration",
-        Classic::Generation => "llm_rum.server.generation.duration",
-        Classic::Overhead => "llm_rum.first_token.overhead",
-        Classic::TimePerToken => "llm_rum.time_per_output_token",
+        PrometheusHistogram::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
+        PrometheusHistogram::Request => "gen_ai.client.operation.duration",
+        PrometheusHistogram::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
+        PrometheusHistogram::ServerFirstToken => "gen_ai.server.time_to_first_token",
+        PrometheusHistogram::FirstVisible => "llm_rum.first_visible.duration",
+        PrometheusHistogram::FirstPaint => "llm_rum.first_paint.duration",
+        PrometheusHistogram::AbandonedWait => "llm_rum.abandoned_wait.duration",
+        PrometheusHistogram::Generation => "llm_rum.server.generation.duration",
+        PrometheusHistogram::Overhead => "llm_rum.first_token.overhead",
+        PrometheusHistogram::TimePerToken => "llm_rum.time_per_output_token",
     }
 }
 

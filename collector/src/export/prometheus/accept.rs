@@ -5,14 +5,14 @@ use axum::http::header::{ACCEPT, HeaderValue};
 
 /// A form of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ExpositionFormat {
     /// Prometheus' text format 0.0.4: classic buckets alone.
     Text,
     /// Delimited protobuf messages: classic and native buckets, and exemplars.
     Protobuf,
 }
 
-impl Form {
+impl ExpositionFormat {
     /// Protobuf when it is named and liked no less than plain text, otherwise text. Who names it can read
     /// native histograms: Prometheus asks for it only where they are enabled.
     pub(super) fn wanted(headers: &HeaderMap) -> Self {
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(accept: &'static str, wanted: Form) {
+    fn check(accept: &'static str, wanted: ExpositionFormat) {
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-        assert_eq!(Form::wanted(&headers), wanted, "{accept}");
+        assert_eq!(ExpositionFormat::wanted(&headers), wanted, "{accept}");
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
         check(
             "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,\
              application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-            Form::Protobuf,
+            ExpositionFormat::Protobuf,
         );
     }
 
@@ -76,7 +76,7 @@ mod tests {
             "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.2,\
              text/plain",
         ] {
-            check(accept, Form::Text);
+            check(accept, ExpositionFormat::Text);
         }
     }
 }

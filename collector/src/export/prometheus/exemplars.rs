@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use beacon::StreamReport;
 
 use super::native::Exemplar;
-use crate::aggregate::cumulative_stats::{Classic, bucket_of};
+use crate::aggregate::cumulative_stats::{PrometheusHistogram, bucket_of};
 use crate::aggregate::series::Series;
 use crate::store::query::StoredStream;
 
@@ -30,13 +30,18 @@ impl Exemplars {
     }
 
     /// The stream that stands for a bucket of a series.
-    pub(super) fn get(&self, series: &Series, classic: Classic, bucket: usize) -> Option<&Exemplar> {
+    pub(super) fn get(
+        &self,
+        series: &Series,
+        classic: PrometheusHistogram,
+        bucket: usize,
+    ) -> Option<&Exemplar> {
         self.0.get(series)?.get(&(classic as usize, bucket))
     }
 
     fn add(&mut self, report: &StreamReport, received_ms: i64) {
         let of_series = self.0.entry(Series::named_by(report)).or_default();
-        for classic in Classic::ALL {
+        for classic in PrometheusHistogram::ALL {
             let Some(value_ms) = classic.value_ms(report) else { continue };
             let value = value_ms / 1_000.0;
             let exemplar = || Exemplar { stream_id: report.id.clone(), value, received_ms };

@@ -1,5 +1,5 @@
 //! What metrics are called: here once, for the exposition, for the rules and for the dashboard that ask Prometheus
-//! for them. Histograms have theirs in [`Classic`](crate::aggregate::cumulative_stats::Classic).
+//! for them. Histograms have theirs in [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram).
 //! What each is: `docs/api.md#prometheus`.
 
 pub(crate) const REQUESTS: &str = "llm_requests_total";

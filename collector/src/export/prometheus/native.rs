@@ -3,7 +3,7 @@
 
 use prometheus::proto::{Bucket, Histogram};
 
-use crate::aggregate::native_histogram::{Native, SCHEMA};
+use crate::aggregate::native_histogram::{NativeHistogram, SCHEMA};
 
 /// A single stream that stands for a bucket.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub(super) struct Exemplar {
 }
 
 /// Adds the native buckets to a classic histogram of the same values.
-pub(super) fn add_native(histogram: &mut Histogram, native: &Native) {
+pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
     let (mut spans, mut deltas) = (Vec::new(), Vec::new());
     let (mut end, mut before) = (0, 0);
     for (first, counts) in native.runs() {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     /// Bytes of the fields 5, 6, 7, 12 and 13, in the order of their numbers.
-    fn fields(native: &Native) -> Vec<(u32, String)> {
+    fn fields(native: &NativeHistogram) -> Vec<(u32, String)> {
         let mut histogram = Histogram::default();
         add_native(&mut histogram, native);
         let unknown = histogram.special_fields.unknown_fields();
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn buckets_become_spans_and_differences() {
-        let mut native = Native::default();
+        let mut native = NativeHistogram::default();
         for (seconds, times) in [(0.0, 3), (0.5, 2), (0.53, 5), (2.0, 1)] {
             native.add(seconds, times);
         }
@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_is_native_too() {
-        assert!(fields(&Native::default()).iter().any(|(number, _)| *number == 6));
+        assert!(fields(&NativeHistogram::default()).iter().any(|(number, _)| *number == 6));
     }
 }

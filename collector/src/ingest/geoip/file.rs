@@ -13,12 +13,12 @@ use maxminddb::{PathElement, Reader};
 
 use crate::background_thread::Background;
 use crate::config::country_database::{CountryError, read};
-use crate::http::client_ip::Network;
-use crate::http::counters::Door;
+use crate::http::client_ip::ClientNetwork;
+use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 
 /// A file that has been read, in memory.
-pub(crate) struct NetworkFile {
+pub(crate) struct CountryFile {
     path: PathBuf,
     networks: RwLock<Reader<Vec<u8>>>,
     /// What was last read or found unreadable; `None` when there was nothing.
@@ -34,7 +34,7 @@ struct Version {
     bytes: u64,
 }
 
-impl NetworkFile {
+impl CountryFile {
     /// Reads it.
     pub(crate) fn open(path: &Path) -> Result<Self, CountryError> {
         // Before it is read: what replaces it meanwhile is another version.
@@ -43,7 +43,7 @@ impl NetworkFile {
     }
 
     /// The country of a network. What a damaged place of the file says is nothing.
-    pub(crate) fn country(&self, network: Network) -> Option<Country> {
+    pub(crate) fn country(&self, network: ClientNetwork) -> Option<Country> {
         let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
         let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
         let found = networks.lookup(network.first_address()?).ok()?.decode_path::<&str>(&code);
@@ -51,7 +51,7 @@ impl NetworkFile {
     }
 
     /// Reads what has taken its place. `None` when nothing has since the last call.
-    fn look_again(&self) -> Option<Result<(), CountryError>> {
+    fn reload_if_changed(&self) -> Option<Result<(), CountryError>> {
         let found = version(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *seen, found) == found {
@@ -64,19 +64,23 @@ impl NetworkFile {
 }
 
 /// Looks for a new file until dropped.
-pub(super) fn watch(file: Arc<NetworkFile>, every: Duration, door: Arc<Door>) -> io::Result<Background> {
+pub(super) fn watch(
+    file: Arc<CountryFile>,
+    every: Duration,
+    counters: Arc<RequestCounters>,
+) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-            if let Some(looked) = file.look_again() {
-                door.country_file(looked.is_ok());
-                tell(&file.path, looked);
+            if let Some(reread) = file.reload_if_changed() {
+                counters.country_file(reread.is_ok());
+                log(&file.path, reread);
             }
         }
     })
 }
 
-fn tell(file: &Path, looked: Result<(), CountryError>) {
-    match looked {
+fn log(file: &Path, reread: Result<(), CountryError>) {
+    match reread {
         Ok(()) => tracing::info!(file = %file.display(), "Read the new file of countries"),
         Err(error) => {
             tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
@@ -113,18 +117,19 @@ mod tests {
             fs::rename(new, &path).unwrap();
         };
         replace(&database(&[("192.0.2.0", 24, "NL")]));
-        let (file, door) = (Arc::new(NetworkFile::open(&path).unwrap()), Arc::new(Door::default()));
+        let (file, counters) =
+            (Arc::new(CountryFile::open(&path).unwrap()), Arc::new(RequestCounters::default()));
         let every = Duration::from_millis(2);
-        let watching = watch(file.clone(), every, door.clone()).unwrap();
-        let network = Network::of("192.0.2.7".parse::<IpAddr>().unwrap());
-        let said = || file.country(network).map(|country| country.as_str().to_owned());
+        let watching = watch(file.clone(), every, counters.clone()).unwrap();
+        let network = ClientNetwork::of("192.0.2.7".parse::<IpAddr>().unwrap());
+        let country_code = || file.country(network).map(|country| country.as_str().to_owned());
         let mut reads = [0, 0];
         let mut until = |expected: [u64; 2], code: &str| {
             for _ in 0..2_000 {
-                let [good, broken] = door.take_country_files();
+                let [good, broken] = counters.take_country_files();
                 reads = [reads[0] + good, reads[1] + broken];
                 if reads == expected {
-                    return assert_eq!(said().as_deref(), Some(code));
+                    return assert_eq!(country_code().as_deref(), Some(code));
                 }
                 std::thread::sleep(every);
             }
@@ -141,6 +146,6 @@ mod tests {
         replace(&whole);
         until([2, 2], "JP");
         drop(watching);
-        assert_eq!(door.take_country_files(), [0, 0], "each is told once");
+        assert_eq!(counters.take_country_files(), [0, 0], "each is told once");
     }
 }

@@ -5,8 +5,8 @@ use super::*;
 /// Streams that end so after that wait, as many as said.
 type Streams = [(Outcome, f64, usize)];
 
-fn tally(streams: &Streams) -> WindowStats {
-    let mut tally = WindowStats::default();
+fn stats(streams: &Streams) -> WindowStats {
+    let mut stats = WindowStats::default();
     for &(outcome, wait_ms, count) in streams {
         let report = StreamReport {
             outcome,
@@ -15,10 +15,10 @@ fn tally(streams: &Streams) -> WindowStats {
             ..StreamReport::new("0")
         };
         for _ in 0..count {
-            tally.add(&report, false);
+            stats.add(&report, false);
         }
     }
-    tally
+    stats
 }
 
 #[track_caller]
@@ -28,11 +28,11 @@ fn check(use_case: &str, streams: &Streams, level: Level, text: &str) {
 
 #[track_caller]
 fn check_all(cases: &[(&str, &Streams)], level: Level, text: &str) {
-    let tallies: Vec<_> = cases.iter().map(|(_, streams)| tally(streams)).collect();
-    let cases = cases.iter().zip(&tallies);
-    let said =
-        of(0, cases.map(|((use_case, _), tally)| Case { use_case, tally, targets: Targets::of(use_case) }));
-    assert_eq!((said.level, said.text.as_str()), (level, text));
+    let all_stats: Vec<_> = cases.iter().map(|(_, streams)| stats(streams)).collect();
+    let cases = cases.iter().zip(&all_stats);
+    let verdict =
+        of(0, cases.map(|((use_case, _), stats)| Case { use_case, stats, targets: Targets::of(use_case) }));
+    assert_eq!((verdict.level, verdict.text.as_str()), (level, text));
 }
 
 use Outcome::{Aborted, Complete, HttpError, Truncated};
@@ -52,26 +52,26 @@ fn nothing_is_said_to_be_nothing() {
 
 #[test]
 fn a_target_that_is_kept_because_users_give_up_is_not_called_kept() {
-    let mut waited = tally(&[(Complete, 800.0, 930), (Complete, 3_000.0, 40)]);
-    let with_leavers = |tally: &mut WindowStats, count, close_ms| {
+    let mut waited = stats(&[(Complete, 800.0, 930), (Complete, 3_000.0, 40)]);
+    let with_leavers = |stats: &mut WindowStats, count, close_ms| {
         let close_ms = Some(close_ms);
         let report = StreamReport { outcome: Aborted, close_ms, ..StreamReport::new("0") };
-        (0..count).for_each(|_| tally.add(&report, false));
+        (0..count).for_each(|_| stats.add(&report, false));
     };
-    let said = |tally: &WindowStats| {
-        let verdict = of(0, [Case { use_case: "chat", tally, targets: Targets::of("chat") }].into_iter());
+    let verdict = |stats: &WindowStats| {
+        let verdict = of(0, [Case { use_case: "chat", stats, targets: Targets::of("chat") }].into_iter());
         (verdict.level, verdict.text)
     };
     let kept = "Users wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 2.0 s target for chat";
-    assert_eq!(said(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 100.0);
-    assert_eq!(said(&waited).0, Level::Good, "who leaves at once says nothing of waits");
+    assert_eq!(verdict(&waited).0, Level::Good, "who leaves at once says nothing of waits");
     with_leavers(&mut waited, 30, 1_500.0);
     let hidden = "but 3.0 s (p95) with the 90 streams that ended before it";
-    assert_eq!(said(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 4_000.0);
     let hidden = "but too many ended before it to be sure (150 streams)";
-    assert_eq!(said(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
+    assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
 }
 
 #[test]
@@ -261,8 +261,8 @@ fn a_use_case_is_judged_by_what_it_has_targets_for() {
 #[test]
 fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
     let both = Targets { e2e_p95_ms: Some(6_000.0), ..Targets::of("chat") };
-    let said = |streams: &Streams| judge(&tally(streams), "chat", &both);
-    let slow_end = said(&[(Complete, 700.0, 40)]);
+    let verdict = |streams: &Streams| judge(&stats(streams), "chat", &both);
+    let slow_end = verdict(&[(Complete, 700.0, 40)]);
     assert_eq!(
         (slow_end.level, slow_end.text.as_str()),
         (
@@ -271,23 +271,23 @@ fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
              none of 40 streams failed."
         )
     );
-    assert_eq!(said(&[(Complete, 500.0, 40)]).level, Level::Good);
-    let both_slow = said(&[(Complete, 3_100.0, 40)]);
+    assert_eq!(verdict(&[(Complete, 500.0, 40)]).level, Level::Good);
+    let both_slow = verdict(&[(Complete, 3_100.0, 40)]);
     assert!(both_slow.text.contains("for the first visible token, over the 2.0 s target"), "{both_slow:?}");
 }
 
 #[test]
 fn streams_that_did_not_arrive_whole_are_told_where_more_did_not_than_may() {
     let targets = Targets { integrity: Some(0.99), ..Targets::of("chat") };
-    let mut tally = tally(&[(Complete, 500.0, 90)]);
+    let mut stats = stats(&[(Complete, 500.0, 90)]);
     let mut lossy = StreamReport { outcome: Complete, ttfv_ms: Some(500.0), ..StreamReport::new("0") };
     lossy.defects.add(beacon::Defect::InvalidUtf8);
     for _ in 0..10 {
-        tally.add(&lossy, false);
+        stats.add(&lossy, false);
     }
-    let said = judge(&tally, "chat", &targets);
+    let verdict = judge(&stats, "chat", &targets);
     assert_eq!(
-        (said.level, said.text.as_str()),
+        (verdict.level, verdict.text.as_str()),
         (
             Level::Bad,
             "10 of 100 streams did not arrive whole (10.0 %), more than the 1.0 % that chat allows; users wait 496 ms \

@@ -10,7 +10,7 @@ fn histogram(values: &[f64]) -> Histogram {
 }
 
 fn quantile(happened: &[f64], cut_short: &[f64], q: f64) -> Option<f64> {
-    Waits::new(&histogram(happened), [&histogram(cut_short), &Histogram::default()]).quantile(q)
+    CensoredWaits::new(&histogram(happened), [&histogram(cut_short), &Histogram::default()]).quantile(q)
 }
 
 /// Weeks until a relapse with 6-MP, and weeks after which the others were no longer seen: the example that
@@ -32,7 +32,7 @@ const PUBLISHED: [(f64, f64, f64, f64); 7] = [
 #[test]
 fn the_curve_of_a_published_example_is_the_published_one() {
     let (happened, cut_short) = (histogram(&RELAPSES), histogram(&UNTIL_THEN));
-    let curve = Waits::new(&happened, [&cut_short, &Histogram::default()]).curve(0);
+    let curve = CensoredWaits::new(&happened, [&cut_short, &Histogram::default()]).curve(0);
     let near = |found: f64, published: f64| (found - published).abs() < 0.000_06;
     for (week, survivors, lower, upper) in PUBLISHED {
         let reached = curve.iter().find(|reached| reached.wait_ms >= week).unwrap();
@@ -72,7 +72,7 @@ fn what_ended_before_anything_happened_changes_nothing() {
 fn a_folded_curve_has_the_same_shares_at_fewer_waits() {
     let waits: Vec<_> = (100..4_000).map(f64::from).collect();
     let (left, shown) = (histogram(&waits[..3_000]), histogram(&waits));
-    let of = Waits::new(&left, [&shown, &Histogram::default()]);
+    let of = CensoredWaits::new(&left, [&shown, &Histogram::default()]);
     let (fine, coarse) = (of.curve(0), of.curve(3));
     assert!(coarse.len() * 4 < fine.len(), "{} of {}", coarse.len(), fine.len());
     for reached in &coarse[..coarse.len() - 1] {
@@ -132,7 +132,7 @@ proptest! {
         let (happened, cut_short) = split(&raw);
         let (happened, cut_short) = (histogram(&happened), histogram(&cut_short));
         let nobody = Histogram::default();
-        for reached in Waits::new(&happened, [&cut_short, &nobody]).curve(0) {
+        for reached in CensoredWaits::new(&happened, [&cut_short, &nobody]).curve(0) {
             let (over, under) = survivors(raw.clone(), reached.wait_ms);
             let exact = 1.0 - over as f64 / under as f64;
             // As if each wait that was cut short had ended before the tokens of its bucket.
@@ -163,9 +163,9 @@ proptest! {
     fn shares_rise_within_their_intervals(raw in waits(400)) {
         let (happened, cut_short) = split(&raw);
         let (happened, cut_short) = (histogram(&happened), histogram(&cut_short));
-        let curve = Waits::new(&happened, [&cut_short, &Histogram::default()]).curve(3);
+        let curve = CensoredWaits::new(&happened, [&cut_short, &Histogram::default()]).curve(3);
         prop_assert!(curve.is_sorted_by(|a, b| a.wait_ms < b.wait_ms && a.share <= b.share && a.waiting > b.waiting));
-        for Reached { share, interval, .. } in curve {
+        for CurvePoint { share, interval, .. } in curve {
             let (lower, upper) = interval.unwrap_or((share, share));
             prop_assert!(0.0 <= lower && lower <= share && share <= upper && upper <= 1.0);
         }

@@ -14,12 +14,12 @@ use std::time::Duration;
 use super::client::Client;
 use super::outbox::Outbox;
 use super::schema;
-use crate::aggregate::changes::Heard;
+use crate::aggregate::changes::PeerRevision;
 use crate::config::{ClickHouse, Config};
 use crate::store::error::StoreError;
-use crate::store::stream_index::Listing;
+use crate::store::stream_index::StreamIndex;
 use crate::time;
-use round::{Publishing, Shared};
+use round::{PublishState, Shared};
 
 /// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
 /// the next start.
@@ -33,30 +33,30 @@ pub(crate) struct Publisher {
 
 /// When this collector last published all that it had.
 #[derive(Clone)]
-pub(crate) struct Published(Arc<Shared>);
+pub(crate) struct PublishStatus(Arc<Shared>);
 
 impl Publisher {
     pub(crate) fn start(
         config: &Config,
         clickhouse: ClickHouse,
-        listing: Listing,
+        stream_index: StreamIndex,
     ) -> Result<Self, StoreError> {
         let every = Duration::from_secs(clickhouse.publish_seconds.into());
         let shared = Arc::new(Shared::default());
         shared.published_ms.store(time::now_ms(), Ordering::Relaxed);
         let outbox = Outbox::open(&config.data)?;
-        let mut publishing = Publishing {
+        let mut publishing = PublishState {
             collector: outbox.collector()?,
             outbox,
             client: Client::new(clickhouse),
             store: config.store.clone(),
-            listing,
+            stream_index,
             shared: shared.clone(),
             is_ready: false,
             version: 0,
             sent_counts: BTreeMap::new(),
-            heard_up_to: HashMap::new(),
-            unheard_from: None,
+            read_up_to: HashMap::new(),
+            unread_from: None,
             dropped_up_to: 0,
         };
         let (wake, woken) = mpsc::sync_channel(0);
@@ -71,12 +71,12 @@ impl Publisher {
     }
 
     /// What others have said, the first that was not given yet.
-    pub(crate) fn next_heard(&self) -> Option<Heard> {
-        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    pub(crate) fn next_peer_revision(&self) -> Option<PeerRevision> {
+        self.shared.peer_revisions.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    pub(crate) fn published(&self) -> Published {
-        Published(self.shared.clone())
+    pub(crate) fn published(&self) -> PublishStatus {
+        PublishStatus(self.shared.clone())
     }
 }
 
@@ -84,7 +84,7 @@ impl Drop for Publisher {
     fn drop(&mut self) {
         self.wake = None;
         if self.ended.recv_timeout(LAST_WITHIN) == Err(RecvTimeoutError::Timeout) {
-            self.shared.is_left.store(true, Ordering::Relaxed);
+            self.shared.is_abandoned.store(true, Ordering::Relaxed);
             tracing::warn!(
                 "ClickHouse has not taken within {LAST_WITHIN:?} what it does not have: it waits for the next start"
             );
@@ -97,14 +97,14 @@ impl Drop for Publisher {
     }
 }
 
-impl Published {
+impl PublishStatus {
     /// Seconds since everything was published that there was.
-    pub(crate) fn behind_seconds(&self, now_ms: i64) -> f64 {
+    pub(crate) fn lag_seconds(&self, now_ms: i64) -> f64 {
         (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
     }
 }
 
-impl Publishing {
+impl PublishState {
     /// The first round comes at once: until then there may be no tables to query.
     fn run(&mut self, woken: &Receiver<()>, every: Duration) {
         let (mut failures, mut wait) = (0_u32, Duration::ZERO);
@@ -126,7 +126,7 @@ impl Publishing {
                     failures = failures.saturating_add(1);
                 }
             }
-            if last || self.shared.is_left.load(Ordering::Relaxed) {
+            if last || self.shared.is_abandoned.load(Ordering::Relaxed) {
                 return;
             }
             wait = (every * (1 << failures.min(MOST_DOUBLINGS))).min(LONGEST_WAIT.max(every));
@@ -143,18 +143,18 @@ impl Publishing {
         }
         self.version = self.outbox.next_version(self.version)?;
         // Read before the windows: a stream that others hear of is in a window that they can read.
-        let places = self.outbox.places()?;
+        let seq_nos = self.outbox.seq_nos()?;
         // A round that fails after it has sent streams leaves it to the next to hear of them.
-        let unheard_from = *self.unheard_from.get_or_insert(places.sent);
+        let unread_from = *self.unread_from.get_or_insert(seq_nos.sent);
         self.send_spans(false)?;
         self.send_windows()?;
         self.send_spans(true)?;
         self.send_counts()?;
         self.send_samples()?;
-        self.send_streams(places.sent.max(places.remembered_from), places.stored)?;
-        self.drop_streams(places.remembered_from)?;
-        self.hear(unheard_from)?;
-        self.unheard_from = None;
+        self.send_streams(seq_nos.sent.max(seq_nos.remembered_from), seq_nos.stored)?;
+        self.drop_streams(seq_nos.remembered_from)?;
+        self.read_peers(unread_from)?;
+        self.unread_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
         Ok(())
     }

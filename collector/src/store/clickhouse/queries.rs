@@ -6,57 +6,58 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::rows::{self, LABELS, tally_columns};
+use super::rows::{self, LABELS, stats_columns};
 use super::schema::SLOT;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
-use crate::aggregate::sampling::Sample;
+use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::query::{
-    Books, Dimension, Filter, Page, Recent, SamplesAsked, StoredStream, StreamsAsked, WindowsAsked,
+    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
 };
-use crate::store::range_cover::{Piece, cover};
+use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
 use crate::time;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
 
 /// The tables in ClickHouse, for reading.
-pub(crate) struct Tables {
+pub(crate) struct ClusterTables {
     client: Client,
-    settle_after_ms: i64,
+    finalize_after_ms: i64,
     samples: u32,
 }
 
-impl Tables {
+impl ClusterTables {
     pub(crate) fn new(config: &Config, clickhouse: ClickHouse) -> Self {
-        let settle_after_ms = i64::from(config.settle_after_seconds) * 1_000;
-        Self { client: Client::new(clickhouse), settle_after_ms, samples: config.store.samples }
+        let finalize_after_ms = i64::from(config.settle_after_seconds) * 1_000;
+        Self { client: Client::new(clickhouse), finalize_after_ms, samples: config.store.samples }
     }
 
     /// Hands out windows that cover what is asked for, each with its first minute.
     pub(in crate::store) fn windows(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, None, |start, _, tally| each(start, tally))
+        self.sums(asked, None, |start, _, stats| each(start, stats))
     }
 
     /// Hands out sums over what is asked for, each with its value of a dimension.
     pub(in crate::store) fn windows_by(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         dimension: Dimension,
         mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, Some(dimension.as_str()), |_, value, tally| each(value, tally))
+        self.sums(asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
     }
 
     fn sums(
         &self,
-        asked: &WindowsAsked<'_>,
+        asked: &WindowsQuery<'_>,
         column: Option<&str>,
         mut each: impl FnMut(i64, &str, &WindowStats),
     ) -> Result<(), StoreError> {
@@ -64,18 +65,18 @@ impl Tables {
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = GroupByMask::of(asked.filter, column);
+        let mask = GroupByMask::of(asked.filter, column);
         let (start, value) = match column {
             Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
             None => ("start", "''"),
         };
         let mut query = format!("SELECT {start} AS at, {value} AS value");
-        for (name, sum, _) in tally_columns(asked.metrics) {
+        for (name, sum, _) in stats_columns(asked.metrics) {
             let _infallible = write!(query, ", {sum}({name})");
         }
         let pieces: Vec<_> =
-            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, kept)).collect();
+            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask)).collect();
         // All of it is about columns of the key, which versions of a row share: it may come before the last of
         // them is chosen, and then only rows that are asked for are read as a whole.
         let _infallible = write!(
@@ -86,8 +87,8 @@ impl Tables {
             in_filter(asked.filter)
         );
         self.client.query(&query)?.lines().try_for_each(|line| {
-            let (start, value, tally) = rows::summed(line, asked.metrics)?;
-            each(start, &value, &tally);
+            let (start, value, stats) = rows::summed(line, asked.metrics)?;
+            each(start, &value, &stats);
             Ok(())
         })
     }
@@ -95,7 +96,7 @@ impl Tables {
     /// Which windows of which collector cover the range. A sum of one stands or not whatever others do. Before a
     /// collector publishes a minute, it says that its five minutes and its hour do not stand: where it has said
     /// nothing, it has nothing.
-    fn pieces(&self, asked: &WindowsAsked<'_>) -> Result<Vec<(String, Piece)>, StoreError> {
+    fn pieces(&self, asked: &WindowsQuery<'_>) -> Result<Vec<(String, CoverPiece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
             "SELECT collector, length, start, stands, countries FROM {} FINAL
@@ -127,7 +128,7 @@ impl Tables {
 
     /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
     /// one has given way: its report is counted as what it would have been at the other.
-    pub(in crate::store) fn books(&self) -> Result<Books, StoreError> {
+    pub(in crate::store) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         let table = self.client.table("counts");
         let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
         let (mut counts, mut counted) = (BTreeMap::new(), 0);
@@ -140,12 +141,12 @@ impl Tables {
             }
             Ok(())
         })?;
-        Ok(Books { counts: Counts::new(counts), counted }.joined())
+        Ok(IngestTotals { counts: Counts::new(counts), counted }.merged_over_peers())
     }
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
-        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.settle_after_ms);
+        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         // The latest revision of a stream may have come before an earlier one.
         let query = format!(
             "SELECT count() FROM (
@@ -167,7 +168,7 @@ impl Tables {
         &self,
         filter: &Filter,
         (ms, now_ms): (i64, i64),
-    ) -> Result<Recent, StoreError> {
+    ) -> Result<RecentActivity, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
         let query = format!(
             "SELECT latest.2 AS outcome, count() FROM (
@@ -184,16 +185,16 @@ impl Tables {
             ended.extend(known.map(|outcome| (outcome.as_str(), count)));
             Ok(())
         })?;
-        Ok(Recent { ms, ended, reports_per_second: None })
+        Ok(RecentActivity { ms, ended, reports_per_second: None })
     }
 
     /// The opposite of [`open_streams`](Self::open_streams), as a condition.
     fn has_ended(&self, is_open: &str, received_ms: &str, now_ms: i64) -> String {
-        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.settle_after_ms)
+        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.finalize_after_ms)
     }
 
     /// Stored reports, newest first.
-    pub(in crate::store) fn newest(&self, asked: &StreamsAsked) -> Result<Page, StoreError> {
+    pub(in crate::store) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
         let outcome =
             asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
         let ended = match asked.only_ended {
@@ -222,15 +223,15 @@ impl Tables {
         })?;
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].2);
-        Ok(Page { streams: self.reports(&found[..shown])?, next })
+        Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
     }
 
-    fn reports(&self, places: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
-        if places.is_empty() {
+    fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
+        if seq_nos.is_empty() {
             return Ok(Vec::new());
         }
         let list: Vec<_> =
-            places.iter().map(|(collector, place, _)| format!("('{collector}', {place})")).collect();
+            seq_nos.iter().map(|(collector, seq, _)| format!("('{collector}', {seq})")).collect();
         let query = format!(
             "SELECT collector, place, received_ms, country, report FROM {} WHERE (collector, place) IN ({})",
             self.client.table("streams"),
@@ -239,22 +240,22 @@ impl Tables {
         let mut reports = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
-            |(collector, place, received_ms, country, json): (String, u64, i64, String, String)| {
+            |(collector, seq, received_ms, country, json): (String, u64, i64, String, String)| {
                 let country = rows::meant(country);
-                reports.insert((collector, place), StoredStream { json, received_ms, country });
+                reports.insert((collector, seq), StoredStream { json, received_ms, country });
                 Ok(())
             },
         )?;
         // One that went meanwhile is no longer kept.
-        let in_order = places.iter().map(|(collector, place, _)| (collector.clone(), *place));
+        let in_order = seq_nos.iter().map(|(collector, seq, _)| (collector.clone(), *seq));
         Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
     }
 
     /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
-    pub(in crate::store) fn samples(&self, asked: &SamplesAsked) -> Result<Page, StoreError> {
+    pub(in crate::store) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
         let (score, order) = match asked.sample {
-            Sample::Slowest => ("waited_ms", "waited_ms"),
-            Sample::Failed | Sample::Uniform => ("lot", "received_ms"),
+            SampleKind::Slowest => ("waited_ms", "waited_ms"),
+            SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
         };
         let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
         let query = format!(
@@ -279,7 +280,7 @@ impl Tables {
         let more = streams.len() > asked.limit;
         streams.truncate(asked.limit);
         let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-        Ok(Page { streams, next })
+        Ok(StreamsPage { streams, next })
     }
 
     fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
@@ -298,21 +299,21 @@ impl Tables {
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
-        let kept = format!(
+        let mask = format!(
             "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );
         match self.reports_of(&newest)?.pop() {
             Some(newest) => Ok(Some(newest)),
-            None => Ok(self.reports_of(&kept)?.pop()),
+            None => Ok(self.reports_of(&mask)?.pop()),
         }
     }
 }
 
-fn of_piece(collector: &str, piece: &Piece, kept: GroupByMask) -> String {
-    let Piece { length, from, to, countries } = piece;
-    let kept = if *length == 1 { GroupByMask::ALL } else { kept.in_cluster(*countries) }.bits();
+fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
+    let CoverPiece { length, from, to, countries } = piece;
+    let mask = if *length == 1 { GroupByMask::ALL } else { mask.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
         60..DAY_MINUTES => minute / DAY_MINUTES,
@@ -320,7 +321,7 @@ fn of_piece(collector: &str, piece: &Piece, kept: GroupByMask) -> String {
     };
     let (first, last) = (slot(*from), slot(to - 1));
     format!(
-        "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to} \
+        "collector = '{collector}' AND length = {length} AND kept = {mask} AND start >= {from} AND start < {to} \
          AND {SLOT} BETWEEN {first} AND {last}"
     )
 }

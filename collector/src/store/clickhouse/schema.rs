@@ -2,7 +2,7 @@
 //! still one, and the highest version has the last word, in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client};
-use super::rows::{LABELS, tally_columns};
+use super::rows::{LABELS, stats_columns};
 use crate::aggregate::metric::Metric;
 use crate::config;
 
@@ -19,9 +19,9 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     );
     let answer = client.query(&windows)?;
     let (comment, key): (String, String) = serde_json::from_str(answer.lines().next().unwrap_or_default())?;
-    let found = comment.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(LAYOUT);
-    if found > LAYOUT {
-        return Err(ClickHouseError::Newer { found, known: LAYOUT });
+    let found = comment.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(SCHEMA_VERSION);
+    if found > SCHEMA_VERSION {
+        return Err(ClickHouseError::Newer { found, known: SCHEMA_VERSION });
     }
     client.execute(&newer_columns(&client.table("windows"), &key))
 }
@@ -30,7 +30,7 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
 /// their order, in which a table cannot be given another; what is told apart beside it comes behind.
 fn newer_columns(windows: &str, key: &str) -> String {
     let columns =
-        tally_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+        stats_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
     let columns = columns.collect::<Vec<_>>().join(", ");
     match key.split(", ").any(|column| column == "country") {
         true => format!("ALTER TABLE {windows} {columns}"),
@@ -41,7 +41,7 @@ fn newer_columns(windows: &str, key: &str) -> String {
 fn statements(client: &Client, store: &config::Store) -> [String; 8] {
     let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
     let labels = labels.collect::<Vec<_>>().join(", ");
-    let tally = tally_columns(&Metric::ALL)
+    let stats = stats_columns(&Metric::ALL)
         .map(|(name, _, kind)| format!("{name} {kind}"))
         .collect::<Vec<_>>()
         .join(", ");
@@ -55,10 +55,10 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
-                version UInt64, written DateTime DEFAULT now(), {tally})
+                version UInt64, written DateTime DEFAULT now(), {stats})
             ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
             ORDER BY (length, kept, site, {SLOT}, use_case, provider, model, country, start, collector)
-            {expiry} COMMENT 'llm-rum layout {LAYOUT}'",
+            {expiry} COMMENT 'llm-rum layout {SCHEMA_VERSION}'",
             client.table("windows")
         ),
         format!(
@@ -82,7 +82,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
                 is_open UInt8, received_ms Int64, outcome LowCardinality(String), {labels},
                 report String CODEC(ZSTD), version UInt64)
             ENGINE = ReplacingMergeTree(version)
-            PARTITION BY (collector, intDiv(place, {PLACES_PER_PARTITION}))
+            PARTITION BY (collector, intDiv(place, {SEQ_NOS_PER_PARTITION}))
             ORDER BY (collector, place)",
             client.table("streams")
         ),
@@ -114,13 +114,13 @@ pub(super) const SLOT: &str = "multiIf(length < 60, intDiv(start, 5), length < 1
 const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
 
 /// Of this version's tables.
-const LAYOUT: u32 = 1;
+const SCHEMA_VERSION: u32 = 1;
 
 /// A collector that is down has so long to come back and sum the hour that it died in.
 const SPARE_HOURS: u32 = 24;
 
 /// Streams go by the partition: dropping one costs nothing, deleting rows rewrites all others.
-pub(super) const PLACES_PER_PARTITION: u64 = 10_000;
+pub(super) const SEQ_NOS_PER_PARTITION: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {

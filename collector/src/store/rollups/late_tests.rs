@@ -9,21 +9,21 @@ use tempfile::TempDir;
 
 use super::super::reader::windows;
 use super::super::writer::Writer;
-use super::sealed_hours::{end_of_frozen, freeze};
+use super::sealed_hours::{end_of_sealed, seal};
 use super::*;
-use crate::aggregate::aggregator::{Earlier, Rollup};
-use crate::aggregate::cumulative_stats::Total;
+use crate::aggregate::aggregator::{Aggregator, StoredState};
+use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{SeriesId, UNKNOWN};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
-use crate::journal::batch::KeptReport;
-use crate::journal::segments::At;
+use crate::journal::batch::JournaledReport;
+use crate::journal::segments::RecordLocation;
 use crate::report::country::Country;
 use crate::store::paths::STORE_FILE;
-use crate::store::query::{Filter, WindowsAsked};
+use crate::store::query::{Filter, WindowsQuery};
 use crate::time::MINUTE_MS;
 
 /// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
@@ -31,28 +31,28 @@ struct Counting {
     _folder: TempDir,
     config: Config,
     writer: Option<Writer>,
-    rollup: Rollup,
+    aggregator: Aggregator,
     sums: Connection,
     /// As in the journal: a place is a position there.
-    reports: Vec<(KeptReport, i64)>,
+    reports: Vec<(JournaledReport, i64)>,
 }
 
 /// Reports come from a list, and all else from the store.
-struct Past<'a>(&'a Writer, &'a [(KeptReport, i64)]);
+struct Past<'a>(&'a Writer, &'a [(JournaledReport, i64)]);
 
-impl Earlier for Past<'_> {
+impl StoredState for Past<'_> {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
         self.0.window(at)
     }
 
-    fn total(&self, series: SeriesId) -> Result<Total, StoreError> {
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
         self.0.total(series)
     }
 
-    fn report(&self, at: At) -> Result<Option<StreamReport>, StoreError> {
-        Ok(self.1.get(at.position as usize).map(|(kept, _)| kept.report.clone()))
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {
+        Ok(self.1.get(at.position as usize).map(|(mask, _)| mask.report.clone()))
     }
 
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
@@ -66,23 +66,23 @@ impl Counting {
         let store = config::Store { windows_hours: 2, streams_kept: 1_000, ..config::Store::default() };
         let config = Config { data: folder.path().into(), store, ..Config::default() };
         let writer = Writer::open(folder.path(), Sync::Normal, config.store.clone()).unwrap();
-        let rollup = Rollup::new(config.clone(), writer.load().unwrap());
+        let aggregator = Aggregator::new(config.clone(), writer.load().unwrap());
         let sums = Connection::open(folder.path().join(STORE_FILE)).unwrap();
-        Self { _folder: folder, config, writer: Some(writer), rollup, sums, reports: Vec::new() }
+        Self { _folder: folder, config, writer: Some(writer), aggregator, sums, reports: Vec::new() }
     }
 
     fn report(&mut self, report: StreamReport, country: Option<Country>, minute: i64) {
         let id = u128::from_str_radix(&report.id, 16).unwrap();
-        let at = At { position: self.reports.len() as u64, len: 1 };
-        self.reports.push((KeptReport { id, country, report, at }, minute * MINUTE_MS));
+        let at = RecordLocation { position: self.reports.len() as u64, len: 1 };
+        self.reports.push((JournaledReport { id, country, report, at }, minute * MINUTE_MS));
         self.apply_from(self.reports.len() - 1);
     }
 
     fn apply_from(&mut self, first: usize) {
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
-        for (place, (report, received_ms)) in self.reports.iter().enumerate().skip(first) {
-            self.rollup.apply(report, *received_ms, &past).unwrap();
-            self.rollup.applied_up_to(place as u64 + 1);
+        for (index, (report, received_ms)) in self.reports.iter().enumerate().skip(first) {
+            self.aggregator.add(report, *received_ms, &past).unwrap();
+            self.aggregator.set_counted_up_to(index as u64 + 1);
         }
     }
 
@@ -90,16 +90,16 @@ impl Counting {
     fn flush(&mut self, minute: i64) {
         let now_ms = minute * MINUTE_MS;
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
-        while self.rollup.settle_next(now_ms, &past).unwrap() {}
-        self.writer.as_mut().expect("it is open").apply(self.rollup.changes()).unwrap();
-        self.rollup.stored(now_ms);
-        let oldest = oldest_kept(minute, self.config.store.windows_hours);
-        freeze(&self.sums, oldest).unwrap();
+        while self.aggregator.finalize_next(now_ms, &past).unwrap() {}
+        self.writer.as_mut().expect("it is open").write(self.aggregator.changes()).unwrap();
+        self.aggregator.mark_flushed(now_ms);
+        let oldest = oldest_minute_kept(minute, self.config.store.windows_hours);
+        seal(&self.sums, oldest).unwrap();
     }
 
     /// What the thread of the sums does, whatever the other one holds.
     fn sum(&mut self, minute: i64) {
-        assert!(sum_up_to(&mut self.sums, minute, &AtomicBool::new(false)).unwrap());
+        assert!(build_due(&mut self.sums, minute, &AtomicBool::new(false)).unwrap());
         trim(&mut self.sums, minute, &self.config.store).unwrap();
     }
 
@@ -108,15 +108,15 @@ impl Counting {
         self.writer = None;
         let writer = Writer::open(&self.config.data, Sync::Normal, self.config.store.clone()).unwrap();
         let loaded = writer.load().unwrap();
-        let applied = loaded.applied as usize;
-        (self.writer, self.rollup) = (Some(writer), Rollup::new(self.config.clone(), loaded));
+        let applied = loaded.counted_up_to as usize;
+        (self.writer, self.aggregator) = (Some(writer), Aggregator::new(self.config.clone(), loaded));
         self.apply_from(applied);
     }
 
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
-        let asked = WindowsAsked { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
+        let asked = WindowsQuery { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
-        windows(&self.sums, &asked, |_, tally| all.merge(tally)).unwrap();
+        windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
         all
     }
 }
@@ -237,7 +237,7 @@ proptest! {
                 for longest in [HOUR_MINUTES, DAY_MINUTES] {
                     let all = counting.all(&filter, longest);
                     prop_assert_eq!(all.outcomes().collect::<Vec<_>>(), exact.outcomes().collect::<Vec<_>>());
-                    let [all, exact] = [&all, &exact].map(|tally| tally.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
+                    let [all, exact] = [&all, &exact].map(|stats| stats.histogram(Metric::Ttft).indexed().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
                     prop_assert_eq!(all, exact);
                 }
             }
@@ -257,7 +257,7 @@ fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
     counting.config.store.windows_hours = 48;
     counting.die();
     let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
-    assert_eq!(known, first_of(NOW, HOUR_MINUTES) + HOUR_MINUTES);
+    assert_eq!(known, span_start(NOW, HOUR_MINUTES) + HOUR_MINUTES);
     // The clock was set back: hours of a time that is yet to come say nothing.
-    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
+    assert_eq!(end_of_sealed(&counting.sums, span_start(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
 }

@@ -6,12 +6,12 @@ use beacon::{Outcome, StreamReport};
 
 use super::super::reader::{windows, windows_by};
 use super::super::schema;
-use super::sealed_hours::{change_hour, freeze, of_frozen_hour};
+use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
-use crate::store::query::{Dimension, Filter, WindowsAsked};
+use crate::store::query::{Dimension, Filter, WindowsQuery};
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
@@ -45,26 +45,26 @@ const SERIES: [(&str, &str, &str, &str); 4] = [
     ("coding", "b", "m3", "FR"),
 ];
 
-fn tally(ttft_ms: i64) -> WindowStats {
-    let mut tally = WindowStats::default();
+fn stats(ttft_ms: i64) -> WindowStats {
+    let mut stats = WindowStats::default();
     let report =
         StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
-    tally.add(&report, true);
-    tally
+    stats.add(&report, true);
+    stats
 }
 
 /// One stream in a minute of a series, as a flush writes it.
 fn put(connection: &Connection, minute: i64, series: usize) {
-    let tally = tally(100 + minute % 700);
+    let stats = stats(100 + minute % 700);
     let at = WindowKey { minute, series: series as u32 };
-    if let Some(before) = of_frozen_hour(connection, at).unwrap() {
+    if let Some(before) = sealed_hour(connection, at).unwrap() {
         let mut now = before.clone();
-        now.merge(&tally);
-        return change_hour(connection, at, &before, &now).unwrap();
+        now.merge(&stats);
+        return change_sealed_hour(connection, at, &before, &now).unwrap();
     }
     touch(connection, minute).unwrap();
     let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
-    connection.execute(insert, params![minute, series as i64, tally.encode()]).unwrap();
+    connection.execute(insert, params![minute, series as i64, stats.encode()]).unwrap();
 }
 
 /// Something every so often over nine days, in all series by turns.
@@ -76,9 +76,9 @@ fn fill(connection: &Connection) {
 
 fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
     let (mut sum, mut handed) = (WindowStats::default(), 0);
-    windows(connection, &WindowsAsked { filter, minutes, longest, metrics: &Metric::ALL }, |start, tally| {
+    windows(connection, &WindowsQuery { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
         assert!((minutes.0..minutes.1).contains(&start));
-        sum.merge(tally);
+        sum.merge(stats);
         handed += 1;
     })
     .unwrap();
@@ -86,8 +86,8 @@ fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i
 }
 
 fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
-    assert!(sum_up_to(connection, minute, &AtomicBool::new(false)).unwrap());
-    freeze(connection, oldest_kept(minute, limits.windows_hours)).unwrap();
+    assert!(build_due(connection, minute, &AtomicBool::new(false)).unwrap());
+    seal(connection, oldest_minute_kept(minute, limits.windows_hours)).unwrap();
     trim(connection, minute, limits).unwrap();
 }
 
@@ -115,14 +115,14 @@ fn sums_by_country_and_one_more_begin_with_the_first_country() {
         let series = if minute < since { 0 } else { minute % 4 };
         put(&connection, minute, series as usize);
     }
-    let kept = config::Store { windows_hours: 10_000, ..limits() };
+    let mask = config::Store { windows_hours: 10_000, ..limits() };
     let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
     let rows = |connection: &Connection, before: i64| -> i64 {
         connection.query_row(more, [before], |row| row.get(0)).unwrap()
     };
     let range = (NOW - 5 * DAY_MINUTES + 3, NOW - 31);
     let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES).0);
-    sum_all(&mut connection, NOW, &kept);
+    sum_all(&mut connection, NOW, &mask);
     assert_eq!(rows(&connection, since.div_euclid(DAY_MINUTES) * DAY_MINUTES), 0);
     assert!(rows(&connection, NOW) > 0);
     for (filter, exact) in filters().into_iter().zip(before) {
@@ -186,7 +186,11 @@ fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
     assert_eq!(sums(&connection, DAY_MINUTES), exact, "its day does not stand until it is summed again");
     sum_all(&mut connection, NOW, &limits());
     assert_eq!(sums(&connection, DAY_MINUTES), exact);
-    assert_eq!(first_hour(&connection).unwrap(), Some(oldest_kept(NOW, 48)), "no minute of it is there");
+    assert_eq!(
+        first_hour(&connection).unwrap(),
+        Some(oldest_minute_kept(NOW, 48)),
+        "no minute of it is there"
+    );
 }
 
 #[test]
@@ -212,10 +216,10 @@ fn groups_add_up_to_the_whole() {
     let minutes = (NOW - 9 * DAY_MINUTES, NOW);
     for dimension in Dimension::ALL {
         let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
-        let asked = WindowsAsked { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
+        let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
-        windows_by(&connection, &asked, dimension, |value, tally| {
-            *groups.entry(value.to_owned()).or_default() += tally.streams();
+        windows_by(&connection, &asked, dimension, |value, stats| {
+            *groups.entry(value.to_owned()).or_default() += stats.streams();
         })
         .unwrap();
         let all = ask(&connection, &filter, minutes, DAY_MINUTES).0.streams();
@@ -263,8 +267,8 @@ fn minutes_longer_kept_than_the_history_still_go() {
 fn what_could_not_be_dropped_goes_with_the_next() {
     let (_folder, mut connection) = store();
     fill(&connection);
-    assert!(sum_up_to(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
-    freeze(&connection, oldest_kept(NOW, 48)).unwrap();
+    assert!(build_due(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
+    seal(&connection, oldest_minute_kept(NOW, 48)).unwrap();
     let fail = "CREATE TEMP TRIGGER fail BEFORE DELETE ON sums BEGIN SELECT RAISE(ABORT, 'full'); END";
     connection.execute_batch(fail).unwrap();
     trim(&mut connection, NOW, &limits()).unwrap_err();

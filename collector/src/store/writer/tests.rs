@@ -5,15 +5,15 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
-use crate::aggregate::aggregator::Rollup;
+use crate::aggregate::aggregator::Aggregator;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
-use crate::journal::batch::KeptReport;
+use crate::journal::batch::JournaledReport;
 use crate::time::MINUTE_MS;
 
-fn kept(id: u128) -> KeptReport {
+fn kept(id: u128) -> JournaledReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
-    KeptReport { id, country: None, report, at: At { position: 0, len: 1 } }
+    JournaledReport { id, country: None, report, at: RecordLocation { position: 0, len: 1 } }
 }
 
 fn clickhouse() -> config::ClickHouse {
@@ -42,11 +42,11 @@ fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
         // As if all were sent.
         writer.connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples").unwrap();
         id += 1;
-        let mut rollup = Rollup::new(Config::default(), writer.load().unwrap());
+        let mut aggregator = Aggregator::new(Config::default(), writer.load().unwrap());
         let now_ms = id as i64 * MINUTE_MS;
-        rollup.apply(&kept(id), now_ms, &writer).unwrap();
-        writer.apply(rollup.changes()).unwrap();
-        rollup.stored(now_ms);
+        aggregator.add(&kept(id), now_ms, &writer).unwrap();
+        writer.write(aggregator.changes()).unwrap();
+        aggregator.mark_flushed(now_ms);
         noted
     };
     assert_eq!(noted_with(Some(clickhouse())), [0, 0]);
@@ -68,9 +68,9 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
         transaction.commit().unwrap();
     };
     let mut writer = open(Some(clickhouse()));
-    let mut rollup = Rollup::new(Config::default(), Loaded::default());
-    (1..=3).for_each(|id| rollup.apply(&kept(id), MINUTE_MS, &writer).unwrap());
-    writer.apply(rollup.changes()).unwrap();
+    let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
+    (1..=3).for_each(|id| aggregator.add(&kept(id), MINUTE_MS, &writer).unwrap());
+    writer.write(aggregator.changes()).unwrap();
     // As if all were sent, and one went before that could be told.
     let sent = "DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET version = 1";
     writer.connection.execute_batch(sent).unwrap();
@@ -93,12 +93,12 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
 fn a_flush_waits_for_whoever_writes() {
     let folder = TempDir::new().unwrap();
     let mut writer = Writer::open(folder.path(), Sync::Normal, config::Store::default()).unwrap();
-    let mut rollup = Rollup::new(Config::default(), Loaded::default());
-    rollup.apply(&kept(1), MINUTE_MS, &writer).unwrap();
-    writer.apply(rollup.changes()).unwrap();
-    rollup.stored(MINUTE_MS);
+    let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
+    aggregator.add(&kept(1), MINUTE_MS, &writer).unwrap();
+    writer.write(aggregator.changes()).unwrap();
+    aggregator.mark_flushed(MINUTE_MS);
     // Of a series that is known a flush reads before it writes.
-    rollup.apply(&kept(2), MINUTE_MS, &writer).unwrap();
+    aggregator.add(&kept(2), MINUTE_MS, &writer).unwrap();
 
     let (waits, waited) = mpsc::channel();
     let (writes, ended) = mpsc::channel::<()>();
@@ -111,7 +111,7 @@ fn a_flush_waits_for_whoever_writes() {
     let mut other = Connection::open(folder.path().join(STORE_FILE)).unwrap();
     let writing = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     writing.execute("UPDATE journal SET applied = applied", []).unwrap();
-    let flush = thread::spawn(move || writer.apply(rollup.changes()));
+    let flush = thread::spawn(move || writer.write(aggregator.changes()));
     waited.recv().expect("it waits instead of failing");
     writing.commit().unwrap();
     drop(writes);

@@ -1,10 +1,10 @@
 //! What is sent in a round: rows of the outbox come in, inserts go out. Nothing leaves the outbox before
 //! ClickHouse has confirmed it.
 
-use super::super::outbox::{SampleChange, SampleRow, Span, Sum};
-use super::super::rows::{self, LABELS, Rows, Value, labels, tally_columns};
-use super::super::schema::PLACES_PER_PARTITION;
-use super::round::Publishing;
+use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
+use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
+use super::super::schema::SEQ_NOS_PER_PARTITION;
+use super::round::PublishState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
@@ -12,10 +12,10 @@ use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::spread;
 use crate::store::error::StoreError;
-use crate::store::query::Books;
+use crate::store::query::IngestTotals;
 use crate::store::rollups::key::GroupByMask;
 
-impl Publishing {
+impl PublishState {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
         loop {
             let windows = self.outbox.windows()?;
@@ -26,11 +26,11 @@ impl Publishing {
             for window in &windows {
                 let sum = SumRow {
                     length: 1,
-                    kept: GroupByMask::ALL.bits().into(),
+                    mask: GroupByMask::ALL.bits().into(),
                     start: window.minute,
                     series: &window.series,
                 };
-                self.push_sum(&mut rows, &sum, &window.tally.decode()?);
+                self.push_sum(&mut rows, &sum, &window.stats.decode()?);
                 if rows.is_full() {
                     self.insert_sums(&mut rows)?;
                 }
@@ -50,7 +50,7 @@ impl Publishing {
             let read = spans.len();
             if stands {
                 self.send_sums(&spans)?;
-                self.outbox.look_again(&mut spans)?;
+                self.outbox.recheck(&mut spans)?;
             }
             let mut rows = Rows::default();
             for span in &spans {
@@ -67,7 +67,7 @@ impl Publishing {
                 let columns = "length, start, collector, stands, countries, version";
                 self.insert("spans", columns, rows.bytes())?;
             }
-            self.outbox.told(&spans)?;
+            self.outbox.mark_published(&spans)?;
             // What has changed meanwhile is sent anew by the next round, whose version is above this one's.
             if spans.len() < read || spans.iter().any(|span| span.stands != stands) {
                 return Ok(());
@@ -75,16 +75,16 @@ impl Publishing {
         }
     }
 
-    fn send_sums(&self, spans: &[Span]) -> Result<(), StoreError> {
+    fn send_sums(&self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let mut rows = Rows::default();
         for span in spans {
             let mut next = Some(0);
             while let Some(from) = next {
                 let sums;
                 (sums, next) = self.outbox.sums(span, from)?;
-                for Sum { kept, series, tally } in &sums {
-                    let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
-                    self.push_sum(&mut rows, &sum, &tally.decode()?);
+                for RollupRow { mask, series, stats } in &sums {
+                    let sum = SumRow { length: span.length, mask: *mask, start: span.start, series };
+                    self.push_sum(&mut rows, &sum, &stats.decode()?);
                     if rows.is_full() {
                         self.insert_sums(&mut rows)?;
                     }
@@ -94,11 +94,11 @@ impl Publishing {
         self.insert_sums(&mut rows)
     }
 
-    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, tally: &WindowStats) {
+    fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, stats: &WindowStats) {
         let [site, use_case, provider, model, country] = labels(sum.series);
         let key: [Value<'_>; 10] = [
             sum.length.into(),
-            sum.kept.into(),
+            sum.mask.into(),
             sum.start.into(),
             site,
             use_case,
@@ -108,13 +108,13 @@ impl Publishing {
             self.collector.as_str().into(),
             self.version.into(),
         ];
-        rows.push_tally(&key, tally);
+        rows.push_stats(&key, stats);
     }
 
     fn insert_sums(&self, rows: &mut Rows) -> Result<(), StoreError> {
         if !rows.is_empty() {
-            let tally = tally_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
-            let columns = format!("length, kept, start, {LABELS}, collector, version, {tally}");
+            let stats = stats_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
+            let columns = format!("length, kept, start, {LABELS}, collector, version, {stats}");
             self.insert("windows", &columns, rows.bytes())?;
         }
         *rows = Rows::default();
@@ -123,17 +123,17 @@ impl Publishing {
 
     /// In one insert, so that the books are those of one moment.
     pub(super) fn send_counts(&mut self) -> Result<(), StoreError> {
-        let Books { counts, counted } = self.outbox.books()?;
+        let IngestTotals { counts, counted } = self.outbox.ingest_totals()?;
         let total = CountKey::plain(COUNTED, COUNTED.as_str());
         let mut rows = Rows::default();
         let mut changed = Vec::new();
         for (key, n) in counts.all().chain([(&total, counted)]) {
-            let place = (key.kind.as_str(), (key.site.clone(), key.word.clone()));
-            if self.sent_counts.get(&place) != Some(&n) {
+            let count_key = (key.kind.as_str(), (key.site.clone(), key.word.clone()));
+            if self.sent_counts.get(&count_key) != Some(&n) {
                 let [site, word] = [&key.site, &key.word].map(|text| Value::from(text.as_str()));
                 let collector = self.collector.as_str().into();
-                rows.push(&[place.0.into(), site, word, collector, n.into(), self.version.into()]);
-                changed.push((place, n));
+                rows.push(&[count_key.0.into(), site, word, collector, n.into(), self.version.into()]);
+                changed.push((count_key, n));
             }
         }
         if !rows.is_empty() {
@@ -185,16 +185,16 @@ impl Publishing {
     /// those before it.
     pub(super) fn send_streams(&mut self, mut from: SeqNo, stored: SeqNo) -> Result<(), StoreError> {
         while from < stored {
-            let end = (from / PLACES_PER_PARTITION + 1) * PLACES_PER_PARTITION;
+            let end = (from / SEQ_NOS_PER_PARTITION + 1) * SEQ_NOS_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
             let mut rows = Rows::default();
-            for (place, stream, json) in self.listing.reports(from, to)? {
+            for (seq, stream, json) in self.stream_index.reports(from, to)? {
                 let id = format!("{:032x}", stream.id);
-                let is_open = u64::from(stream.counted.is_none());
+                let is_open = u64::from(stream.finalized.is_none());
                 let [site, use_case, provider, model, country] = labels(self.outbox.series(stream.series)?);
                 rows.push(&[
                     self.collector.as_str().into(),
-                    place.into(),
+                    seq.into(),
                     id.as_str().into(),
                     u64::from(stream.rev).into(),
                     is_open.into(),
@@ -215,7 +215,7 @@ impl Publishing {
                 );
                 self.insert("streams", &columns, rows.bytes())?;
             }
-            self.outbox.sent_places(to)?;
+            self.outbox.mark_sent_before(to)?;
             from = to;
         }
         Ok(())
@@ -223,16 +223,16 @@ impl Publishing {
 
     /// What is forgotten here goes there too.
     pub(super) fn drop_streams(&mut self, remembered_from: SeqNo) -> Result<(), StoreError> {
-        let before = remembered_from / PLACES_PER_PARTITION;
+        let before = remembered_from / SEQ_NOS_PER_PARTITION;
         if before <= self.dropped_up_to {
             return Ok(());
         }
         let table = self.client.table("streams");
         let held = format!(
-            "SELECT DISTINCT intDiv(place, {PLACES_PER_PARTITION}) FROM {table}
+            "SELECT DISTINCT intDiv(place, {SEQ_NOS_PER_PARTITION}) FROM {table}
              WHERE collector = '{}' AND place < {}",
             self.collector,
-            before * PLACES_PER_PARTITION
+            before * SEQ_NOS_PER_PARTITION
         );
         rows::each(&self.client.query(&held)?, |[partition]: [u64; 1]| {
             let drop = format!("ALTER TABLE {table} DROP PARTITION ('{}', {partition})", self.collector);
@@ -246,7 +246,7 @@ impl Publishing {
 /// Where a tally stands.
 struct SumRow<'a> {
     length: i64,
-    kept: i64,
+    mask: i64,
     start: i64,
     series: &'a Series,
 }
