@@ -1,5 +1,6 @@
 //! The only way to an [`Accepted`] report: a body's bytes come in, with what their sender calls itself, goes
-//! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
+//! out a batch within every limit, or the reason why it is refused. Limits:
+//! `docs/http-api.md#report-fields-and-limits`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
 /**
- * Types of the responses of the `/v1` routes, as `docs/api.md` describes them. Times are Unix milliseconds; an absent
+ * Types of the responses of the `/v1` routes, as `docs/query-api.md` describes them. Times are Unix milliseconds; an absent
  * value is not known.
  */
 
