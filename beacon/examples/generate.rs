@@ -14,7 +14,7 @@ fn main() {
     for (file, begin, end, text) in [
         ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types(is_sent, "")),
         ("www/src/api/report.ts", TS_BEGIN, TS_END, types(|_| true, " | null")),
-        ("docs/api.md", DOCS_BEGIN, DOCS_END, limits()),
+        ("docs/http-api.md", DOCS_BEGIN, DOCS_END, limits()),
         ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
     ] {
         let path = root.join(file);

@@ -1,4 +1,4 @@
-//! Answers `/v1`: one file per route. The dashboard asks nothing else. The contract: `docs/api.md`.
+//! Answers `/v1`: one file per route. The dashboard asks nothing else. The contract: `docs/query-api.md`.
 
 mod abandonment;
 mod breakdown;

@@ -61,7 +61,7 @@ pub struct Config {
     /// Names that models are counted under, by the name as sent or its beginning and `*`:
     /// `"gpt-5-2026-*" = "gpt-5"`. Default none.
     pub models: BTreeMap<String, String>,
-    /// Targets by use case; what a table here leaves out keeps its default. See `docs/api.md`.
+    /// Targets by use case; what a table here leaves out keeps its default. See `docs/configuration.md`.
     pub targets: BTreeMap<String, Targets>,
     /// Over how long promises are kept or broken.
     pub slo: Slo,

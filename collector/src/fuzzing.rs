@@ -13,7 +13,7 @@ pub use crate::export::otlp::dropped_points;
 /// refusal. The body stands for the `User-Agent` too, which may be as hostile.
 ///
 /// # Errors
-/// The code, as in `docs/api.md`.
+/// The code, as in `docs/http-api.md`.
 ///
 /// # Panics
 /// When an accepted report does not come back from the journal's bytes as it was.

@@ -160,19 +160,19 @@ async fn sorting_key(clickhouse: &ClickHouse) -> Result<String> {
     clickhouse.query(key).await
 }
 
-/// As `docs/operations.md` has it.
+/// The commands of `docs/cluster.md`.
 async fn copy_of_rows(clickhouse: &ClickHouse) -> Result<String> {
     let told = |from: &str, to: &str| -> Result<&str> {
-        let (_, rest) = OPERATIONS.split_once(from).context("the page has it")?;
+        let (_, rest) = CLUSTER.split_once(from).context("the page has it")?;
         Ok(rest.split_once(to).context("it ends")?.0)
     };
-    let columns = clickhouse.query(told("COLUMNS is what\n\n```sql\n", "\n```")?).await?;
+    let columns = clickhouse.query(told("This query gives COLUMNS:\n\n```sql\n", "\n```")?).await?;
     let [columns]: [String; 1] = serde_json::from_str(&columns)?;
     let copy = told("windows_before;\nINSERT", ";")?;
     Ok(format!("INSERT{}", copy.replace("COLUMNS", &columns)))
 }
 
-const OPERATIONS: &str = include_str!("../../docs/operations.md");
+const CLUSTER: &str = include_str!("../../docs/cluster.md");
 
 fn configure(folder: &Path, clickhouse: &str) -> Result<()> {
     let alone = "settle_after_seconds = 3\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n\

@@ -1,5 +1,5 @@
 //! `GET /v1/accounting`: what came in beside what became of it, since ever, so that anyone can see that
-//! nothing is lost or counted twice. What each sum means: `docs/api.md`.
+//! nothing is lost or counted twice. What each sum means: `docs/query-api.md#accounting`.
 
 use std::collections::BTreeMap;
 

@@ -228,7 +228,7 @@ pub(crate) fn rounded(value: f64) -> String {
 /// Selects streams that say something about the service.
 pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
-const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/metrics.md.
+const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/statistics.md.
 groups:
   - name: llm-rum-budgets
     rules:

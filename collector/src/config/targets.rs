@@ -1,5 +1,5 @@
 //! What an answer should be like, per use case: comes in a stream's report, goes out whether it met
-//! its targets. Definitions: `docs/metrics.md#indicators`.
+//! its targets. Definitions: `docs/statistics.md#indicators`.
 
 use beacon::StreamReport;
 use schemars::JsonSchema;

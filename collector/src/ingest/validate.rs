@@ -1,5 +1,5 @@
-//! The only way to an [`AcceptedReport`] report: a body's bytes come in, with what their sender calls itself, goes
-//! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
+//! Parses the body of a beacon and checks every report in it. Only this file makes an [`AcceptedReport`]. Limits:
+//! `docs/http-api.md#report-fields-and-limits`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! What a use case promises of its streams, and how much of the failures that it allows are used up: tallies
-//! come in, budgets and burn rates go out. Definitions: `docs/metrics.md#budgets`.
+//! come in, budgets and burn rates go out. Definitions: `docs/statistics.md#error-budgets`.
 
 use beacon::RELATIVE_ERROR;
 use schemars::JsonSchema;

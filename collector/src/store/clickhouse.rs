@@ -1,6 +1,6 @@
 //! Several collectors, one answer: each keeps its share in its own file and journal, as alone, and
 //! publishes it to ClickHouse, where queries add the shares up. How it stays exact:
-//! `docs/architecture.md#a-cluster`.
+//! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` says what ClickHouse does not have yet, `publisher.rs` sends it, `queries.rs` answers queries.
 

@@ -1,4 +1,4 @@
-//! The table of docs/api.md that says what each field may be, held against the front door: both ends are
+//! The table of docs/http-api.md that says what each field may be, held against the front door: both ends are
 //! taken, and what lies beyond is refused by name.
 
 use beacon::StreamReport;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::TestCollector;
 
-const DOCS: &str = include_str!("../../../docs/api.md");
+const DOCS: &str = include_str!("../../../docs/http-api.md");
 const FULL: &str = include_str!("../../../beacon/tests/golden/v1-full.json");
 
 /// Fields and what they may be, from the table.
 fn table() -> Vec<(Vec<&'static str>, &'static str)> {
-    let (_, rest) = DOCS.split_once("### What a report may say").unwrap();
+    let (_, rest) = DOCS.split_once("## Report fields and limits").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     rows.map(|row| {

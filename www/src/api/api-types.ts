@@ -1,6 +1,6 @@
 /**
- * Types of the responses of the `/v1` routes, as `docs/api.md` describes them. Times are Unix milliseconds; an absent
- * value is not known.
+ * Types of the responses of the `/v1` routes, as `docs/query-api.md` describes them. Times are Unix milliseconds; an
+ * absent value is not known.
  */
 
 import type { Histogram as WireHistogram, StreamReport as Report } from "./report";

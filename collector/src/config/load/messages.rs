@@ -15,7 +15,7 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
     } else if message.contains("socket address") {
         ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
     } else if message.starts_with("wanted ") {
-        ("is no text".to_owned(), "write a word in quotes that docs/api.md has".to_owned())
+        ("is no text".to_owned(), "write a word in quotes that docs/configuration.md has".to_owned())
     } else if field == "otlp.headers" {
         ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
     } else if field == "read_tokens" {
@@ -31,7 +31,8 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
         };
         (format!("cannot be: {reason}"), format!("write {}", in_words(known)))
     } else {
-        let (reason, remedy) = message.split_once(": write").unwrap_or((message, " as docs/api.md says"));
+        let (reason, remedy) =
+            message.split_once(": write").unwrap_or((message, " as docs/configuration.md says"));
         (format!("cannot be: {}", in_a_line(reason)), format!("write{remedy}"))
     };
     Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
@@ -76,7 +77,7 @@ fn in_words(expected: &str) -> &str {
         "a boolean" => "`true` or `false`",
         "a map" => "a table",
         // The name of a type follows.
-        table if table.starts_with("struct ") => "a table with fields that docs/api.md has",
+        table if table.starts_with("struct ") => "a table with fields that docs/configuration.md has",
         other => other,
     }
 }

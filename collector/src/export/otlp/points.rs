@@ -1,5 +1,5 @@
 //! What is told of each series: its total comes in, data points go out, under the names of OpenTelemetry's
-//! GenAI conventions where they have one. The names: `docs/api.md#otlp`.
+//! GenAI conventions where they have one. The names: `docs/otlp.md`.
 
 use std::collections::BTreeMap;
 
