@@ -13,12 +13,12 @@ use crate::build_variant::ALL_DIALECTS;
 use crate::json::Json;
 
 use brackets::RECORD_SEPARATOR;
-pub use content_type::Kind;
+pub use content_type::ContentType;
 use find::find;
 pub(crate) use frame::BOM;
 pub use frame::{Event, Frame, MAX_EVENT_BYTES, Pending};
-pub use json_stream::Texts;
-pub use plain_text::Text;
+pub use json_stream::JsonStream;
+pub use plain_text::PlainText;
 pub use sse::Sse;
 
 /// Longest first line that is waited for to see whether a body is JSON in lines.
@@ -30,21 +30,21 @@ pub enum Framing {
     /// Server-sent events.
     Sse(Sse),
     /// JSON: a value per line, or values told apart by their brackets.
-    Texts(Texts),
+    Json(JsonStream),
     /// Text without events.
-    Text(Text),
+    PlainText(PlainText),
     /// One that only a probe with all of them cuts: nothing comes out.
-    Beyond,
+    NeedsFullWasm,
 }
 
 impl Framing {
     /// The framing that the content type alone names: server-sent events where it says nothing.
     #[must_use]
-    pub fn named(content_type: impl Into<Kind>) -> Self {
+    pub fn named(content_type: impl Into<ContentType>) -> Self {
         match content_type.into() {
-            Kind::Events => Self::Sse(Sse::default()),
-            Kind::Lines => Self::Texts(Texts::by_lines()),
-            Kind::Other => Self::rare(|| Self::Text(Text::default())),
+            ContentType::Events => Self::Sse(Sse::default()),
+            ContentType::Lines => Self::Json(JsonStream::by_lines()),
+            ContentType::Other => Self::rare(|| Self::PlainText(PlainText::default())),
         }
     }
 
@@ -55,9 +55,9 @@ impl Framing {
     /// In a probe without every framing an object is taken for the first of many lines, as soon as one shows, and
     /// lines with a code before their JSON are left to one that has them all.
     #[must_use]
-    pub fn of(content_type: impl Into<Kind>, start: &[u8]) -> Option<Self> {
+    pub fn of(content_type: impl Into<ContentType>, start: &[u8]) -> Option<Self> {
         let named = Self::named(content_type);
-        if matches!(named, Self::Texts(_)) {
+        if matches!(named, Self::Json(_)) {
             return Some(named);
         }
         let text = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
@@ -66,10 +66,10 @@ impl Framing {
             [] => None,
             _ if BOM.starts_with(text) => None,
             [b'{', ..] if !ALL_DIALECTS => by_lines(text),
-            [b'{' | b'[', ..] => Some(Self::rare(|| Self::Texts(Texts::by_brackets()))),
-            [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Texts(Texts::by_lines()))),
+            [b'{' | b'[', ..] => Some(Self::rare(|| Self::Json(JsonStream::by_brackets()))),
+            [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Json(JsonStream::by_lines()))),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
-                Some(Self::rare(|| Self::Texts(Texts::by_lines())))
+                Some(Self::rare(|| Self::Json(JsonStream::by_lines())))
             }
             [code] | [code, b':'] if code.is_ascii_alphanumeric() => None,
             _ if matches!(named, Self::Sse(_)) => Some(named),
@@ -78,9 +78,9 @@ impl Framing {
     }
 
     /// The framing of a body that has ended before [`Framing::of`] could tell.
-    pub(crate) fn of_all(content_type: Kind, body: &[u8]) -> Self {
+    pub(crate) fn of_all(content_type: ContentType, body: &[u8]) -> Self {
         match body.trim_ascii_start() {
-            [b'{', ..] if !ALL_DIALECTS => Self::Texts(Texts::by_lines()),
+            [b'{', ..] if !ALL_DIALECTS => Self::Json(JsonStream::by_lines()),
             _ => Self::named(content_type),
         }
     }
@@ -89,9 +89,9 @@ impl Framing {
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         match self {
             Self::Sse(sse) => sse.next(input),
-            Self::Texts(texts) => texts.next(input),
-            Self::Text(text) if ALL_DIALECTS => text.next(input),
-            Self::Text(_) | Self::Beyond => None,
+            Self::Json(json) => json.next(input),
+            Self::PlainText(text) if ALL_DIALECTS => text.next(input),
+            Self::PlainText(_) | Self::NeedsFullWasm => None,
         }
     }
 
@@ -99,15 +99,15 @@ impl Framing {
     pub fn finish(&mut self) -> Pending<'_> {
         match self {
             Self::Sse(sse) => sse.finish(),
-            Self::Texts(texts) => texts.finish(),
-            Self::Text(text) if ALL_DIALECTS => text.finish(),
-            Self::Text(_) | Self::Beyond => Pending::default(),
+            Self::Json(json) => json.finish(),
+            Self::PlainText(text) if ALL_DIALECTS => text.finish(),
+            Self::PlainText(_) | Self::NeedsFullWasm => Pending::default(),
         }
     }
 
     /// A framing of few streams, where it is there.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
-        if ALL_DIALECTS { framing() } else { Self::Beyond }
+        if ALL_DIALECTS { framing() } else { Self::NeedsFullWasm }
     }
 
     /// Whether an event that the body ends in is as good as any other: only server-sent events need
@@ -120,9 +120,9 @@ impl Framing {
 /// JSON in lines, where the first line is a whole text.
 fn by_lines(text: &[u8]) -> Option<Framing> {
     match find(text, *b"\n\n") {
-        Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Texts(Texts::by_lines())),
+        Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Json(JsonStream::by_lines())),
         None if text.len() <= MAX_FIRST_LINE_BYTES => None,
-        _ => Some(Framing::Beyond),
+        _ => Some(Framing::NeedsFullWasm),
     }
 }
 

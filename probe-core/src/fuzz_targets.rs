@@ -19,18 +19,18 @@ use crate::{End, Meter, Timestamp};
 /// # Panics
 /// When it does not, or takes more steps than the body has bytes for.
 pub fn framing(input: &[u8]) {
-    let (head, body) = parted(input);
+    let (head, body) = split_head(input);
     let (&cut, content_type) = head.split_first().unwrap_or((&0, b""));
     let content_type = str::from_utf8(content_type).unwrap_or_default();
-    let whole = within(body.len(), 1, || said(content_type, [body]));
+    let whole = with_step_limit(body.len(), 1, || frame_log(content_type, [body]));
     let split = match usize::from(cut) {
         cut @ 0..16 => {
             let chunks = body.chunks(cut + 1);
-            within(body.len(), chunks.len(), || said(content_type, chunks))
+            with_step_limit(body.len(), chunks.len(), || frame_log(content_type, chunks))
         }
         cut => {
             let (left, right) = body.split_at(body.len() * (cut - 16) / 240);
-            within(body.len(), 2, || said(content_type, [left, right]))
+            with_step_limit(body.len(), 2, || frame_log(content_type, [left, right]))
         }
     };
     assert_eq!(split, whole, "cut as {cut} says");
@@ -42,7 +42,7 @@ pub fn framing(input: &[u8]) {
 /// When a value is taken from text that is none, or it takes more steps than the text has bytes for.
 #[must_use]
 pub fn json(text: &[u8]) -> bool {
-    let whole = within(text.len(), 1, || Json::new(text).finish());
+    let whole = with_step_limit(text.len(), 1, || Json::new(text).finish());
     let mut scanner = Json::new(text);
     let name = scanner.model();
     assert!(name.len() <= 128, "a name is short");
@@ -57,27 +57,27 @@ pub fn json(text: &[u8]) -> bool {
 ///
 /// # Panics
 /// When it does not, or takes more steps than the body has bytes for.
-pub fn dialects(input: &[u8]) -> Reached {
-    let (name, body) = parted(input);
-    within(body.len(), 1 + body.len() / 8, || {
+pub fn dialects(input: &[u8]) -> Coverage {
+    let (name, body) = split_head(input);
+    with_step_limit(body.len(), 1 + body.len() / 8, || {
         let remembered = facts(name, body, |_| ());
         let anew = facts(name, body, StreamState::forget_template);
         assert_eq!(remembered, anew, "as {}", name.escape_ascii());
-        remembered.reached()
+        remembered.coverage()
     })
 }
 
 /// What a body has shown of a dialect. Tables are data, in which no fuzzer sees where it is: by these
 /// it knows that it has come to something new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reached {
+pub struct Coverage {
     /// Place of the dialect among [`dialect_names`].
     pub dialect: usize,
-    /// A bit for each fact that was told, below [`FACTS`].
+    /// A bit for each fact that was found, below [`FACTS`].
     pub facts: u64,
 }
 
-/// How many facts [`Reached`] has room for.
+/// How many facts [`Coverage`] has room for.
 pub const FACTS: usize = 16 + Defect::ALL.len();
 
 /// The names of all dialects; first what is none of them.
@@ -91,8 +91,8 @@ pub fn dialect_names() -> impl Iterator<Item = &'static str> {
 /// # Panics
 /// When they do not, or a report cannot be believed.
 pub fn calls(script: &[u8]) {
-    let whole = unsplit(play(script, usize::MAX));
-    let split = unsplit(play(script, 1 + script.len() % 13));
+    let whole = without_read_counts(play(script, usize::MAX));
+    let split = without_read_counts(play(script, 1 + script.len() % 13));
     assert_eq!(split, whole);
 }
 
@@ -113,12 +113,12 @@ fn play(script: &[u8], most: usize) -> StreamReport {
             ),
             3 => meter.on_end(at, ENDS[usize::from(argument) % ENDS.len()]),
             4 => meter.on_submit(at),
-            5 => believe(&meter.report()),
-            6 => believe(&meter.update_report().build(Outcome::Complete)),
+            5 => check_plausible(&meter.report()),
+            6 => check_plausible(&meter.update_report().build(Outcome::Complete)),
             _ => {
                 let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
                 let pieces = rest[..len].chunks(most);
-                within(len, pieces.len(), || {
+                with_step_limit(len, pieces.len(), || {
                     for piece in pieces {
                         meter.on_chunk(at, piece);
                     }
@@ -130,12 +130,12 @@ fn play(script: &[u8], most: usize) -> StreamReport {
         rest = more.get(1..).unwrap_or_default();
     }
     let report = meter.report();
-    believe(&report);
+    check_plausible(&report);
     report
 }
 
 /// The report without what counts and times reads.
-fn unsplit(mut report: StreamReport) -> StreamReport {
+fn without_read_counts(mut report: StreamReport) -> StreamReport {
     for of_reads in [Defect::Stall, Defect::Buffered, Defect::Coarse] {
         report.defects.set(of_reads, 0);
     }
@@ -143,14 +143,14 @@ fn unsplit(mut report: StreamReport) -> StreamReport {
 }
 
 /// The first line of an input, and what follows it.
-fn parted(input: &[u8]) -> (&[u8], &[u8]) {
+fn split_head(input: &[u8]) -> (&[u8], &[u8]) {
     let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
     (&input[..end], input.get(end + 1..).unwrap_or_default())
 }
 
 /// What a framing says of a body; text without its cuts.
 #[derive(Default, PartialEq)]
-struct Said {
+struct FrameLog {
     /// A letter for each frame and what is in it, each part with its length: words would take longer
     /// to write than the body to cut.
     frames: Vec<u8>,
@@ -158,7 +158,7 @@ struct Said {
     broken_text: bool,
 }
 
-impl Said {
+impl FrameLog {
     fn frame(&mut self, frame: &Frame<'_>) {
         match *frame {
             Frame::Event(event) => self.event(b'e', &event),
@@ -194,30 +194,30 @@ impl Said {
     }
 }
 
-impl fmt::Debug for Said {
+impl fmt::Debug for FrameLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, text, broken_text } = self;
         write!(f, "{} text {} {broken_text}", frames.escape_ascii(), text.escape_ascii())
     }
 }
 
-fn said<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Said {
-    let (mut said, mut start, mut framing) = (Said::default(), Vec::new(), None);
+fn frame_log<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> FrameLog {
+    let (mut log, mut start, mut framing) = (FrameLog::default(), Vec::new(), None);
     for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
         if let Some(framing) = &mut framing {
-            each_frame(framing, chunk, |frame| said.frame(&frame));
+            each_frame(framing, chunk, |frame| log.frame(&frame));
             continue;
         }
         start.extend_from_slice(chunk);
         framing = Framing::of(content_type, &start);
         if let Some(framing) = &mut framing {
-            each_frame(framing, &start, |frame| said.frame(&frame));
+            each_frame(framing, &start, |frame| log.frame(&frame));
         }
     }
     if let Some(framing) = &mut framing {
-        said.pending(&framing.finish());
+        log.pending(&framing.finish());
     }
-    said
+    log
 }
 
 fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Frame<'_>)) {
@@ -227,33 +227,33 @@ fn each_frame(framing: &mut Framing, mut chunk: &[u8], mut then: impl FnMut(Fram
 }
 
 /// What the events of a body say.
-struct Told {
+struct BodyFacts {
     state: StreamState,
     texts: Vec<TextKinds>,
 }
 
 /// Reads all events of a body.
-fn facts(name: &[u8], body: &[u8], before_each: fn(&mut StreamState)) -> Told {
-    let mut told = Told { state: StreamState::NONE, texts: Vec::new() };
-    told.state.dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.name.as_bytes() == name);
+fn facts(name: &[u8], body: &[u8], before_each: fn(&mut StreamState)) -> BodyFacts {
+    let mut body_facts = BodyFacts { state: StreamState::NONE, texts: Vec::new() };
+    body_facts.state.dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.name.as_bytes() == name);
     let mut framing = Framing::of("", body).unwrap_or_else(|| Framing::named(""));
     each_frame(&mut framing, body, |frame| match frame {
         Frame::Event(event) => {
-            before_each(&mut told.state);
-            told.texts.push(told.state.read(&event));
+            before_each(&mut body_facts.state);
+            body_facts.texts.push(body_facts.state.read(&event));
         }
-        Frame::Comment(comment) => told.state.read_comment(comment),
+        Frame::Comment(comment) => body_facts.state.read_comment(comment),
         _ => {}
     });
-    told
+    body_facts
 }
 
-impl Told {
+impl BodyFacts {
     fn report(&self) -> StreamReport {
         self.state.report.build(Outcome::Complete)
     }
 
-    fn reached(&self) -> Reached {
+    fn coverage(&self) -> Coverage {
         let (report, usage) = (self.report(), &self.state.usage);
         let is_known =
             |known: &EncodedDialect| self.state.dialect.is_some_and(|dialect| dialect.name == known.name);
@@ -279,36 +279,36 @@ impl Told {
         let defects = Defect::ALL.iter().map(|&defect| report.defects.get(defect) > 0);
         let facts: [bool; FACTS - Defect::ALL.len()] = facts;
         let bits = facts.into_iter().chain(defects).enumerate();
-        Reached {
+        Coverage {
             dialect: ENCODED_DIALECTS.iter().position(is_known).map_or(0, |place| place + 1),
-            facts: bits.fold(0, |all, (bit, is_told)| all | u64::from(is_told) << bit),
+            facts: bits.fold(0, |all, (bit, is_set)| all | u64::from(is_set) << bit),
         }
     }
 }
 
-impl PartialEq for Told {
+impl PartialEq for BodyFacts {
     fn eq(&self, other: &Self) -> bool {
         self.texts == other.texts
             && self.report() == other.report()
-            && format!("{:?}", self.state.judged()) == format!("{:?}", other.state.judged())
+            && format!("{:?}", self.state.debug_state()) == format!("{:?}", other.state.debug_state())
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for BodyFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?} {:?}", self.report(), self.state.judged(), self.texts)
+        write!(f, "{:?} {:?} {:?}", self.report(), self.state.debug_state(), self.texts)
     }
 }
 
 /// Runs `work`, and holds it to steps in proportion to what came in.
-fn within<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
-    let (result, steps) = work_counter::of(work);
+fn with_step_limit<T>(bytes: usize, chunks: usize, work: impl FnOnce() -> T) -> T {
+    let (result, steps) = work_counter::steps_of(work);
     let most = 64 * bytes as u64 + 256 * chunks as u64 + 1024;
     assert!(steps <= most, "{steps} steps for {bytes} bytes in {chunks} chunks");
     result
 }
 
-fn believe(report: &StreamReport) {
+fn check_plausible(report: &StreamReport) {
     let durations = [
         report.submit_delay_ms,
         report.headers_ms,
@@ -379,7 +379,7 @@ mod tests {
         let heads: Vec<_> = dialect_names().map(|name| format!("{name}\n")).collect();
         let mut reached = vec![0; heads.len()];
         each_input("dialects", &heads.iter().map(String::as_str).collect::<Vec<_>>(), |input| {
-            let Reached { dialect, facts } = dialects(input);
+            let Coverage { dialect, facts } = dialects(input);
             reached[dialect] |= facts;
         });
         for (name, facts) in dialect_names().zip(reached).skip(1) {
@@ -398,7 +398,7 @@ mod tests {
         let stream = |events: usize, bytes: usize| {
             let mut meter = Meter::new("", Timestamp::from_ms(0.0));
             let body = event.repeat(events);
-            let ((), steps) = work_counter::of(|| {
+            let ((), steps) = work_counter::steps_of(|| {
                 for chunk in body.chunks(bytes) {
                     meter.on_chunk(Timestamp::from_ms(1.0), chunk);
                 }

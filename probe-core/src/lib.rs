@@ -31,7 +31,7 @@ mod utf8;
 mod work_counter;
 
 pub use field_values::FieldValues;
-pub use meter::{End, Meter, Seen};
+pub use meter::{End, Meter, Progress};
 pub use report_builder::ReportBuilder;
-pub use server_timing::Claim;
+pub use server_timing::ServerClaim;
 pub use time::Timestamp;

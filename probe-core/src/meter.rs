@@ -8,7 +8,7 @@ use beacon::{Defect, Outcome, StreamReport};
 use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
-use crate::framing::{BOM, Frame, Framing, Kind};
+use crate::framing::{BOM, ContentType, Frame, Framing};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{NumberField, ReportBuilder, TextField};
 use crate::text_kinds::TextKinds;
@@ -29,7 +29,7 @@ pub struct Meter {
     goes_on: bool,
     end_marker_ms: f64,
     end: Option<End>,
-    content_type: Kind,
+    content_type: ContentType,
     /// `None` until the first bytes have decided it.
     framing: Option<Framing>,
     /// Those bytes, while they are too few.
@@ -46,7 +46,7 @@ pub struct Meter {
 
 /// What a chunk brought for the first time, or what all of them together have brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Progress {
     /// Generated text of any kind.
     pub first_token: bool,
     /// Text that the user reads: an answer, or a refusal in its place.
@@ -54,7 +54,7 @@ pub struct Seen {
     /// The end marker of its dialect.
     pub ended: bool,
     /// What only a probe with every dialect and framing reads. Nothing more is read of it here.
-    pub beyond: bool,
+    pub needs_full_wasm: bool,
 }
 
 /// How the reading of a stream ended.
@@ -90,7 +90,7 @@ impl Meter {
         goes_on: false,
         end_marker_ms: ABSENT,
         end: None,
-        content_type: Kind::Events,
+        content_type: ContentType::Events,
         framing: None,
         start: Vec::new(),
         unclosed: false,
@@ -112,7 +112,7 @@ impl Meter {
 
     /// The response headers. Without them the status is unknown, and so is whether `Failed` came
     /// before any response.
-    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<Kind>) {
+    pub fn on_headers(&mut self, now: Timestamp, status: u16, content_type: impl Into<ContentType>) {
         if self.end.is_some() {
             return;
         }
@@ -124,9 +124,9 @@ impl Meter {
 
     /// One read of the body; with a time earlier than the one before, which no clock of a page gives, more of
     /// the same read. Nothing in it is an error: what is wrong with it becomes a defect.
-    pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Seen {
+    pub fn on_chunk(&mut self, now: Timestamp, bytes: &[u8]) -> Progress {
         if self.end.is_some() || bytes.is_empty() {
-            return Seen::default();
+            return Progress::default();
         }
         let now_ms = self.advance(now);
         self.end_silence();
@@ -137,16 +137,16 @@ impl Meter {
         report.set_first(NumberField::FirstByte, now_ms);
         self.last_byte_ms = now_ms;
         if self.is_http_error() {
-            return Seen::default();
+            return Progress::default();
         }
-        let before = self.seen();
+        let before = self.progress();
         self.read(bytes);
-        let after = self.seen();
-        Seen {
+        let after = self.progress();
+        Progress {
             first_token: !before.first_token && after.first_token,
             first_visible: !before.first_visible && after.first_visible,
             ended: !before.ended && after.ended,
-            beyond: !before.beyond && after.beyond,
+            needs_full_wasm: !before.needs_full_wasm && after.needs_full_wasm,
         }
     }
 
@@ -195,7 +195,7 @@ impl Meter {
 
     /// Reads what has come as soon as its framing is known.
     fn read(&mut self, bytes: &[u8]) {
-        if self.is_beyond() {
+        if self.needs_full_wasm() {
             return;
         }
         if self.framing.is_some() {
@@ -211,7 +211,8 @@ impl Meter {
     /// Reads what came before the framing was known: where that is text, its first read was text as well.
     fn read_start(&mut self) {
         let first_ms = self.state.report.get(NumberField::FirstByte);
-        if ALL_DIALECTS && matches!(self.framing, Some(Framing::Text(_))) && first_ms < self.last_byte_ms {
+        if ALL_DIALECTS && matches!(self.framing, Some(Framing::PlainText(_))) && first_ms < self.last_byte_ms
+        {
             self.count(first_ms, 0.0, 0.0, TextKinds::ANSWER);
         }
         let start = mem::take(&mut self.start);
@@ -253,7 +254,7 @@ impl Meter {
                 Frame::Html => state.report.defects.set(Defect::HtmlInStream, 1),
             }
         }
-        if state.beyond {
+        if state.needs_full_wasm {
             return;
         }
         if state.ended {
@@ -332,10 +333,10 @@ impl Meter {
             Some(End::Cancelled) => Outcome::Aborted,
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
-            Some(End::Closed) if self.is_beyond() || self.unread => Outcome::Unobserved,
+            Some(End::Closed) if self.needs_full_wasm() || self.unread => Outcome::Unobserved,
             Some(End::Closed) => match self.dialect() {
                 None => Outcome::Empty,
-                Some(_) if !self.unclosed && self.state.closes() => Outcome::Complete,
+                Some(_) if !self.unclosed && self.state.ends_by_closing() => Outcome::Complete,
                 _ => Outcome::Truncated,
             },
         }
@@ -344,9 +345,9 @@ impl Meter {
     /// The format, once anything has come by which it could be told.
     fn dialect(&self) -> Option<&'static str> {
         match (self.state.dialect, &self.framing) {
-            _ if self.is_beyond() => None,
+            _ if self.needs_full_wasm() => None,
             (Some(dialect), _) => Some(dialect.name),
-            (None, Some(Framing::Text(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
+            (None, Some(Framing::PlainText(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
             (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
         }
     }
@@ -356,8 +357,8 @@ impl Meter {
         self.settle_flow();
         let state = &mut self.state;
         let report = &mut state.report;
-        let contradicts = state.usage.contradicts_itself(state.server.counted());
-        report.defects.set(Defect::UsageMismatch, (contradicts && !state.again).into());
+        let contradicts = state.usage.contradicts_itself(state.server.output_tokens());
+        report.defects.set(Defect::UsageMismatch, (contradicts && !state.several_answers).into());
         if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
             let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;
             report.defects.set(Defect::NoSentinel, unmarked.into());
@@ -372,7 +373,7 @@ impl Meter {
         let report = &mut state.report;
         let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
         let thought = or(state.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !state.said.has(TextKinds::REASONING);
+        let hidden = thought > 0.0 && !state.text_kinds.has(TextKinds::REASONING);
         report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where thinking is not shown, a silence may be it.
@@ -389,7 +390,7 @@ impl Meter {
         let (gaps, longest_ms) = (report.gaps.count(), report.get(NumberField::LongestGap));
         // Without a gap no time between tokens was seen, and thinking in a silence may have been before the
         // first of them or after.
-        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.again;
+        let timed = shown >= 2.0 && gaps > 0 && silences == stalls && !state.several_answers;
         let tpot_ms = if timed { whole_micros((last_ms - first_ms) / (shown - 1.0)) } else { ABSENT };
         report.set(NumberField::TimePerToken, tpot_ms);
         let coarse = !buffered && is_coarse(shown, deltas, gaps, longest_ms, median_ms);
@@ -398,18 +399,18 @@ impl Meter {
 
     /// What has been seen so far.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn progress(&self) -> Progress {
         let report = &self.state.report;
-        Seen {
+        Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
             ended: self.state.ended,
-            beyond: self.is_beyond(),
+            needs_full_wasm: self.needs_full_wasm(),
         }
     }
 
-    fn is_beyond(&self) -> bool {
-        !ALL_DIALECTS && (self.state.beyond || matches!(self.framing, Some(Framing::Beyond)))
+    fn needs_full_wasm(&self) -> bool {
+        !ALL_DIALECTS && (self.state.needs_full_wasm || matches!(self.framing, Some(Framing::NeedsFullWasm)))
     }
 
     fn is_http_error(&self) -> bool {

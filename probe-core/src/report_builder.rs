@@ -8,7 +8,7 @@ use beacon::{Defects, Histogram, Outcome, StreamReport};
 
 use crate::absent::{ABSENT, or, some, some_count};
 use crate::field_values::FieldValues;
-use crate::server_timing::Claim;
+use crate::server_timing::ServerClaim;
 
 /// Places in a row, and the field of a report that each is of.
 macro_rules! row {
@@ -74,7 +74,7 @@ pub struct ReportBuilder {
     /// What was wrong.
     pub defects: Defects,
     /// What the server said of its own timing. `None` where it said nothing.
-    pub server: Option<Claim>,
+    pub server: Option<ServerClaim>,
 }
 
 impl ReportBuilder {
@@ -170,7 +170,7 @@ impl ReportBuilder {
             gaps: self.has(NumberField::LongestGap).then(|| self.gaps.clone()),
             stalls: count(NumberField::Stalls).unwrap_or(0) as u32,
             defects: self.defects,
-            server: self.server.as_ref().map(Claim::timing),
+            server: self.server.as_ref().map(ServerClaim::timing),
             clock_resolution_ms: ms(NumberField::ClockResolution),
             ..StreamReport::new("")
         }

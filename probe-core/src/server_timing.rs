@@ -46,25 +46,25 @@ impl Unit {
 /// Every claim that one stream carried.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerClaims {
-    comment: Option<Claim>,
-    in_band: Option<Claim>,
+    comment: Option<ServerClaim>,
+    in_band: Option<ServerClaim>,
     /// The first time that the server stamped an event with.
-    begun_ms: Option<f64>,
+    first_stamp_ms: Option<f64>,
 }
 
 /// What a server says of its own timing.
 #[derive(Debug, Clone, Copy)]
-pub struct Claim {
+pub struct ServerClaim {
     /// Where it was read, as [`ServerTiming::source`] has it.
     pub source: &'static str,
     /// The moment from which its time to first token counts.
     pub starts_from: ServerStart,
-    /// By [`Said`].
-    figures: [f64; CLAIM_NUMBERS],
+    /// By [`ClaimField`].
+    numbers: [f64; CLAIM_NUMBERS],
 }
 
 /// Places in the row of a claim. Those of the [`Number`]s that it is made of are in the same order.
-enum Said {
+enum ClaimField {
     Queue,
     FirstToken,
     Generation,
@@ -72,20 +72,24 @@ enum Said {
 }
 
 impl ServerClaims {
-    pub(crate) const NONE: Self = Self { comment: None, in_band: None, begun_ms: None };
+    pub(crate) const NONE: Self = Self { comment: None, in_band: None, first_stamp_ms: None };
 
     /// Our own comment. It may come several times; later ones fill in and replace.
-    pub(crate) fn settle_comment(&mut self, comment: &mut EventNumbers) {
-        let claim = self.comment.get_or_insert(Claim::new("comment", ServerStart::Arrival));
-        claim.figures = joined(comment.take_claim(), claim.figures);
+    pub(crate) fn add_comment(&mut self, comment: &mut EventNumbers) {
+        let claim = self.comment.get_or_insert(ServerClaim::new("comment", ServerStart::Arrival));
+        claim.numbers = filled_from(comment.take_claim(), claim.numbers);
     }
 
     /// An engine's own timing. False if it does not say enough for a claim.
-    pub(crate) fn settle<S>(&mut self, timing: &TimingFormat<S>, said: &mut EventNumbers) -> bool {
-        let claims = said.get(timing.needs) > 0.0;
+    pub(crate) fn add_engine_timing<S>(
+        &mut self,
+        timing: &TimingFormat<S>,
+        numbers: &mut EventNumbers,
+    ) -> bool {
+        let claims = numbers.get(timing.needs) > 0.0;
         let unit_ms = timing.unit.ms();
-        let load_ms = said.take(Number::Load) * unit_ms;
-        let [queue_ms, prompt_ms, generation_ms, tokens] = said.take_claim();
+        let load_ms = numbers.take(Number::Load) * unit_ms;
+        let [queue_ms, prompt_ms, generation_ms, tokens] = numbers.take_claim();
         let [queue_ms, prompt_ms, generation_ms] =
             [queue_ms, prompt_ms, generation_ms].map(|time| time * unit_ms);
         let waited_ms = or(queue_ms, 0.0) + or(load_ms, 0.0);
@@ -93,72 +97,80 @@ impl ServerClaims {
             // With the wait before it, any time counts from the request's arrival.
             let starts_from = if queue_ms.is_nan() { timing.starts_from } else { ServerStart::Arrival };
             let times = [queue_ms, waited_ms + or(prompt_ms, 0.0), generation_ms].map(whole_micros);
-            let figures = [times[0], times[1], times[2], tokens];
-            self.in_band = Some(Claim { source: timing.name, starts_from, figures });
+            let numbers = [times[0], times[1], times[2], tokens];
+            self.in_band = Some(ServerClaim { source: timing.name, starts_from, numbers });
         }
         claims
     }
 
     /// The time that the server stamped an event with, which has generated text or not.
-    pub(crate) fn settle_stamp<S>(&mut self, timing: &TimingFormat<S>, event: &mut EventNumbers, text: bool) {
+    pub(crate) fn add_timestamp<S>(
+        &mut self,
+        timing: &TimingFormat<S>,
+        event: &mut EventNumbers,
+        text: bool,
+    ) {
         let stamp_ms = event.take(Number::Stamp);
         if stamp_ms.is_nan() {
             return;
         }
-        let begun_ms = *self.begun_ms.get_or_insert(stamp_ms);
+        let first_stamp_ms = *self.first_stamp_ms.get_or_insert(stamp_ms);
         if text {
-            let since_ms = whole_micros((stamp_ms - begun_ms).max(0.0));
-            let claim = self.in_band.get_or_insert(Claim::new(timing.name, timing.starts_from));
-            let ttft_ms = or(claim.get(Said::FirstToken), since_ms);
-            claim.figures[Said::FirstToken as usize] = ttft_ms;
-            claim.figures[Said::Generation as usize] = whole_micros((since_ms - ttft_ms).max(0.0));
+            let since_ms = whole_micros((stamp_ms - first_stamp_ms).max(0.0));
+            let claim = self.in_band.get_or_insert(ServerClaim::new(timing.name, timing.starts_from));
+            let ttft_ms = or(claim.get(ClaimField::FirstToken), since_ms);
+            claim.numbers[ClaimField::FirstToken as usize] = ttft_ms;
+            claim.numbers[ClaimField::Generation as usize] = whole_micros((since_ms - ttft_ms).max(0.0));
         }
     }
 
     /// Tokens that the engine says it generated, beside what the usage says.
-    pub(crate) fn counted(&self) -> f64 {
-        self.in_band.map_or(ABSENT, |claim| claim.get(Said::Tokens))
+    pub(crate) fn output_tokens(&self) -> f64 {
+        self.in_band.map_or(ABSENT, |claim| claim.get(ClaimField::Tokens))
     }
 
     /// How long generation took by the server's own clock.
     pub(crate) fn generation_ms(&self) -> f64 {
-        let said = |claim: Option<Claim>| claim.map_or(ABSENT, |claim| claim.get(Said::Generation));
-        or(said(self.in_band), said(self.comment))
+        let duration =
+            |claim: Option<ServerClaim>| claim.map_or(ABSENT, |claim| claim.get(ClaimField::Generation));
+        or(duration(self.in_band), duration(self.comment))
     }
 
     /// What all claims say together. Only one measured from the request's arrival is the whole
     /// time to first token: it goes before one that leaves queueing out. The rest is filled from
     /// whichever has it.
     /// What an engine does not say of its tokens beside its time, its usage does: `counted`.
-    pub(crate) fn merged(&self, counted: f64) -> Option<Claim> {
+    pub(crate) fn merged(&self, output_tokens: f64) -> Option<ServerClaim> {
         let mut in_band = self.in_band;
-        if let Some(Claim { figures: [.., tokens], .. }) = &mut in_band {
-            *tokens = or(*tokens, counted);
+        if let Some(ServerClaim { numbers: [.., tokens], .. }) = &mut in_band {
+            *tokens = or(*tokens, output_tokens);
         }
         let (first, second) = match (self.comment, in_band) {
-            (Some(comment), Some(in_band)) if comment.get(Said::FirstToken).is_nan() => (in_band, comment),
+            (Some(comment), Some(in_band)) if comment.get(ClaimField::FirstToken).is_nan() => {
+                (in_band, comment)
+            }
             (Some(comment), in_band) => (comment, in_band.unwrap_or(comment)),
             (None, in_band) => (in_band?, in_band?),
         };
-        let mut figures = joined(first.figures, second.figures);
-        figures[Said::FirstToken as usize] = first.get(Said::FirstToken);
-        Some(Claim { figures, ..first })
+        let mut numbers = filled_from(first.numbers, second.numbers);
+        numbers[ClaimField::FirstToken as usize] = first.get(ClaimField::FirstToken);
+        Some(ServerClaim { numbers, ..first })
     }
 }
 
-impl Claim {
+impl ServerClaim {
     const fn new(source: &'static str, starts_from: ServerStart) -> Self {
-        Self { source, starts_from, figures: [ABSENT; _] }
+        Self { source, starts_from, numbers: [ABSENT; _] }
     }
 
     /// Its numbers, under the names of [`ServerTiming`]'s fields.
     #[must_use]
-    pub fn figures(&self) -> FieldValues<'_, f64> {
-        FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.figures }
+    pub fn numbers(&self) -> FieldValues<'_, f64> {
+        FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.numbers }
     }
 
-    fn get(&self, said: Said) -> f64 {
-        self.figures[said as usize]
+    fn get(&self, field: ClaimField) -> f64 {
+        self.numbers[field as usize]
     }
 
     /// The same as a report has it.
@@ -166,16 +178,16 @@ impl Claim {
         ServerTiming {
             source: Cow::Borrowed(self.source),
             starts_from: Some(self.starts_from),
-            queue_ms: some(self.get(Said::Queue)),
-            ttft_ms: some(self.get(Said::FirstToken)),
-            generation_ms: some(self.get(Said::Generation)),
-            output_tokens: some_count(self.get(Said::Tokens)),
+            queue_ms: some(self.get(ClaimField::Queue)),
+            ttft_ms: some(self.get(ClaimField::FirstToken)),
+            generation_ms: some(self.get(ClaimField::Generation)),
+            output_tokens: some_count(self.get(ClaimField::Tokens)),
         }
     }
 }
 
 /// The first row, filled in from the second.
-fn joined(mut first: [f64; CLAIM_NUMBERS], second: [f64; CLAIM_NUMBERS]) -> [f64; CLAIM_NUMBERS] {
+fn filled_from(mut first: [f64; CLAIM_NUMBERS], second: [f64; CLAIM_NUMBERS]) -> [f64; CLAIM_NUMBERS] {
     for (number, other) in first.iter_mut().zip(second) {
         *number = or(*number, other);
     }

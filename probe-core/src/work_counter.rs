@@ -20,7 +20,7 @@ pub(crate) fn add(steps: usize) {
 
 /// The steps that `work` takes.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (T, u64) {
+pub(crate) fn steps_of<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = STEPS.get();
     let result = work();
     (result, STEPS.get() - before)

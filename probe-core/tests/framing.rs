@@ -30,10 +30,10 @@ fn listen<'a>(content_type: &str, chunks: impl IntoIterator<Item = &'a [u8]>) ->
     heard.take(&mut framing, &start);
     heard.kind = match &framing {
         Framing::Sse(_) => "sse",
-        Framing::Texts(texts) if texts.are_lines() => "ndjson",
-        Framing::Texts(_) => "values",
-        Framing::Text(_) => "text",
-        Framing::Beyond => "beyond",
+        Framing::Json(json) if json.are_lines() => "ndjson",
+        Framing::Json(_) => "values",
+        Framing::PlainText(_) => "text",
+        Framing::NeedsFullWasm => "needs the full Wasm",
     };
     let pending = framing.finish();
     heard.pending = (pending.bytes, pending.event.map(|event| text(event.data)), pending.unclosed);

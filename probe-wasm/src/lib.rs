@@ -46,8 +46,8 @@ pub fn open(key: u32, request: f64, submit: f64) {
 
 /// The response came, with a body of that kind by its content type, as `js/tap/content-types.js` numbers them.
 #[wasm_bindgen]
-pub fn headers(key: u32, time: f64, status: u16, kind: u8) {
-    SESSION.with_borrow_mut(|session| session.headers(key, time, status, kind));
+pub fn headers(key: u32, time: f64, status: u16, content_type: u8) {
+    SESSION.with_borrow_mut(|session| session.headers(key, time, status, content_type));
 }
 
 /// The app got bytes. What has been seen with them, in the bits of `js/session/progress-flags.js`.

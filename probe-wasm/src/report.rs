@@ -27,7 +27,7 @@ impl Serialize for Report<'_> {
             for name in ["server: source starts_from", claim.source, claim.starts_from.as_str()] {
                 list.serialize_element(name)?;
             }
-            numbers(&mut list, claim.figures())?;
+            numbers(&mut list, claim.numbers())?;
         }
         if !report.defects.is_empty() {
             list.serialize_element("defects:")?;

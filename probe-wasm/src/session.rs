@@ -2,8 +2,8 @@
 //!
 //! Streams go by the small number that the facade gave them. Nothing here knows the browser.
 
-use probe_core::framing::Kind;
-use probe_core::{End, Meter, Seen, Timestamp};
+use probe_core::framing::ContentType;
+use probe_core::{End, Meter, Progress, Timestamp};
 
 use crate::report::Report;
 
@@ -33,9 +33,9 @@ impl Session {
         self.streams.push(Stream { key, meter });
     }
 
-    pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, kind: u8) {
+    pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: u8) {
         if let Some(meter) = self.meter(key) {
-            meter.on_headers(Timestamp::from_ms(time), status, kind_of(kind));
+            meter.on_headers(Timestamp::from_ms(time), status, content_type_of(content_type));
         }
     }
 
@@ -43,8 +43,11 @@ impl Session {
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
         let Some(meter) = self.meter(key) else { return 0 };
         meter.on_chunk(Timestamp::from_ms(time), bytes);
-        let Seen { first_token, first_visible, ended, beyond } = meter.seen();
-        u8::from(first_token) | u8::from(first_visible) << 1 | u8::from(ended) << 2 | u8::from(beyond) << 3
+        let Progress { first_token, first_visible, ended, needs_full_wasm } = meter.progress();
+        u8::from(first_token)
+            | u8::from(first_visible) << 1
+            | u8::from(ended) << 2
+            | u8::from(needs_full_wasm) << 3
     }
 
     /// The stream ended, in the way that [`end_of`] reads.
@@ -71,11 +74,11 @@ impl Session {
 }
 
 /// By the numbers of `js/tap/content-types.js`.
-fn kind_of(number: u8) -> Kind {
+fn content_type_of(number: u8) -> ContentType {
     match number {
-        0 => Kind::Events,
-        1 => Kind::Lines,
-        _ => Kind::Other,
+        0 => ContentType::Events,
+        1 => ContentType::Lines,
+        _ => ContentType::Other,
     }
 }
 

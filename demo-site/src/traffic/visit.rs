@@ -66,7 +66,7 @@ async fn wait(
 ) -> Result<Response, End> {
     let mut response = request.send().await.map_err(|_| End::Failed)?;
     meter.on_headers(now(), response.status().as_u16(), content_type(&response));
-    while !meter.seen().first_visible {
+    while !meter.progress().first_visible {
         read_chunk(meter, &mut response, &now).await?;
     }
     Ok(response)

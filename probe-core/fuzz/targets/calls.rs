@@ -2,7 +2,6 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| probe_core_fuzz::bounded(
-    1 << 20,
-    || probe_core::fuzz_targets::calls(script)
-));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| probe_core_fuzz::bounded(1 << 20, || {
+    probe_core::fuzz_targets::calls(script)
+}));

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use probe_core::fuzz_targets::{self, FACTS, Reached, dialect_names};
+use probe_core::fuzz_targets::{self, Coverage, FACTS, dialect_names};
 
 /// How many inputs were read as each dialect: said at the end, as libFuzzer does not know.
 static EXECUTIONS: [AtomicU64; MOST_DIALECTS] = [const { AtomicU64::new(0) }; MOST_DIALECTS];
@@ -14,15 +14,15 @@ static EXECUTIONS: [AtomicU64; MOST_DIALECTS] = [const { AtomicU64::new(0) }; MO
 /// keeps an input that shows a new fact of a dialect.
 #[used]
 #[unsafe(link_section = "__libfuzzer_extra_counters")]
-static REACHED: [AtomicU8; MOST_DIALECTS * FACTS] = [const { AtomicU8::new(0) }; MOST_DIALECTS * FACTS];
+static COVERED: [AtomicU8; MOST_DIALECTS * FACTS] = [const { AtomicU8::new(0) }; MOST_DIALECTS * FACTS];
 
 const MOST_DIALECTS: usize = 32;
 
 fuzz_target!(init: say_at_the_end(), |input: &[u8]| probe_core_fuzz::bounded(1 << 20, || {
-    let Reached { dialect, facts } = fuzz_targets::dialects(input);
+    let Coverage { dialect, facts } = fuzz_targets::dialects(input);
     EXECUTIONS[dialect].fetch_add(1, Relaxed);
     for fact in (0..FACTS).filter(|fact| facts >> fact & 1 == 1) {
-        REACHED[dialect * FACTS + fact].store(1, Relaxed);
+        COVERED[dialect * FACTS + fact].store(1, Relaxed);
     }
 }));
 

@@ -18,7 +18,7 @@ pub(super) struct EventOutline<'a> {
     /// The name that SSE gives the event.
     pub(super) name: &'a [u8],
     /// The type that the event gives itself.
-    pub(super) kind: &'a [u8],
+    pub(super) event_type: &'a [u8],
     /// It reports an error.
     pub(super) failed: bool,
     keys: [Word; MAX_KEYS],
@@ -27,8 +27,8 @@ pub(super) struct EventOutline<'a> {
 impl<'a> EventOutline<'a> {
     /// Looks at one event. `None` if it is not JSON.
     pub(super) fn of(event: &Event<'a>) -> Option<Self> {
-        let EventValues { kind: name, .. } = EventValues::of(event.name);
-        let mut outline = Self { name, kind: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
+        let EventValues { event_type: name, .. } = EventValues::of(event.name);
+        let mut outline = Self { name, event_type: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
         let mut json = Json::new(event.data);
         let mut keys = outline.keys.iter_mut();
         let object = json.enter(b'{');
@@ -39,8 +39,8 @@ impl<'a> EventOutline<'a> {
         while object && let Some(key) = json.key() {
             if KINDS.contains(&key) {
                 let kind = json.string().unwrap_or_default();
-                if key != EVENT || outline.kind.is_empty() {
-                    outline.kind = kind;
+                if key != EVENT || outline.event_type.is_empty() {
+                    outline.event_type = kind;
                 }
             } else if key == ERROR {
                 outline.failed |= json.is_something();
@@ -48,7 +48,7 @@ impl<'a> EventOutline<'a> {
                 *free = key;
             }
         }
-        outline.failed |= outline.kind == b"error";
+        outline.failed |= outline.event_type == b"error";
         json.finish().then_some(outline)
     }
 
@@ -61,11 +61,11 @@ impl<'a> EventOutline<'a> {
 impl EncodedDialect {
     /// Whether an event that looks like this is of this format.
     pub(super) fn matches(&self, outline: &EventOutline) -> bool {
-        let kind = if self.named { outline.name } else { outline.kind };
-        let signed = || self.signs.iter().any(|&(one, other)| outline.has(one, other));
-        match Act::of(kind, self.kinds) {
+        let kind = if self.typed_by_name { outline.name } else { outline.event_type };
+        let signed = || self.key_pairs.iter().any(|&(one, other)| outline.has(one, other));
+        match Act::of(kind, self.event_types) {
             Some(act) => !act.has(Act::COMMON) || signed(),
-            None => self.kinds.is_empty() && signed(),
+            None => self.event_types.is_empty() && signed(),
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::server_timing::TimingFormat;
 pub(crate) struct EncodedDialect {
     pub(crate) name: &'static str,
     pub(super) provider: Option<&'static str>,
-    pub(super) kinds: EncodedTable,
-    pub(super) signs: &'static [(Word, Word)],
+    pub(super) event_types: EncodedTable,
+    pub(super) key_pairs: &'static [(Word, Word)],
     pub(super) schema: EncodedTable,
-    pub(super) numbered: Option<&'static [u8]>,
+    pub(super) numbered_events: Option<&'static [u8]>,
     /// Place in [`TIMINGS`](super::table_reader::TIMINGS).
     pub(super) timing: Option<u8>,
-    pub(super) named: bool,
+    pub(super) typed_by_name: bool,
     pub(crate) marks_end: bool,
     pub(crate) gives_reason: bool,
     pub(super) ends_by_closing: bool,
@@ -27,7 +27,7 @@ pub(crate) struct EncodedDialect {
 
 impl EncodedDialect {
     /// Whether it is only recognised, and read elsewhere.
-    pub(super) fn is_beyond(&self) -> bool {
+    pub(super) fn needs_full_wasm(&self) -> bool {
         !ALL_DIALECTS && self.name.is_empty()
     }
 }
@@ -47,7 +47,7 @@ pub(super) const ROW_BYTES: usize = 5;
 pub(super) mod op {
     pub(crate) const TEXT: u16 = 1;
     pub(crate) const ANSWER_OR_IN: u16 = 2;
-    pub(crate) const THING: u16 = 3;
+    pub(crate) const CONTENT: u16 = 3;
     pub(crate) const IN: u16 = 4;
     pub(crate) const CHOICE: u16 = 5;
     pub(crate) const TIMING: u16 = 6;
@@ -56,11 +56,11 @@ pub(super) mod op {
     pub(crate) const NUMBER: u16 = 9;
     pub(crate) const MODEL: u16 = 10;
     pub(crate) const ID: u16 = 11;
-    pub(crate) const KIND: u16 = 12;
+    pub(crate) const EVENT_TYPE: u16 = 12;
     pub(crate) const REASON: u16 = 13;
     pub(crate) const IF: u16 = 14;
-    pub(crate) const SAYS: u16 = 15;
-    pub(crate) const PROVES: u16 = 16;
+    pub(crate) const WORD: u16 = 15;
+    pub(crate) const PROVES_PROVIDER: u16 = 16;
     pub(crate) const IF_STRING: u16 = 17;
 
     /// How many bits of the meaning are its argument.
@@ -76,16 +76,22 @@ pub(super) struct UsedFeatures {
     /// A bit for each of the numbers.
     pub(super) numbers: u16,
     /// Some dialect's types are the names that SSE gives.
-    pub(super) named: bool,
+    pub(super) typed_by_name: bool,
     /// Some dialect numbers its events by their ids.
-    pub(super) numbered: bool,
+    pub(super) numbered_events: bool,
     /// Some dialect's answers end by closing.
     pub(super) ends_by_closing: bool,
 }
 
 impl UsedFeatures {
-    pub(super) const NONE: Self =
-        Self { ops: 0, acts: 0, numbers: 0, named: false, numbered: false, ends_by_closing: false };
+    pub(super) const NONE: Self = Self {
+        ops: 0,
+        acts: 0,
+        numbers: 0,
+        typed_by_name: false,
+        numbered_events: false,
+        ends_by_closing: false,
+    };
 
     pub(super) const fn op(&self, op: u16) -> bool {
         self.ops >> op & 1 == 1

@@ -30,7 +30,7 @@ impl StreamState {
             self.report.defects.add(Defect::InvalidUtf8);
         }
         let text = self.read_anew(event);
-        self.said = self.said.and(text);
+        self.text_kinds = self.text_kinds.and(text);
         let over = self.finished || self.ended || self.failed;
         if valid && text.any() && !over && self.message.is_settled() {
             self.template.store(event.name, event.data, text);
@@ -46,8 +46,8 @@ impl StreamState {
 
     /// What is known of the end, usage and server besides the report.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn judged(&self) -> impl std::fmt::Debug + '_ {
-        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.whole_bytes)
+    pub(crate) fn debug_state(&self) -> impl std::fmt::Debug + '_ {
+        (self.finished, self.ended, self.failed, &self.usage, &self.server, self.cumulative_bytes)
     }
 
     /// Takes in an event that is not like the one before.
@@ -65,9 +65,9 @@ impl StreamState {
             return TextKinds::NONE;
         };
         let mut values = EventValues::of(event.name);
-        if USED.named && dialect.named {
-            values.act = Act::of(values.kind, dialect.kinds).unwrap_or_default();
-            values.whole = values.act.has(Act::WHOLE);
+        if USED.typed_by_name && dialect.typed_by_name {
+            values.act = Act::of(values.event_type, dialect.event_types).unwrap_or_default();
+            values.cumulative = values.act.has(Act::CUMULATIVE);
         }
         let mut json = Json::new(event.data);
         root(self, &mut values, &mut json, dialect.schema);
@@ -75,11 +75,11 @@ impl StreamState {
             self.report.defects.add(Defect::Malformed);
             return TextKinds::NONE;
         }
-        if USED.numbered && dialect.numbered == Some(event.name) {
+        if USED.numbered_events && dialect.numbered_events == Some(event.name) {
             self.template.reject();
             values.number(Number::Sequence, event.id);
         }
-        self.settle(dialect, &mut values)
+        self.apply_event(dialect, &mut values)
     }
 
     /// Takes in an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
@@ -90,7 +90,7 @@ impl StreamState {
             let (mut values, mut json) = (EventValues::default(), Json::new(fields));
             walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
             if json.finish() && values.numbers.any() {
-                self.server.settle_comment(&mut values.numbers);
+                self.server.add_comment(&mut values.numbers);
             }
         }
     }
@@ -106,22 +106,22 @@ impl StreamState {
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static EncodedDialect> {
         let Some(outline) = EventOutline::of(event) else {
             // Where text comes bare, a bracket is a word of it.
-            if self.unread == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
+            if self.non_json_events == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
                 self.report.defects.add(Defect::Malformed);
             } else {
-                self.unread = self.unread.saturating_add(1);
+                self.non_json_events = self.non_json_events.saturating_add(1);
             }
             return None;
         };
         self.failed |= outline.failed;
         // Nothing ends with that, in whatever format.
-        self.owes_end = outline.kind == b"start";
+        self.end_expected = outline.event_type == b"start";
         let dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.matches(&outline))?;
-        if dialect.is_beyond() {
-            self.beyond = true;
+        if dialect.needs_full_wasm() {
+            self.needs_full_wasm = true;
             return None;
         }
-        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.unread);
+        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.non_json_events);
         self.report.defects.set(Defect::Malformed, malformed);
         self.report.set_text(TextField::Provider, dialect.provider.unwrap_or_default());
         self.dialect = Some(dialect);

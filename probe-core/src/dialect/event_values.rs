@@ -30,11 +30,11 @@ impl GeneratedText {
         }
     }
 
-    /// The kinds, when the event's type means `act`. `whole_bytes` is what was there before of text
+    /// The kinds, when the event's type means `act`. `cumulative_bytes` is what was there before of text
     /// that comes whole each time: shorter or longer, it was generated anew.
-    pub(super) fn kinds(self, act: Act, whole_bytes: &mut usize) -> TextKinds {
+    pub(super) fn kinds(self, act: Act, cumulative_bytes: &mut usize) -> TextKinds {
         let Self { kinds, bytes } = self.within(act);
-        if act.has(Act::WHOLE) && bytes > 0 && mem::replace(whole_bytes, bytes) == bytes {
+        if act.has(Act::CUMULATIVE) && bytes > 0 && mem::replace(cumulative_bytes, bytes) == bytes {
             return TextKinds::NONE;
         }
         let by_type = if kinds.has(TextKinds::BY_TYPE) { act.bits() as u8 } else { 0 };
@@ -44,28 +44,28 @@ impl GeneratedText {
 
 /// What one event has said so far that means nothing by itself.
 pub(crate) struct EventValues<'a> {
-    pub(super) said: GeneratedText,
+    pub(super) text: GeneratedText,
     pub(super) act: Act,
-    pub(super) kind: &'a [u8],
+    pub(super) event_type: &'a [u8],
     pub(super) id: &'a [u8],
     pub(super) reason: &'a [u8],
     /// Counts and text come whole each time, with what came before.
-    pub(super) whole: bool,
+    pub(super) cumulative: bool,
     /// What the event is, if it is a string and no object.
-    pub(super) bare: &'a [u8],
+    pub(super) bare_string: &'a [u8],
     pub(crate) numbers: EventNumbers,
 }
 
 impl Default for EventValues<'_> {
     fn default() -> Self {
         Self {
-            said: GeneratedText::default(),
+            text: GeneratedText::default(),
             act: Act::default(),
-            kind: b"",
+            event_type: b"",
             id: b"",
             reason: b"",
-            whole: false,
-            bare: b"",
+            cumulative: false,
+            bare_string: b"",
             numbers: EventNumbers::NONE,
         }
     }
@@ -75,13 +75,13 @@ impl<'a> EventValues<'a> {
     /// Nothing but the name that SSE gives the event. Behind a bar in it stands which part of the
     /// server's graph sent it.
     pub(super) fn of(name: &'a [u8]) -> Self {
-        let kind = name.split(|&byte| byte == b'|').next().unwrap_or_default();
-        Self { kind, ..Self::default() }
+        let event_type = name.split(|&byte| byte == b'|').next().unwrap_or_default();
+        Self { event_type, ..Self::default() }
     }
 
     /// The word that says why the answer ended: the event itself, or the last of its type.
     pub(super) fn last_word(&self) -> &'a [u8] {
-        let words = if self.bare.is_empty() { self.kind } else { self.bare };
+        let words = if self.bare_string.is_empty() { self.event_type } else { self.bare_string };
         words.rsplit(|&byte| byte == b'.').next().unwrap_or_default()
     }
 
@@ -93,7 +93,7 @@ impl<'a> EventValues<'a> {
     pub(super) fn add(&mut self, kinds: TextKinds, text: Option<&[u8]>) {
         let bytes = text.map_or(0, written_bytes);
         if bytes > 0 {
-            self.said = self.said.and(GeneratedText { kinds, bytes });
+            self.text = self.text.and(GeneratedText { kinds, bytes });
         }
     }
 }

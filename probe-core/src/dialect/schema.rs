@@ -45,7 +45,7 @@ pub(crate) enum Take {
     /// An answer, or an object or list to look into.
     AnswerOrIn(&'static Schema),
     /// Generated content of this kind that is no string.
-    Thing(TextKinds),
+    Content(TextKinds),
     /// Look into it.
     In(&'static Schema),
     /// One of several answers, each with its own end: look into it.
@@ -63,7 +63,7 @@ pub(crate) enum Take {
     /// Id of the answer.
     Id,
     /// Type of the event.
-    Kind,
+    EventType,
     /// Why the answer ended.
     Reason,
     /// Means this, unless it is `null`, `false` or an empty string.
@@ -71,9 +71,9 @@ pub(crate) enum Take {
     /// Means this, if it is a string.
     IfString(Act),
     /// A word that means one of these.
-    Says(&'static Table<Act>),
+    Word(&'static Table<Act>),
     /// Its presence proves that the provider is the one whose timing this is.
-    Proves(&'static EngineTiming),
+    ProvesProvider(&'static EngineTiming),
 }
 
 /// What a token count counts.
@@ -106,7 +106,7 @@ impl Act {
     /// If no reason is given, the last word of the type is it.
     pub(super) const NAMES_REASON: Self = Self(1 << 9);
     /// Text comes whole each time, with what came before.
-    pub(super) const WHOLE: Self = Self(1 << 10);
+    pub(super) const CUMULATIVE: Self = Self(1 << 10);
     /// Other formats have events of this type too: it takes a sign beside it.
     pub(super) const COMMON: Self = Self(1 << 11);
     /// What is text in this object is reasoning.
@@ -160,18 +160,18 @@ pub(crate) struct Dialect {
     pub(super) provider: Option<&'static str>,
     /// Types of event that this format has, and what they mean. One of them is what it is recognised
     /// by, if it has any.
-    pub(super) kinds: &'static Table<Act>,
+    pub(super) event_types: &'static Table<Act>,
     /// Pairs of keys at the top level of an event. Where there are no types, or they are
     /// [`Act::COMMON`], one whole pair is what it is recognised by.
-    pub(super) signs: &'static [(Word, Word)],
+    pub(super) key_pairs: &'static [(Word, Word)],
     /// Where the facts stand in an event.
     pub(super) schema: &'static Schema,
     /// Whose timing it is that stands in the event itself.
     pub(super) timing: Option<&'static EngineTiming>,
     /// The type of an event is the name that SSE gives it, not a field in it.
-    pub(super) named: bool,
+    pub(super) typed_by_name: bool,
     /// Name of the SSE events that are numbered by their ids.
-    pub(super) numbered: Option<&'static [u8]>,
+    pub(super) numbered_events: Option<&'static [u8]>,
     /// The end marker is an event of its own after the finish reason.
     pub(crate) marks_end: bool,
     /// An answer that ends well always gives a finish reason.
@@ -185,12 +185,12 @@ impl Dialect {
     pub(super) const PLAIN: Self = Self {
         name: "",
         provider: None,
-        kinds: &[],
-        signs: &[],
+        event_types: &[],
+        key_pairs: &[],
         schema: &[],
         timing: None,
-        named: false,
-        numbered: None,
+        typed_by_name: false,
+        numbered_events: None,
         marks_end: false,
         gives_reason: false,
         ends_by_closing: false,

@@ -31,13 +31,13 @@ pub(crate) struct StreamState {
     /// The provider reported an error. Nothing that follows takes it back.
     pub(crate) failed: bool,
     /// Only a probe with every dialect can read it.
-    pub(crate) beyond: bool,
+    pub(crate) needs_full_wasm: bool,
     /// An end marker is to come, though not every answer of this format has one.
-    pub(super) owes_end: bool,
+    pub(super) end_expected: bool,
     /// The kinds of text that came so far.
-    pub(crate) said: TextKinds,
+    pub(crate) text_kinds: TextKinds,
     /// One answer came after another, and the latest counts are of the last.
-    pub(crate) again: bool,
+    pub(crate) several_answers: bool,
     pub(crate) usage: Usage,
     pub(crate) server: ServerClaims,
     pub(super) sequence: Sequence,
@@ -45,9 +45,9 @@ pub(crate) struct StreamState {
     pub(super) template: DeltaTemplate,
     choices: Choices,
     /// Length of the text so far, where it comes whole each time.
-    pub(super) whole_bytes: usize,
+    pub(super) cumulative_bytes: usize,
     /// Events that were not JSON, before the dialect was known.
-    pub(super) unread: u32,
+    pub(super) non_json_events: u32,
 }
 
 /// Which of several answers were seen, and which of them have finished; one bit each.
@@ -65,25 +65,29 @@ impl StreamState {
         finished: false,
         ended: false,
         failed: false,
-        beyond: false,
-        owes_end: false,
-        said: TextKinds::NONE,
-        again: false,
+        needs_full_wasm: false,
+        end_expected: false,
+        text_kinds: TextKinds::NONE,
+        several_answers: false,
         usage: Usage::NONE,
         server: ServerClaims::NONE,
         sequence: Sequence::NEW,
         message: Message::NONE,
         template: DeltaTemplate::NONE,
         choices: Choices { seen: 0, finished: 0 },
-        whole_bytes: 0,
-        unread: 0,
+        cumulative_bytes: 0,
+        non_json_events: 0,
     };
 
     /// What the event means, now that it is read.
-    pub(super) fn settle(&mut self, dialect: &EncodedDialect, event: &mut EventValues) -> TextKinds {
-        let kind = if USED.named && dialect.named { None } else { Act::of(event.kind, dialect.kinds) };
+    pub(super) fn apply_event(&mut self, dialect: &EncodedDialect, event: &mut EventValues) -> TextKinds {
+        let kind = if USED.typed_by_name && dialect.typed_by_name {
+            None
+        } else {
+            Act::of(event.event_type, dialect.event_types)
+        };
         let act = event.act.and(kind.unwrap_or_default());
-        self.failed |= act.has(Act::FAIL) || event.kind == b"error";
+        self.failed |= act.has(Act::FAIL) || event.event_type == b"error";
         if act.has(Act::BEGIN) {
             self.begin_answer(event.id);
         } else {
@@ -94,32 +98,32 @@ impl StreamState {
             reason = event.last_word();
         }
         // Some writers say a second time that it has ended, by another word.
-        let again = USED.named && dialect.named && self.ended;
+        let again = USED.typed_by_name && dialect.typed_by_name && self.ended;
         if !act.has(Act::MUTE) && !again {
             self.finish(reason);
         }
         self.finished |= act.has(Act::FINISH);
-        self.owes_end |= act.has(Act::OWES_END);
+        self.end_expected |= act.has(Act::OWES_END);
         if act.has(Act::END) {
             self.ended = true;
             self.message.close();
         }
         self.sequence.observe(event.numbers.take_count(Number::Sequence), &mut self.report.defects);
-        if act.has(Act::WHOLE) {
+        if act.has(Act::CUMULATIVE) {
             self.template.reject();
         }
-        let text = event.said.kinds(act, &mut self.whole_bytes);
+        let text = event.text.kinds(act, &mut self.cumulative_bytes);
         if let Some(timing) = dialect.timing.map(|at| &TIMINGS[usize::from(at)]) {
-            self.settle_clock(timing, event);
+            self.apply_timing(timing, event);
             if USED.number(Number::Stamp) {
-                self.server.settle_stamp(timing, &mut event.numbers, text.any());
+                self.server.add_timestamp(timing, &mut event.numbers, text.any());
             }
         }
         text
     }
 
     /// One of several answers was read, with `text` or without.
-    pub(super) fn settle_choice(&mut self, choice: &mut EventValues, text: bool) {
+    pub(super) fn apply_choice(&mut self, choice: &mut EventValues, text: bool) {
         // The first, where it has no number.
         let bit = 1u64.checked_shl(choice.numbers.take_count(Number::Index) as u32).unwrap_or(0);
         self.choices.seen |= bit;
@@ -137,9 +141,12 @@ impl StreamState {
     }
 
     /// A server's own timing was read.
-    pub(super) fn settle_clock(&mut self, timing: &EncodedTiming, said: &mut EventValues) {
+    pub(super) fn apply_timing(&mut self, timing: &EncodedTiming, values: &mut EventValues) {
         // The user waited for the first answer.
-        if !self.again && self.server.settle(timing, &mut said.numbers) && timing.is_provider {
+        if !self.several_answers
+            && self.server.add_engine_timing(timing, &mut values.numbers)
+            && timing.is_provider
+        {
             self.report.set_text(TextField::Provider, timing.name);
         }
     }
@@ -149,27 +156,27 @@ impl StreamState {
     fn begin_answer(&mut self, id: &[u8]) {
         self.template.reject();
         self.sequence.restart();
-        if self.said.any() && self.message.is(id) {
+        if self.text_kinds.any() && self.message.is(id) {
             self.report.defects.add(Defect::Replay);
         }
         self.reopen();
-        self.see_id(id, 1);
+        self.observe_id(id, 1);
     }
 
     /// Takes back that the answer has ended, and why.
     fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
-        self.again = self.said.any();
+        self.several_answers = self.text_kinds.any();
         self.report.set_text(TextField::Reason, "");
     }
 
     /// An id that every event repeats. Another one while the answer is open belongs to another
     /// answer, unless the server makes one up per event.
     fn repeat_id(&mut self, id: &[u8]) {
-        self.see_id(id, if self.finished { u32::MAX } else { 2 });
+        self.observe_id(id, if self.finished { u32::MAX } else { 2 });
     }
 
-    fn see_id(&mut self, id: &[u8], settled: u32) {
+    fn observe_id(&mut self, id: &[u8], settled: u32) {
         if id.is_empty() {
             return;
         }
@@ -188,13 +195,13 @@ impl StreamState {
         }
         self.failed |= FAILURES.find(Word::of(reason)).is_some();
         self.report.set_text(TextField::Reason, name(reason, NameShape::FINISH_REASON));
-        self.finished |= !self.closes();
+        self.finished |= !self.ends_by_closing();
         true
     }
 
     /// Whether nothing marks the end but the end of the body.
-    pub(crate) fn closes(&self) -> bool {
+    pub(crate) fn ends_by_closing(&self) -> bool {
         let ends = self.dialect.is_none_or(|dialect| USED.ends_by_closing && dialect.ends_by_closing);
-        ends && !self.owes_end
+        ends && !self.end_expected
     }
 }

@@ -15,7 +15,7 @@ pub(super) const ENCODED: EncodedTables = EncodedTables::encoded();
 
 /// Everything that is packed.
 pub(super) struct EncodedTables {
-    known: [EncodedDialect; DIALECTS.len()],
+    dialects: [EncodedDialect; DIALECTS.len()],
     /// How many of those there are.
     pub(super) count: usize,
     pub(super) failures: EncodedTable,
@@ -26,24 +26,24 @@ pub(super) struct EncodedTables {
 impl EncodedTables {
     const fn encoded() -> Self {
         let mut encoder = TableEncoder::new();
-        let mut known = [encoder.dialect(DIALECTS[0]); _];
+        let mut dialects = [encoder.dialect(DIALECTS[0]); _];
         let (mut at, mut count) = (1, 1);
         while at < DIALECTS.len() {
             if crate::build_variant::ALL_DIALECTS || at < USUAL {
-                known[count] = encoder.dialect(DIALECTS[at]);
+                dialects[count] = encoder.dialect(DIALECTS[at]);
                 count += 1;
             } else if is_first_of_its_like(at) {
-                known[count] = encoder.signs(at);
+                dialects[count] = encoder.recognition(at);
                 count += 1;
             }
             at += 1;
         }
         let (failures, comment) = (encoder.acts(FAILURES), encoder.schema(COMMENT));
-        Self { known, count, failures, comment, encoder }
+        Self { dialects, count, failures, comment, encoder }
     }
 
-    pub(super) const fn each_known<const N: usize>(&self) -> [EncodedDialect; N] {
-        *self.known.first_chunk().expect("no more than there are")
+    pub(super) const fn each_dialect<const N: usize>(&self) -> [EncodedDialect; N] {
+        *self.dialects.first_chunk().expect("no more than there are")
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct TableEncoder {
     written: usize,
     timing: [EncodedTiming; 16],
     pub(super) timings: usize,
-    pub(super) uses: UsedFeatures,
+    pub(super) used: UsedFeatures,
 }
 
 impl TableEncoder {
@@ -74,26 +74,26 @@ impl TableEncoder {
             written: 0,
             timing: [none; _],
             timings: 0,
-            uses: UsedFeatures::NONE,
+            used: UsedFeatures::NONE,
         }
     }
 
     const fn dialect(&mut self, dialect: &Dialect) -> EncodedDialect {
-        self.uses.named |= dialect.named;
-        self.uses.numbered |= dialect.numbered.is_some();
-        self.uses.ends_by_closing |= dialect.ends_by_closing;
+        self.used.typed_by_name |= dialect.typed_by_name;
+        self.used.numbered_events |= dialect.numbered_events.is_some();
+        self.used.ends_by_closing |= dialect.ends_by_closing;
         EncodedDialect {
             name: dialect.name,
             provider: dialect.provider,
-            kinds: self.acts(dialect.kinds),
-            signs: dialect.signs,
+            event_types: self.acts(dialect.event_types),
+            key_pairs: dialect.key_pairs,
             schema: self.schema(dialect.schema),
-            numbered: dialect.numbered,
+            numbered_events: dialect.numbered_events,
             timing: match dialect.timing {
                 Some(timing) => Some(self.timing(timing)),
                 None => None,
             },
-            named: dialect.named,
+            typed_by_name: dialect.typed_by_name,
             marks_end: dialect.marks_end,
             gives_reason: dialect.gives_reason,
             ends_by_closing: dialect.ends_by_closing,
@@ -101,21 +101,21 @@ impl TableEncoder {
     }
 
     /// Of a dialect that is only recognised, and of all behind it that are recognised like it.
-    const fn signs(&mut self, first: usize) -> EncodedDialect {
-        let (mut kinds, mut at) = (Bytes::counted(0), first);
+    const fn recognition(&mut self, first: usize) -> EncodedDialect {
+        let (mut event_types, mut at) = (Bytes::counted(0), first);
         while at < DIALECTS.len() {
             if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
-                kinds.common(DIALECTS[at].kinds);
+                event_types.common(DIALECTS[at].event_types);
             }
             at += 1;
         }
-        kinds.bytes[0] = ((kinds.len - 1) / ROW_BYTES) as u8;
-        kinds.sort_rows();
-        let Dialect { signs, named, .. } = *DIALECTS[first];
+        event_types.bytes[0] = ((event_types.len - 1) / ROW_BYTES) as u8;
+        event_types.sort_rows();
+        let Dialect { key_pairs, typed_by_name, .. } = *DIALECTS[first];
         EncodedDialect {
-            kinds: EncodedTable(self.write(&kinds)),
-            signs,
-            named,
+            event_types: EncodedTable(self.write(&event_types)),
+            key_pairs,
+            typed_by_name,
             ..self.dialect(&Dialect::PLAIN)
         }
     }
@@ -138,7 +138,7 @@ impl TableEncoder {
         while at < acts.len() {
             let (word, act) = acts[at];
             table.row(word, act.bits());
-            self.uses.acts |= act.bits();
+            self.used.acts |= act.bits();
             at += 1;
         }
         table.sort_rows();
@@ -164,32 +164,32 @@ impl TableEncoder {
         let (op, argument) = match *take {
             Take::Text(text) => (op::TEXT, text.bits() as u16),
             Take::AnswerOrIn(schema) => (op::ANSWER_OR_IN, self.schema(schema).0),
-            Take::Thing(text) => (op::THING, text.bits() as u16),
+            Take::Content(text) => (op::CONTENT, text.bits() as u16),
             Take::In(schema) => (op::IN, self.schema(schema).0),
             Take::Choice(schema) => (op::CHOICE, self.schema(schema).0),
             Take::Timing(timing) => (op::TIMING, self.timing(timing) as u16),
             Take::Tokens(tokens) => (op::TOKENS, tokens as u16),
             Take::MoreTokens(tokens) => (op::MORE_TOKENS, tokens as u16),
             Take::Number(number) => {
-                self.uses.numbers |= 1 << number as u16;
+                self.used.numbers |= 1 << number as u16;
                 (op::NUMBER, number as u16)
             }
             Take::Model => (op::MODEL, 0),
             Take::Id => (op::ID, 0),
-            Take::Kind => (op::KIND, 0),
+            Take::EventType => (op::EVENT_TYPE, 0),
             Take::Reason => (op::REASON, 0),
             Take::If(act) => {
-                self.uses.acts |= act.bits();
+                self.used.acts |= act.bits();
                 (op::IF, act.bit())
             }
             Take::IfString(act) => {
-                self.uses.acts |= act.bits();
+                self.used.acts |= act.bits();
                 (op::IF_STRING, act.bit())
             }
-            Take::Says(acts) => (op::SAYS, self.acts(acts).0),
-            Take::Proves(timing) => (op::PROVES, self.timing(timing) as u16),
+            Take::Word(acts) => (op::WORD, self.acts(acts).0),
+            Take::ProvesProvider(timing) => (op::PROVES_PROVIDER, self.timing(timing) as u16),
         };
-        self.uses.ops |= 1 << op;
+        self.used.ops |= 1 << op;
         op << op::ARGUMENT_BITS | argument
     }
 
@@ -225,7 +225,7 @@ const fn is_first_of_its_like(dialect: usize) -> bool {
 
 /// Whether both are recognised by nothing but types, which stand in the same place.
 const fn are_alike(one: &Dialect, other: &Dialect) -> bool {
-    one.signs.is_empty() && other.signs.is_empty() && one.named == other.named
+    one.key_pairs.is_empty() && other.key_pairs.is_empty() && one.typed_by_name == other.typed_by_name
 }
 
 const fn same(left: &[u8], right: &[u8]) -> bool {

@@ -7,14 +7,14 @@ use super::table_encoder::ENCODED;
 use crate::json::Word;
 
 /// Every dialect, in the order in which they are tried. Some that are only recognised share a place.
-pub(crate) static ENCODED_DIALECTS: [EncodedDialect; ENCODED.count] = ENCODED.each_known();
+pub(crate) static ENCODED_DIALECTS: [EncodedDialect; ENCODED.count] = ENCODED.each_dialect();
 pub(super) static TIMINGS: [EncodedTiming; ENCODED.encoder.timings] = ENCODED.encoder.each_timing();
 /// Finish reasons that say that the answer broke off.
 pub(super) const FAILURES: EncodedTable = ENCODED.failures;
 /// What our own comment says.
 pub(super) const COMMENT: EncodedTable = ENCODED.comment;
 /// What any of them says: code for the rest would be loaded in vain.
-pub(crate) const USED: UsedFeatures = ENCODED.encoder.uses;
+pub(crate) const USED: UsedFeatures = ENCODED.encoder.used;
 static BYTES: [u8; ENCODED.encoder.bytes.len] = ENCODED.encoder.bytes.each();
 
 impl EncodedTable {

@@ -22,9 +22,9 @@ pub(super) fn root<'a>(
     json: &mut Json<'a>,
     schema: EncodedTable,
 ) {
-    if USED.named && json.is_string() {
-        values.bare = json.string().unwrap_or_default();
-        values.add(TextKinds::BY_TYPE, Some(values.bare));
+    if USED.typed_by_name && json.is_string() {
+        values.bare_string = json.string().unwrap_or_default();
+        values.add(TextKinds::BY_TYPE, Some(values.bare_string));
     } else {
         each(state, values, json, schema, false);
     }
@@ -45,13 +45,13 @@ pub(super) fn walk<'a>(
             let kind = if op == op::TEXT { TextKinds::from_bits(argument as u8) } else { TextKinds::ANSWER };
             values.add(kind, wildcard_string(state, json, Wildcard::GeneratedText));
         }
-        op::THING if USED.op(op::THING) => {
+        op::CONTENT if USED.op(op::CONTENT) => {
             values.add(TextKinds::from_bits(argument as u8), json.is_something().then_some(b"{}"));
         }
         op::IN | op::CHOICE => each(state, values, json, EncodedTable(argument), op == op::CHOICE),
         op::TIMING => {
             each(state, values, json, TIMINGS[at].schema, false);
-            state.settle_clock(&TIMINGS[at], values);
+            state.apply_timing(&TIMINGS[at], values);
         }
         op::TOKENS => {
             let Usage(counts) = &mut state.usage;
@@ -61,7 +61,7 @@ pub(super) fn walk<'a>(
             state.template.reject();
             let Usage(counts) = &mut state.usage;
             let count = json.count();
-            if !values.whole {
+            if !values.cumulative {
                 counts[at] = or(or(counts[at], 0.0) + count, counts[at]);
             }
         }
@@ -77,7 +77,7 @@ pub(super) fn walk<'a>(
         }
         op::MODEL => {}
         op::ID => values.id = json.string().unwrap_or_default(),
-        op::KIND => values.kind = json.string().unwrap_or_default(),
+        op::EVENT_TYPE => values.event_type = json.string().unwrap_or_default(),
         op::REASON => values.reason = json.string().unwrap_or_default(),
         op::IF => {
             if json.is_something() {
@@ -89,12 +89,12 @@ pub(super) fn walk<'a>(
                 values.act = values.act.and(Act::from_bits(1 << argument));
             }
         }
-        op::SAYS if USED.op(op::SAYS) => {
+        op::WORD if USED.op(op::WORD) => {
             let act =
                 json.string().and_then(|word| Act::of(word, EncodedTable(argument))).unwrap_or_default();
             values.act = values.act.and(act);
         }
-        op::PROVES => state.report.set_text(TextField::Provider, TIMINGS[at].name),
+        op::PROVES_PROVIDER => state.report.set_text(TextField::Provider, TIMINGS[at].name),
         _ => drop(wildcard_string(state, json, Wildcard::AnyString)),
     }
 }
@@ -110,7 +110,7 @@ fn each<'a>(
     while !list || json.element() {
         let text = object(state, values, json, schema);
         if choices {
-            state.settle_choice(values, text);
+            state.apply_choice(values, text);
         }
         if !list {
             break;
@@ -128,12 +128,12 @@ fn object<'a>(
     if !json.enter(b'{') {
         return false;
     }
-    let outside = (mem::take(&mut values.said), mem::take(&mut values.act));
+    let outside = (mem::take(&mut values.text), mem::take(&mut values.act));
     while let Some(key) = json.key() {
         walk(state, values, json, schema.find(key).unwrap_or_default());
     }
-    let (said, act) = (values.said.within(values.act), values.act.beyond_its_object());
-    (values.said, values.act) = (outside.0.and(said), outside.1.and(act));
+    let (said, act) = (values.text.within(values.act), values.act.beyond_its_object());
+    (values.text, values.act) = (outside.0.and(said), outside.1.and(act));
     said.bytes > 0
 }
 

@@ -3,7 +3,7 @@
 
 /// What the content type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ContentType {
     /// Server-sent events, or there is no type.
     Events,
     /// JSON, a value per line.
@@ -12,7 +12,7 @@ pub enum Kind {
     Other,
 }
 
-impl From<&str> for Kind {
+impl From<&str> for ContentType {
     fn from(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim_ascii();
         let is = |known: &str| essence.eq_ignore_ascii_case(known);

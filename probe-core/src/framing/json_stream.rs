@@ -10,20 +10,20 @@ use super::find::find;
 use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
 use crate::build_variant::ALL_DIALECTS;
 
-/// A push parser for JSON texts. Feed it chunks in order with [`Texts::next`].
+/// A push parser for JSON texts. Feed it chunks in order with [`JsonStream::next`].
 #[derive(Debug, Clone, Default)]
-pub struct Texts {
+pub struct JsonStream {
     /// What tells them apart. `None` where it is the ends of lines.
     brackets: Option<Brackets>,
     /// The text so far, when it did not end in the chunk that it began in.
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     /// The held text was lent out and goes with the next call.
     lent: bool,
     /// The rest of the text is over the cap and is dropped.
     skipping: bool,
 }
 
-impl Texts {
+impl JsonStream {
     /// One in each line.
     #[must_use]
     pub fn by_lines() -> Self {
@@ -45,16 +45,16 @@ impl Texts {
 
     /// Takes the next text off the front of `input`. `None` when it is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
-        self.settle();
+        self.release_lent();
         loop {
-            let begins = self.held.is_empty() && !self.skipping;
+            let begins = self.buffer.is_empty() && !self.skipping;
             let (part, ends) = self.part(input, begins)?;
             if self.skipping {
                 self.skipping = !ends;
                 continue;
             }
-            if self.held.len() + part.len() > MAX_EVENT_BYTES {
-                self.held.clear();
+            if self.buffer.len() + part.len() > MAX_EVENT_BYTES {
+                self.buffer.clear();
                 self.skipping = !ends;
                 return Some(Frame::Oversize);
             }
@@ -65,19 +65,19 @@ impl Texts {
                     whole => return whole,
                 }
             }
-            self.held.extend_from_slice(part);
+            self.buffer.extend_from_slice(part);
             self.lent = ends;
-            if ends && !trim(&self.held, lines).is_empty() {
-                return frame(&self.held, lines);
+            if ends && !trim(&self.buffer, lines).is_empty() {
+                return frame(&self.buffer, lines);
             }
-            self.settle();
+            self.release_lent();
         }
     }
 
     /// What is left when no more bytes come. A last line without a line end is common and whole.
     pub fn finish(&mut self) -> Pending<'_> {
-        self.settle();
-        let text = trim(&self.held, self.are_lines()).trim_ascii();
+        self.release_lent();
+        let text = trim(&self.buffer, self.are_lines()).trim_ascii();
         Pending {
             bytes: text.len(),
             event: (!text.is_empty()).then(|| event(text, self.are_lines())),
@@ -105,9 +105,9 @@ impl Texts {
     }
 
     /// Takes back what the last call lent.
-    fn settle(&mut self) {
+    fn release_lent(&mut self) {
         if mem::take(&mut self.lent) {
-            self.held.clear();
+            self.buffer.clear();
         }
     }
 }

@@ -5,14 +5,14 @@ use std::mem;
 use super::frame::{Frame, Pending};
 use crate::utf8::{self, First};
 
-/// A body of text. Feed it chunks in order with [`Text::next`].
+/// A body of text. Feed it chunks in order with [`PlainText::next`].
 #[derive(Debug, Clone, Default)]
-pub struct Text {
+pub struct PlainText {
     /// The first bytes of a character that the last chunk broke off.
     cut: Vec<u8>,
 }
 
-impl Text {
+impl PlainText {
     /// Takes all of `input`. `None` when there is nothing.
     pub fn next<'b>(&mut self, input: &mut &'b [u8]) -> Option<Frame<'b>> {
         let bytes = mem::take(input);

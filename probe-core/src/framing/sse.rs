@@ -1,7 +1,7 @@
 //! Server-sent events by the WHATWG rules (HTML standard, section 9.2), as a push parser.
 //!
 //! An event of the usual kind is lent where it lies in the chunk. Of any other, and of one that the chunk
-//! ends in, each byte moves to `held` once: the cost of an event does not depend on how it is split.
+//! ends in, each byte moves to `buffer` once: the cost of an event does not depend on how it is split.
 
 use std::mem;
 use std::ops::Range;
@@ -15,8 +15,8 @@ use crate::build_variant::IN_PAGE;
 pub struct Sse {
     block: Block,
     /// The lines so far of an event that is not lent from its chunk, without their ends.
-    held: Vec<u8>,
-    /// Where the line that is being read begins in `held`.
+    buffer: Vec<u8>,
+    /// Where the line that is being read begins in `buffer`.
     line_start: usize,
     lent: Lent,
     skipping: Skipping,
@@ -40,7 +40,7 @@ struct Block {
     retry: Option<u64>,
 }
 
-/// What the last frame was lent from `held`; it goes with the next call.
+/// What the last frame was lent from `buffer`; it goes with the next call.
 #[derive(Debug, Clone, Copy, Default)]
 enum Lent {
     #[default]
@@ -71,7 +71,7 @@ enum Line {
 impl Sse {
     /// Takes the next frame off the front of `input`. `None` when it is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
-        self.settle();
+        self.release_lent();
         if input.is_empty() {
             return None;
         }
@@ -88,7 +88,7 @@ impl Sse {
         }
         loop {
             if !IN_PAGE
-                && self.held.is_empty()
+                && self.buffer.is_empty()
                 && let Some((name, data)) = usual_event(input)
             {
                 return Some(Frame::Event(Event {
@@ -101,11 +101,11 @@ impl Sse {
             match self.take_line(input)? {
                 Line::Blank if self.block.data_lines > 0 => {
                     self.lent = Lent::Event;
-                    return Some(Frame::Event(self.block.event(&self.held)));
+                    return Some(Frame::Event(self.block.event(&self.buffer)));
                 }
                 Line::Comment => {
                     self.lent = Lent::Comment;
-                    return Some(Frame::Comment(&self.held[self.line_start + 1..]));
+                    return Some(Frame::Comment(&self.buffer[self.line_start + 1..]));
                 }
                 Line::Html => {
                     self.forget();
@@ -116,7 +116,7 @@ impl Sse {
                     return Some(Frame::Oversize);
                 }
                 Line::Blank => self.forget(),
-                Line::Field => self.line_start = self.held.len(),
+                Line::Field => self.line_start = self.buffer.len(),
             }
         }
     }
@@ -124,10 +124,10 @@ impl Sse {
     /// What is left when no more bytes come. By the standard such an event is dropped, but most
     /// SDKs read it. A comment is no loss and is not counted.
     pub fn finish(&mut self) -> Pending<'_> {
-        self.settle();
-        let line = self.line_start..self.held.len();
-        self.block.read(&self.held, line);
-        let event = (self.block.data_lines > 0).then(|| self.block.event(&self.held));
+        self.release_lent();
+        let line = self.line_start..self.buffer.len();
+        self.block.read(&self.buffer, line);
+        let event = (self.block.data_lines > 0).then(|| self.block.event(&self.buffer));
         Pending { bytes: self.block.size, event, unclosed: false }
     }
 
@@ -136,29 +136,29 @@ impl Sse {
         let chunk = *input;
         let len = line_len(chunk);
         let part = &chunk[..len.unwrap_or(chunk.len())];
-        let size = self.block.size + self.held.len() - self.line_start + part.len();
+        let size = self.block.size + self.buffer.len() - self.line_start + part.len();
         *input = len.map_or(&[], |end| &chunk[self.past_line_end(chunk, end)..]);
         if size > MAX_EVENT_BYTES {
             self.skipping = if len.is_some() { Skipping::LineStart } else { Skipping::InLine };
             return Some(Line::Oversize);
         }
-        self.held.extend_from_slice(part);
+        self.buffer.extend_from_slice(part);
         len?;
-        Some(self.block.read(&self.held, self.line_start..self.held.len()))
+        Some(self.block.read(&self.buffer, self.line_start..self.buffer.len()))
     }
 
     /// Takes back what the last call lent.
-    fn settle(&mut self) {
+    fn release_lent(&mut self) {
         match mem::take(&mut self.lent) {
             Lent::Nothing => {}
             Lent::Event => self.forget(),
-            Lent::Comment => self.held.truncate(self.line_start),
+            Lent::Comment => self.buffer.truncate(self.line_start),
         }
     }
 
     fn forget(&mut self) {
         self.block.clear();
-        self.held.clear();
+        self.buffer.clear();
         self.line_start = 0;
     }
 
@@ -198,7 +198,7 @@ impl Sse {
     fn drop_bom(&mut self, input: &mut &[u8]) {
         while let Some((first, rest)) = input.split_first() {
             if *first != BOM[self.bom] {
-                self.held.extend_from_slice(&BOM[..self.bom]);
+                self.buffer.extend_from_slice(&BOM[..self.bom]);
                 self.bom = BOM.len();
                 return;
             }

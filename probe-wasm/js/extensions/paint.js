@@ -2,7 +2,7 @@
 // element that the app names, or the one in which most of the text grows while the answer begins.
 
 import { CHUNK, CLOSED } from "../tap/tap-events.js";
-import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../session/progress-flags.js";
+import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../session/progress-flags.js";
 import { firstGrowth, firstGrowthIn, isSeen, record } from "./text-growth.js";
 import { thousandths } from "./round-ms.js";
 
@@ -45,7 +45,7 @@ export const paint = () => (core) => {
   return {
     saw(stream, moment, value, time) {
       const { seen } = stream;
-      if (moment == CHUNK && seen & (FIRST_TOKEN | BEYOND)) stream.paint ??= begin(stream, time);
+      if (moment == CHUNK && seen & (FIRST_TOKEN | NEEDS_FULL_WASM)) stream.paint ??= begin(stream, time);
       const { paint: look } = stream;
       if (!look) return;
       if (seen & FIRST_VISIBLE && !look.since) expect(look, (look.since = time));
@@ -74,7 +74,7 @@ export const paint = () => (core) => {
   function begin(stream, time) {
     const now = performance.now();
     const records = now - time < TOLD_MS ? [] : undefined;
-    const look = { records, stream, known: new WeakMap(), since: stream.seen & BEYOND ? time : undefined };
+    const look = { records, stream, known: new WeakMap(), since: stream.seen & NEEDS_FULL_WASM ? time : undefined };
     for (const other of looks) {
       const { seen, read } = other.stream;
       // Some apps stop reading at the end marker, or before, and tell nobody.

@@ -2,10 +2,10 @@
 // them. What is new of the text is encoded again for the probe.
 
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
+import { STREAMS } from "../tap/content-types.js";
 import { requestExaminer } from "../tap/request-inspector.js";
 import { listen, watchClass } from "./class-patch.js";
 
-const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
 const TEXT = /^(text)?$/;
 
 // Of `readyState`. A script in the place of the class may not have its constants.

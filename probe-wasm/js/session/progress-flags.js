@@ -8,4 +8,4 @@ export const FIRST_VISIBLE = 2;
 /** The end marker of its dialect. */
 export const END_MARKER = 4;
 /** That it takes the larger probe to read it. */
-export const BEYOND = 8;
+export const NEEDS_FULL_WASM = 8;

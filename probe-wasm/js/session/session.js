@@ -2,10 +2,10 @@
 // collector go out. A watcher, compiled or not, makes the reports.
 
 import * as ends from "./end-reasons.js";
-import { kindOf } from "../tap/content-types.js";
+import { contentKindOf } from "../tap/content-types.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
-import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "./progress-flags.js";
+import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "./progress-flags.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
@@ -86,7 +86,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
         if (/head|^(get)?,405|20[245]|304|,0/i.test([stream.method, value.status])) break;
         // It lies there unread, until the app asks for it.
         stream.answered = time;
-        return tell(stream, "headers", time, value.status, kindOf(value.headers.get("content-type")));
+        return tell(stream, "headers", time, value.status, contentKindOf(value.headers.get("content-type")));
       case READ:
         stream.answered = undefined;
         return;
@@ -143,7 +143,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     stream.told?.push(() => chunk(stream, time, copy));
     stream.seen = stream.watcher.chunk(stream.key, time, bytes);
     const news = stream.seen & ~before;
-    if (news & BEYOND && stream.told) enlarge((made) => enlarged(stream, made));
+    if (news & NEEDS_FULL_WASM && stream.told) enlarge((made) => enlarged(stream, made));
     if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
     // What follows an end marker follows soon.
     stream.due = time + (news & END_MARKER ? LINGER_MS + DELAY_MS : DELAY_MS);
@@ -184,7 +184,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   function report({ key, facts, shown, bodies, seen, watcher }) {
     facts.page.visibility = VISIBILITY[shown];
     // Of a body with branches, another script may have read one ahead of the app.
-    facts.observed = bodies > 1 ? "arrival" : seen & BEYOND ? "chunks" : undefined;
+    facts.observed = bodies > 1 ? "arrival" : seen & NEEDS_FULL_WASM ? "chunks" : undefined;
     const json = JSON.stringify({ ...facts, ...watcher.report(key) });
     facts.rev++;
     return json;
@@ -196,7 +196,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     readLate();
     tell(stream, "end", time, how);
     stream.ended = time;
-    if (stream.told && stream.seen & BEYOND && !last) return;
+    if (stream.told && stream.seen & NEEDS_FULL_WASM && !last) return;
     stream.facts.open = undefined;
     const json = report(stream);
     const toString = () => enrich(stream, json, true);

@@ -1,7 +1,8 @@
 // Reads of a request whether it asks for a stream, which model it names, and how it was made. Nothing else of it
 // is kept.
 
-import { ASKS, STREAMS } from "./tap.js";
+import { STREAMS } from "./content-types.js";
+import { ASKS } from "./request-patterns.js";
 
 /** More than that a stream was asked for: the app says so, and whatever the answer is, it is watched. */
 const CHOSEN = 2;

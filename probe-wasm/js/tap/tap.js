@@ -1,249 +1,248 @@
-// Watches fetch in place. The app gets the same native Response, bytes, promises and errors as
-// without it; each moment goes to `tap.sink(stream, moment, value, time)` as it happens. What a sink throws ends
-// the watching; only at `READ`, which comes before every read, it is to throw nothing.
+// Watches fetch in place. The app gets the same native Response, bytes, promises and errors as without the tap.
+// The tap calls `tap.sink(stream, event, value, time)` as things happen. If a sink throws, the tap disables itself.
 //
-// Nothing here clones, tees, or rebuilds a request or response, and nothing is read that the app
-// does not read. `stub.js` inlines this file into pages, so every byte of it counts.
+// Nothing here clones, tees or rebuilds a request or response, and the tap reads nothing that the app does not read.
+// `entry/stub.js` inlines this file into pages, so every byte of it counts.
 
+import { STREAMS } from "./content-types.js";
+import { ASKS } from "./request-patterns.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "./tap-events.js";
-
-/** Content types of streams. */
-export const STREAMS = /event-stream|ndjson|jsonl|stream\+json|json-seq/i;
-// In JSON a quote inside a string is escaped: this matches a key of the request, never its text. And `true` is
-// all that begins so.
-export const ASKS = /"stream"\s*:\s*t/;
 
 const { apply } = Reflect;
 
 /**
  * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `held` and `native` are for
- * those who install it. Once it has loaded, the probe sets `examine` to look at requests more closely
- * (`request.js`).
+ * the code that installs it. Once the probe has loaded, it sets `examine` to look at requests more closely
+ * (`request-inspector.js`). At `READ`, which comes before every read, the sink must not throw.
  */
 export function createTap(sink, held, native) {
-  // To ask the page for it takes longer than to ask it for the time.
-  const clock = performance;
   const tap = {
     sink,
     held,
     native,
     broken: 0,
-    // Until then the end of the body has to do, where apps put what differs from call to call.
+    // To look up the page's `performance` takes longer than to read the time from it.
+    clock: performance,
+    // Until the probe has loaded, the end of the body has to do: apps put there what differs from call to call.
     examine: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
     // A proxy keeps the name, the length and the source text of the function behind it.
     wrap: (fetch) => new Proxy(fetch, { apply: watchCall }),
   };
   return tap;
 
-  /** Lets the value through. A fault of ours ends the watching, never the app's call. */
-  function guarded(job) {
-    return (value) => {
-      try {
-        if (job) job(value);
-      } catch {
-        tap.broken++;
-        tap.sink = () => {};
-      }
-      return value;
-    };
-  }
-
   function watchCall(fetch, self, args) {
-    const stream = { time: clock.now(), bodies: 1 };
-    /** The latest moment told; nothing follows one that ends a stream. */
-    let last;
-    /** Whether a stream was asked for; over 1: by an app that told us to take any answer for one. */
-    let asked;
-    /** How many bytes were told. */
-    let bytes = 0;
-    /** Whether the app has asked for the whole, which ends the stream: of a branch it may have cancelled another. */
-    let whole;
-
-    const called = apply(fetch, self, args);
-    // The request is on its way: what is read of it now costs the user no time.
-    guarded(ask)(args);
-    return follower(guarded(answered), fail)(called);
-
-    function tell(moment, value) {
-      if (!moment || (last <= moment && last < CLOSED)) tap.sink(stream, (last = moment), value, clock.now());
-    }
-
-    function fail(error) {
-      tell(FAILED, error);
-    }
-
     /**
-     * Replaces those methods that this one object has by proxies, which keep their names and lengths. `call` calls
-     * them; what they return, or their promises come to, goes through `keep` or past `broken`.
+     * The state of one call, which every function below gets. `latest` is the last event that the sink got.
+     * `asked` tells whether the request asks for a stream; over 1: the app says that any response to it is one.
+     * `wantsWhole`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
      */
-    function watch(target, names, keep, call = apply, broken) {
-      const follow = follower(keep, broken);
-      for (const name of names)
-        if (target?.[name])
-          Reflect.defineProperty(target, name, {
-            configurable: true,
-            writable: true,
-            value: new Proxy(target[name], {
-              apply(native, self, args) {
-                // What is used up or locked refuses to be read, which says nothing of the stream. Readers and
-                // iterators, which are asked for each chunk, are never either.
-                return (call != read &&
-                  (target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked))) ||
-                  self != target
-                  ? apply(native, self, args)
-                  : follow(call(native, self, args));
-              },
-            }),
-          });
-    }
-
-    function watchResponse(response) {
-      // Once somebody has looked at the body, WebKit reads it another way: until the app does, nobody may.
-      const awaitLook = () =>
-        Reflect.defineProperty(response, "body", {
-          configurable: true,
-          get() {
-            // Where the app has frozen it, what is defined here stays.
-            const look = guarded(Reflect.deleteProperty(response, "body") && watchBody);
-            return look(Reflect.get(response.__proto__, "body", response));
-          },
-        });
-
-      awaitLook();
-      // Cloning gives a new body to both.
-      const cloned = (copy) => {
-        stream.bodies = 2;
-        awaitLook();
-        watchResponse(copy);
-      };
-      watch(response, ["clone"], guarded(cloned));
-      watch(
-        response,
-        ["text", "json", "arrayBuffer", "blob", "bytes"],
-        guarded((value) => tell(WHOLE, value)),
-        (...call) => {
-          whole = true;
-          return read(...call);
-        },
-        fail,
-      );
-    }
-
-    function watchBody(body, at = 0) {
-      let cancelled;
-
-      watchReader(body);
-      watch(body, ["getReader", "values", Symbol.asyncIterator], guarded(watchReader));
-      const teed = (branches) => {
-        stream.bodies = 2;
-        branches.map((branch) => watchBody(branch, at));
-      };
-      watch(body, ["tee"], guarded(teed));
-      // Native pipes read behind the back of a replaced reader, so they start from a stream that is
-      // read through it and buffers nothing.
-      watch(body, ["pipeThrough", "pipeTo"], guarded(), pipe);
-
-      /** A reader has `read` and `cancel`, an iterator `next` and `return`; a body can be cancelled as well. */
-      function watchReader(target) {
-        // Releasing the lock gives the reader another promise.
-        const closed = target?.closed;
-        watch(
-          target,
-          ["next", "read"],
-          // Every chunk comes this way, and nothing else does: it is compiled for them alone.
-          (result) => {
-            try {
-              const { done, value } = result;
-              // Branches of one body carry the same bytes: each counts when the first of them is there.
-              if ((at += value?.length) > bytes) {
-                tell(CHUNK, stream.bodies > 1 ? value.subarray(bytes - at) : value);
-                bytes = at;
-              }
-              // A read that was pending when the app cancelled ends with `done` as well.
-              if (done && !cancelled) tell(CLOSED);
-            } catch {
-              // It is no function: the fault happens once more, where it is counted.
-              guarded(result)();
-            }
-            return result;
-          },
-          read,
-          // A released lock or a bad view rejects a read, but not the stream.
-          (error) => closed?.catch((reason) => reason == error && fail(error)) ?? fail(error),
-        );
-        // The promise is kept when nobody can read the source any more: of two branches, the one that
-        // is cancelled first waits for the other.
-        watch(
-          target,
-          ["cancel", "return"],
-          guarded(() => whole || tell(CANCELLED)),
-          (...call) => {
-            cancelled = true;
-            return apply(...call);
-          },
-          () => (cancelled = false),
-        );
-      }
-
-      function pipe(native, self, args) {
-        let reader;
-        const release = (value) => (reader?.releaseLock(), value);
-        const source = new ReadableStream(
-          {
-            // Released no earlier than the pipe has got the end or the error: then there is neither.
-            pull: (to) =>
-              reader.read().then(
-                ({ done, value }) => (done ? to.close(release()) : to.enqueue(value)),
-                (error) => {
-                  throw release(error);
-                },
-              ),
-            cancel: (reason) => release((reader ?? body).cancel(reason)),
-          },
-          { highWaterMark: 0 },
-        );
-        const piped = apply(native, source, args);
-        // Bad arguments have thrown by now, and have left the body alone.
-        reader = body.getReader();
-        piped.then?.(release, release);
-        return piped;
-      }
-    }
-
-    function ask(call) {
-      return (asked = tap.examine(stream, ...call)) && tell(OPEN);
-    }
-
-    function read(native, self, args) {
-      tell(READ);
-      return apply(native, self, args);
-    }
-
-    function answered(response) {
-      const type = response?.headers?.get("content-type");
-      // Then the request has failed by now, and few apps read what the refusal says.
-      const failed = asked && response.status >= 400;
-      // EventSource refuses all types but one, fetch none: what the bytes are is seen when they come.
-      // A web page in place of the stream that was asked for is worth telling; JSON is a server
-      // that does not stream.
-      const streams = failed || STREAMS.test(type) || (asked && !/\/json/.test(type)) || asked > 1;
-      // One with a `clone` of its own is watched already, by a wrapper inside this one.
-      if (streams && !Object.hasOwn(response, "clone")) {
-        if (!asked) tell(OPEN);
-        tell(HEADERS, response);
-        if (failed) tell(CLOSED);
-        watchResponse(response);
-      } else tell(FORGET);
-    }
-
-    // A side subscription would mark the promise as handled and so swallow the app's
-    // `unhandledrejection`: the app gets the derived promise. Zone.js replaces `then` by one that gives
-    // another kind of promise, and keeps the page's under a name of its own.
-    function follower(keep, broken) {
-      return (result) =>
-        (result?.__zone_symbol__then ?? result?.then)?.call(result, keep, (error) => {
-          throw guarded(broken)(error);
-        }) ?? keep(result);
-    }
+    const call = { tap, stream: { time: tap.clock.now(), bodies: 1 }, emittedBytes: 0 };
+    const called = apply(fetch, self, args);
+    // The request is on its way: to read its arguments from here on costs the user no time.
+    guarded(call, examineRequest)(args);
+    return follower(call, examineResponse, fail)(called);
   }
+}
+
+/** Events come in their order, and nothing follows one that ends the stream. */
+function emit(call, event, value) {
+  if (!event || (call.latest <= event && call.latest < CLOSED))
+    call.tap.sink(call.stream, (call.latest = event), value, call.tap.clock.now());
+}
+
+function fail(call, error) {
+  emit(call, FAILED, error);
+}
+
+function readNative(call, native, self, args) {
+  emit(call, READ);
+  return apply(native, self, args);
+}
+
+function examineRequest(call, args) {
+  call.asked = call.tap.examine(call.stream, ...args);
+  if (call.asked) emit(call, OPEN);
+}
+
+function examineResponse(call, response) {
+  const { asked } = call;
+  const type = response?.headers?.get("content-type");
+  // The request has failed, and few apps read the body of a refusal.
+  const failed = asked && response.status >= 400;
+  // EventSource refuses all types but one, fetch none: the first bytes show the format. A web page in place of the
+  // stream that was asked for is a defect to report. JSON comes from a server that does not stream.
+  const streams = failed || STREAMS.test(type) || (asked && !/\/json/.test(type)) || asked > 1;
+  // A response with a `clone` of its own is watched already, by a wrapper inside this one.
+  if (streams && !Object.hasOwn(response, "clone")) {
+    if (!asked) emit(call, OPEN);
+    emit(call, HEADERS, response);
+    if (failed) emit(call, CLOSED);
+    watchResponse(call, response);
+  } else emit(call, FORGET);
+}
+
+function watchResponse(call, response) {
+  watchBodyWhenAsked(call, response);
+  watchMethods(call, response, ["clone"], (call, copy) => {
+    call.stream.bodies = 2;
+    // Cloning gives a new body to both.
+    watchBodyWhenAsked(call, response);
+    watchResponse(call, copy);
+  });
+  watchMethods(
+    call,
+    response,
+    ["text", "json", "arrayBuffer", "blob", "bytes"],
+    (call, value) => emit(call, WHOLE, value),
+    (call, ...args) => {
+      call.wantsWhole = true;
+      return readNative(call, ...args);
+    },
+    fail,
+  );
+}
+
+/** Leaves the body alone until the app looks at it: once any code has looked, WebKit reads the body another way. */
+function watchBodyWhenAsked(call, response) {
+  Reflect.defineProperty(response, "body", {
+    configurable: true,
+    get() {
+      // If the app has frozen the response, the property defined here stays, and the body is not watched.
+      const look = guarded(call, Reflect.deleteProperty(response, "body") && watchBody);
+      return look(Reflect.get(response.__proto__, "body", response));
+    },
+  });
+}
+
+/** Watches a body, or a branch of one that begins at the byte `at`. */
+function watchBody(call, body, at = 0) {
+  const branch = { at };
+  const watchRead = (call, reader) => watchReader(call, reader, branch);
+  watchRead(call, body);
+  watchMethods(call, body, ["getReader", "values", Symbol.asyncIterator], watchRead);
+  watchMethods(call, body, ["tee"], (call, branches) => {
+    call.stream.bodies = 2;
+    branches.map((body) => watchBody(call, body, branch.at));
+  });
+  watchMethods(call, body, ["pipeThrough", "pipeTo"], undefined, pipingFrom(body));
+}
+
+/** A reader has `read` and `cancel`, an iterator `next` and `return`. A body can be cancelled as well. */
+function watchReader(call, target, branch) {
+  // Releasing the lock gives the reader another promise.
+  const closed = target?.closed;
+  watchMethods(
+    call,
+    target,
+    ["next", "read"],
+    (call, { done, value = "" } = {}) => {
+      // Branches of one body carry the same bytes: each byte counts when the first branch has it.
+      if ((branch.at += value?.length) > call.emittedBytes) {
+        emit(call, CHUNK, call.stream.bodies > 1 ? value.subarray(call.emittedBytes - branch.at) : value);
+        call.emittedBytes = branch.at;
+      }
+      // A read that was pending when the app cancelled ends with `done` as well.
+      if (done && !branch.cancelled) emit(call, CLOSED);
+    },
+    readNative,
+    // A released lock or a bad view rejects a read, but not the stream.
+    (call, error) => closed?.catch((reason) => reason == error && fail(call, error)) ?? fail(call, error),
+  );
+  watchMethods(
+    call,
+    target,
+    ["cancel", "return"],
+    // This promise settles when nothing can read the source any more. Of two branches, the one that is cancelled
+    // first waits for the other.
+    (call) => call.wantsWhole || emit(call, CANCELLED),
+    (call, ...args) => {
+      branch.cancelled = true;
+      return apply(...args);
+    },
+    () => (branch.cancelled = false),
+  );
+}
+
+/**
+ * Native pipes do not call the `read` of a replaced reader. So they get a stream that reads through a watched reader
+ * and buffers nothing.
+ */
+function pipingFrom(body) {
+  return (call, native, self, args) => {
+    let reader;
+    const release = (value) => (reader?.releaseLock(), value);
+    const source = new ReadableStream(
+      {
+        // The lock is released no earlier than the pipe has got the end or the error.
+        pull: (to) =>
+          reader.read().then(
+            ({ done, value }) => (done ? to.close(release()) : to.enqueue(value)),
+            (error) => {
+              throw release(error);
+            },
+          ),
+        cancel: (reason) => release((reader ?? body).cancel(reason)),
+      },
+      { highWaterMark: 0 },
+    );
+    const piped = apply(native, source, args);
+    // Bad arguments have thrown by now, and have left the body alone.
+    reader = body.getReader();
+    piped.then?.(release, release);
+    return piped;
+  };
+}
+
+/**
+ * Replaces those methods that this one object has by proxies, which keep their names and lengths. A proxy calls the
+ * native method, by `invoke` where that is given. Then `keep` gets the result, or what its promise resolves to, and
+ * `broken` gets what it rejects with.
+ */
+function watchMethods(call, target, names, keep, invoke, broken) {
+  const follow = follower(call, keep, broken);
+  for (const name of names)
+    if (target?.[name])
+      Reflect.defineProperty(target, name, {
+        configurable: true,
+        writable: true,
+        value: new Proxy(target[name], {
+          apply(native, self, args) {
+            if (isSpent(target) || self != target) return apply(native, self, args);
+            return follow(invoke ? invoke(call, native, self, args) : apply(native, self, args));
+          },
+        }),
+      });
+}
+
+/** A response or body that is used up or locked rejects a read, which says nothing about the stream. */
+function isSpent(target) {
+  return target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked);
+}
+
+/**
+ * A function that shows a result to `keep`, or an error to `broken`, and hands it on to the app.
+ *
+ * A side subscription would mark the promise as handled and so swallow the app's `unhandledrejection`. So the app
+ * gets the derived promise. Zone.js replaces `then` by one that gives another kind of promise, and keeps the page's
+ * under a name of its own.
+ */
+function follower(call, keep, broken) {
+  const kept = guarded(call, keep);
+  return (result) =>
+    (result?.__zone_symbol__then ?? result?.then)?.call(result, kept, (error) => {
+      throw guarded(call, broken)(error);
+    }) ?? kept(result);
+}
+
+/** A function that returns its argument. If our `job` throws, the tap disables itself; the app's call is unaffected. */
+function guarded(call, job) {
+  return (value) => {
+    try {
+      if (job) job(call, value);
+    } catch {
+      call.tap.broken++;
+      call.tap.sink = () => {};
+    }
+    return value;
+  };
 }

@@ -5,7 +5,7 @@ import { beforeEach, mock, test } from "node:test";
 
 import { paint } from "../../js/extensions/paint.js";
 import { CHUNK, CLOSED } from "../../js/tap/tap-events.js";
-import { BEYOND, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
+import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
 
 const VISIBLE = FIRST_TOKEN | FIRST_VISIBLE;
 
@@ -113,7 +113,7 @@ test("the first frame with the text in it is told", () => {
 });
 
 /** An answer whose first visible text came after so long, or will have: what reads it is on its way. */
-const unread = (ms = 100) => chunk({ time: now - ms }, BEYOND);
+const unread = (ms = 100) => chunk({ time: now - ms }, NEEDS_FULL_WASM);
 
 /** What reads it has come, and another chunk with it. */
 function read(stream) {

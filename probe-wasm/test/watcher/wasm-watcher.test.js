@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../../js/session/end-reasons.js";
-import { EVENTS, LINES, OTHER, kindOf } from "../../js/tap/content-types.js";
+import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.js";
 import * as moments from "../../js/tap/tap-events.js";
-import { BEYOND } from "../../js/session/progress-flags.js";
+import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
 import { createSession } from "../../js/session/session.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
@@ -43,19 +43,19 @@ function reportOf(watcher, rows) {
   let answered = false;
   let how = CLOSED;
   let time = 0;
-  let beyond;
+  let needsFullWasm;
   for (const { t_ms = 0, status, headers, bytes, end } of rows) {
     time = t_ms;
     how = end ? ENDS[end] : how;
     if (status || headers || (bytes && !answered)) {
       const type = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() == "content-type");
-      watcher.headers(1, time, status ?? 200, kindOf(type?.[1]));
+      watcher.headers(1, time, status ?? 200, contentKindOf(type?.[1]));
       answered = true;
     }
-    if (bytes && watcher.chunk(1, time, bytes) & BEYOND) beyond = true;
+    if (bytes && watcher.chunk(1, time, bytes) & NEEDS_FULL_WASM) needsFullWasm = true;
   }
   watcher.end(1, time, how);
-  const report = { ...watcher.report(1), beyond };
+  const report = { ...watcher.report(1), needsFullWasm };
   watcher.forget(1);
   return report;
 }
@@ -96,8 +96,8 @@ test("the first Wasm reads what is not rare as the larger one does, and asks for
   const asked = [];
   for (const name of names) {
     const rows = recording(name);
-    const { beyond, ...report } = reportOf(compiled, rows);
-    if (!beyond) assertAsRecorded(name, rows, report);
+    const { needsFullWasm, ...report } = reportOf(compiled, rows);
+    if (!needsFullWasm) assertAsRecorded(name, rows, report);
     else {
       asked.push(name);
       const { dialect, outcome, ttft_ms } = report;
@@ -251,11 +251,11 @@ test("a page takes a content type for what the native meter takes it for", () =>
   const lines = list.match(/[a-z/+-]+(?=")/g);
   assert.ok(lines.length > 3, "the list is there");
   for (const type of [...lines, ...lines.map((type) => `${type.toUpperCase()} ; charset=utf-8`)])
-    assert.equal(kindOf(type), LINES, type);
+    assert.equal(contentKindOf(type), LINES, type);
   for (const type of ["", null, undefined, "text/event-stream", "Text/Event-Stream;charset=utf-8"])
-    assert.equal(kindOf(type), EVENTS, type);
+    assert.equal(contentKindOf(type), EVENTS, type);
   for (const type of ["text/plain", "application/json", "text/event-streams", "application/x-ndjsons", "x/application/jsonl"])
-    assert.equal(kindOf(type), OTHER, type);
+    assert.equal(contentKindOf(type), OTHER, type);
 });
 
 test("a page that starts again has a probe of its own", () => {

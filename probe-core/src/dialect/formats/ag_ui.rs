@@ -9,7 +9,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ag_ui",
-    kinds: table! {
+    event_types: table! {
         "RUN_STARTED" => Act::BEGIN,
         "TEXT_MESSAGE_CONTENT" => Act::text(TextKinds::ANSWER),
         "TEXT_MESSAGE_CHUNK" => Act::text(TextKinds::ANSWER),
@@ -23,7 +23,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "RUN_ERROR" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "runId" => Take::Id,
         "outcome" => Take::In(table! { "type" => Take::Reason }),

@@ -6,7 +6,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_data",
-    kinds: table! {
+    event_types: table! {
         // Helpers that write such lines without steps write no end either.
         "f" => Act::OWES_END,
         "0" => Act::text(TextKinds::ANSWER),
@@ -19,11 +19,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         "e" => Act::MUTE,
         "d" => Act::END,
     },
-    named: true,
+    typed_by_name: true,
     schema: table! {
         "messageId" => Take::Id,
         "argsTextDelta" => Take::Text(TextKinds::BY_TYPE),
-        "args" => Take::Thing(TextKinds::BY_TYPE),
+        "args" => Take::Content(TextKinds::BY_TYPE),
         "finishReason" => Take::Reason,
         "usage" => Take::In(USAGE),
     },

@@ -7,7 +7,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ai_sdk_ui",
-    kinds: table! {
+    event_types: table! {
         "start" => Act::BEGIN.and(Act::COMMON),
         "start-step" => Act::BEGIN,
         "text-start" => Act::NOTHING,
@@ -23,9 +23,9 @@ pub(super) const DIALECT: Dialect = Dialect {
         // The server gave the answer up: `[DONE]` follows all the same.
         "abort" => Act::FAIL.and(Act::COMMON),
     },
-    signs: &[(MESSAGE_ID, MESSAGE_ID)],
+    key_pairs: &[(MESSAGE_ID, MESSAGE_ID)],
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "messageId" => Take::Id,
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "inputTextDelta" => Take::Text(TextKinds::BY_TYPE),
@@ -36,7 +36,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             "text" => Take::Text(TextKinds::BY_TYPE),
             "argsTextDelta" => Take::Text(TextKinds::BY_TYPE),
         }),
-        "input" => Take::Thing(TextKinds::BY_TYPE),
+        "input" => Take::Content(TextKinds::BY_TYPE),
         "finishReason" => Take::Reason,
     },
     marks_end: true,

@@ -7,14 +7,14 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "anthropic",
-    kinds: table! {
+    event_types: table! {
         "content_block_delta" => Act::NOTHING,
         "content_block_start" => Act::NOTHING,
         "message_start" => Act::BEGIN,
         "message_stop" => Act::END,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "delta" => Take::In(PART),
         "content_block" => Take::In(PART),
         "message" => Take::In(MESSAGE),

@@ -7,24 +7,24 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "chat_ui",
-    kinds: table! {
+    event_types: table! {
         "status" => Act::COMMON,
         "stream" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
         "reasoning" => Act::text(TextKinds::REASONING).and(Act::COMMON),
         "end" => Act::END.and(Act::COMMON),
     },
-    signs: &[(TOKEN, TOKEN)],
+    key_pairs: &[(TOKEN, TOKEN)],
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "token" => Take::Text(TextKinds::BY_TYPE),
         // A tool call comes whole.
-        "call" => Take::Thing(TextKinds::TOOL),
-        "status" => Take::Says(table! {
+        "call" => Take::Content(TextKinds::TOOL),
+        "status" => Take::Word(table! {
             "finished" => Act::END,
             "error" => Act::FAIL,
         }),
     },
-    numbered: Some(b"update"),
+    numbered_events: Some(b"update"),
     ..Dialect::PLAIN
 };
 

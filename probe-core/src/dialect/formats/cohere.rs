@@ -6,14 +6,14 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cohere",
     provider: Some("cohere"),
-    kinds: table! {
+    event_types: table! {
         "message-start" => Act::BEGIN,
         "content-start" => Act::NOTHING,
         "content-delta" => Act::NOTHING,
         "message-end" => Act::END,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "id" => Take::Id,
         "delta" => Take::In(DELTA),
     },

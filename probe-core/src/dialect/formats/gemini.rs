@@ -8,7 +8,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini",
-    signs: &[(CANDIDATES, CANDIDATES), (PROMPT_FEEDBACK, PROMPT_FEEDBACK)],
+    key_pairs: &[(CANDIDATES, CANDIDATES), (PROMPT_FEEDBACK, PROMPT_FEEDBACK)],
     schema: table! {
         "candidates" => Take::Choice(CANDIDATE),
         "promptFeedback" => Take::In(table! { "blockReason" => Take::Reason }),
@@ -33,8 +33,8 @@ const CANDIDATE: &Schema = table! {
 const PART: &Schema = table! {
     "text" => Take::Text(TextKinds::ANSWER),
     "thought" => Take::If(Act::THOUGHT),
-    "functionCall" => Take::Thing(TextKinds::TOOL),
-    "executableCode" => Take::Thing(TextKinds::TOOL),
+    "functionCall" => Take::Content(TextKinds::TOOL),
+    "executableCode" => Take::Content(TextKinds::TOOL),
 };
 
 /// Thoughts are not among the candidates' tokens.

@@ -6,7 +6,7 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gemini_interactions",
     provider: Some("gcp.gemini"),
-    kinds: table! {
+    event_types: table! {
         // It has a status too, which is no reason yet.
         "interaction.created" => Act::BEGIN.and(Act::MUTE),
         "step.start" => Act::NOTHING,
@@ -19,7 +19,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "interaction.complete" => Act::END,
     },
     schema: table! {
-        "event_type" => Take::Kind,
+        "event_type" => Take::EventType,
         "delta" => Take::In(DELTA),
         "interaction" => Take::In(INTERACTION),
         "error" => Take::If(Act::FAIL),
@@ -29,10 +29,10 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 const DELTA: &Schema = table! {
-    "type" => Take::Says(table! { "thought_summary" => Act::THOUGHT }),
+    "type" => Take::Word(table! { "thought_summary" => Act::THOUGHT }),
     "text" => Take::Text(TextKinds::ANSWER),
     "content" => Take::In(table! { "text" => Take::Text(TextKinds::ANSWER) }),
-    "arguments" => Take::Thing(TextKinds::TOOL),
+    "arguments" => Take::Content(TextKinds::TOOL),
 };
 
 const INTERACTION: &Schema = table! {

@@ -7,15 +7,15 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "langgraph",
-    kinds: table! {
+    event_types: table! {
         "messages" => Act::NOTHING,
         "messages/metadata" => Act::MUTE,
-        "messages/partial" => Act::WHOLE,
-        "messages/complete" => Act::WHOLE,
+        "messages/partial" => Act::CUMULATIVE,
+        "messages/complete" => Act::CUMULATIVE,
     },
-    named: true,
+    typed_by_name: true,
     schema: table! {
-        "type" => Take::Says(OTHERS),
+        "type" => Take::Word(OTHERS),
         "content" => Take::AnswerOrIn(BLOCK),
         "tool_call_chunks" => Take::In(table! { "args" => Take::Text(TextKinds::TOOL) }),
         "additional_kwargs" => Take::In(table! { "reasoning_content" => Take::Text(TextKinds::REASONING) }),

@@ -10,7 +10,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "lobe_chat",
-    kinds: table! {
+    event_types: table! {
         "text" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
         "content_part" => Act::text(TextKinds::ANSWER).and(Act::COMMON),
         "reasoning" => Act::text(TextKinds::REASONING).and(Act::COMMON),
@@ -18,8 +18,8 @@ pub(super) const DIALECT: Dialect = Dialect {
         "tool_calls" => Act::COMMON,
         "stop" => Act::END.and(Act::NAMES_REASON).and(Act::COMMON),
     },
-    signs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
-    named: true,
+    key_pairs: &[(BARE, BARE), (PART_TYPE, PART_TYPE)],
+    typed_by_name: true,
     schema: table! {
         "content" => Take::Text(TextKinds::BY_TYPE),
         "function" => Take::In(table! { "arguments" => Take::Text(TextKinds::TOOL) }),

@@ -8,7 +8,7 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "mistral_conversations",
     provider: Some("mistral_ai"),
-    kinds: table! {
+    event_types: table! {
         "conversation.response.started" => Act::BEGIN,
         "message.output.delta" => Act::NOTHING,
         "function.call.delta" => Act::NOTHING,
@@ -17,7 +17,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "conversation.response.error" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "conversation_id" => Take::Id,
         "model" => Take::Model,
         "content" => Take::AnswerOrIn(PARTS),

@@ -13,7 +13,7 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "ollama",
     provider: Some("ollama"),
-    signs: &[(Word::of(b"done"), Word::of(b"created_at"))],
+    key_pairs: &[(Word::of(b"done"), Word::of(b"created_at"))],
     schema: table! {
         "model" => Take::Model,
         "message" => Take::In(MESSAGE),
@@ -44,5 +44,5 @@ const MESSAGE: &Schema = table! {
     "content" => Take::Text(TextKinds::ANSWER),
     "thinking" => Take::Text(TextKinds::REASONING),
     // Tool calls come whole, with arguments as an object.
-    "tool_calls" => Take::In(table! { "function" => Take::Thing(TextKinds::TOOL) }),
+    "tool_calls" => Take::In(table! { "function" => Take::Content(TextKinds::TOOL) }),
 };

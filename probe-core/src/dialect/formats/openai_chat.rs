@@ -12,7 +12,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_chat",
-    signs: &[(CHOICES, CHOICES)],
+    key_pairs: &[(CHOICES, CHOICES)],
     schema: EVENT,
     timing: Some(&GROQ),
     marks_end: true,
@@ -24,7 +24,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 pub(super) const EVENT: &Schema = table! {
     "choices" => Take::Choice(CHOICE),
     // Engines end an answer that broke off with an object of that kind.
-    "object" => Take::Kind,
+    "object" => Take::EventType,
     "id" => Take::Id,
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
@@ -32,7 +32,7 @@ pub(super) const EVENT: &Schema = table! {
     "timings" => Take::Timing(&LLAMA_CPP),
     "metrics" => Take::Timing(&VLLM),
     "x_groq" => Take::In(table! {
-        "id" => Take::Proves(&GROQ),
+        "id" => Take::ProvesProvider(&GROQ),
         // Older answers count tokens only here.
         "usage" => Take::In(USAGE),
         "error" => Take::If(Act::FAIL),

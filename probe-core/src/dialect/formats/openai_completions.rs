@@ -5,7 +5,7 @@ use crate::dialect::schema::{Act, Dialect, table};
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_completions",
-    kinds: table! { "text_completion" => Act::NOTHING },
+    event_types: table! { "text_completion" => Act::NOTHING },
     schema: openai_chat::EVENT,
     timing: Some(&openai_chat::GROQ),
     marks_end: true,

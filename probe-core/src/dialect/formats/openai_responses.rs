@@ -8,7 +8,7 @@ use crate::text_kinds::TextKinds;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "openai_responses",
-    kinds: table! {
+    event_types: table! {
         "response.output_text.delta" => Act::text(TextKinds::ANSWER),
         "response.reasoning_text.delta" => Act::text(TextKinds::REASONING),
         "response.reasoning_summary_text.delta" => Act::text(TextKinds::REASONING),
@@ -28,7 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.failed" => Act::FAIL,
     },
     schema: table! {
-        "type" => Take::Kind,
+        "type" => Take::EventType,
         "sequence_number" => Take::Number(Number::Sequence),
         "delta" => Take::Text(TextKinds::BY_TYPE),
         "response" => Take::In(RESPONSE),

@@ -10,7 +10,7 @@ use crate::text_kinds::TextKinds;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "tgi",
     provider: Some("tgi"),
-    signs: &[(Word::of(b"token"), Word::of(b"generated_text"))],
+    key_pairs: &[(Word::of(b"token"), Word::of(b"generated_text"))],
     schema: table! {
         "index" => Take::Number(Number::Sequence),
         "token" => Take::In(table! {
