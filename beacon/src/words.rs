@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_protocol_has_one_word_on_the_wire_and_in_code_and_what_is_new_is_another() {
+    fn a_protocol_has_one_word_and_unknown_words_mean_other() {
         for protocol in [Protocol::Http1, Protocol::Http2, Protocol::Http3, Protocol::Other] {
             let word = serde_json::to_value(protocol).unwrap();
             assert_eq!(word, protocol.as_str());

@@ -62,7 +62,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
 
 /// The table that sums are in has got a label more, which became part of its key.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> Result<()> {
+async fn rows_published_without_countries_have_unknown_countries() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     configure(folder.path(), &clickhouse.url)?;
@@ -112,7 +112,7 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
 
 /// A stream in every other hour, as two collectors published them.
 #[tokio::test(flavor = "multi_thread")]
-async fn traffic_with_gaps_is_asked_for_in_few_words() -> Result<()> {
+async fn queries_for_traffic_with_idle_hours_stay_short() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     configure(folder.path(), &clickhouse.url)?;

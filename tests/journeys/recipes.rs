@@ -17,7 +17,7 @@ const EVENT_SOURCE: &str = "plainEventSource";
 const RECORDED: &str = "ai_sdk_ui_text";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_get_the_same_text_and_the_report_has_every_byte_in_every_engine() -> Result<()> {
+async fn clients_read_and_report_every_byte_in_every_engine() -> Result<()> {
     in_every_engine(every_client).await
 }
 
@@ -91,7 +91,7 @@ async fn nothing_has_the_prompt(stage: &Stage) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_zone_js_promises_rejections_and_timers_are_as_without_the_probe() -> Result<()> {
+async fn the_probe_leaves_zone_js_promises_and_timers_unchanged() -> Result<()> {
     in_every_engine(beside_zone_js).await
 }
 

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_whose_bucket_holds_an_edge_counts_above_it() {
+    fn an_inter_chunk_bucket_across_an_edge_counts_above_it() {
         let mut total = CumulativeStats::default();
         total.add(&report(100.0));
         total.fold_gaps();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_gives_back_what_it_took() {
+    fn a_total_is_the_same_after_encoding_and_decoding() {
         let mut total = CumulativeStats::default();
         total.add(&report(700.0));
         let bytes = total.encode();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_can_be_judged_is_whole_or_broken() {
+    fn an_eligible_stream_is_intact_or_broken() {
         let mut total = CumulativeStats::default();
         let mut add = |outcome, defect: Option<Defect>| {
             let mut report = StreamReport { outcome, ..StreamReport::new("0") };
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_0_1_0_wrote_is_read_and_its_broken_streams_are_not_known() {
+    fn an_encoding_without_broken_streams_is_read_with_none_broken() {
         let mut total = CumulativeStats::default();
         total.add(&report(700.0));
         total.fold_gaps();

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_stream_is_asked_for_until_it_is_counted() {
+    fn an_idle_stream_is_returned_until_it_is_counted() {
         let mut streams = with(MEMORY, [open(1, 5)]);
         assert_eq!(streams.next_idle_open(14, 10), None);
         assert_eq!(streams.next_idle_open(15, 10), Some(0));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_is_never_too_old() {
+    fn streams_beyond_the_age_limit_are_not_listed() {
         let mut streams =
             with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
         assert_eq!(streams.evict_next(1_000_000), None);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_revisions_of_one_stream_do_not_grow_the_memory_where_others_are_listed() {
+    fn listed_revisions_of_one_stream_stay_bounded() {
         let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
         let mut streams = with(memory, [counted(1, 0)]);
         for received_ms in 0..1_000 {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stream_with_endless_revisions_does_not_grow_the_memory() {
+    fn unlisted_revisions_of_one_stream_stay_bounded() {
         let mut streams = with(MEMORY, []);
         for received_ms in 0..10_000 {
             streams.put(counted(1, received_ms));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_of_late_is_found_in_whatever_order_it_was_taken() {
+    fn recent_streams_are_found_whatever_their_order() {
         let memory = RegistryLimits { most: 4, ..MEMORY };
         let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
         let arrived = |streams: &StreamRegistry, since_ms, now_ms| {

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_made_up_models_become_as_many_as_allowed_and_other() {
+    fn models_over_the_limit_share_the_series_other() {
         let mut book = SeriesIndex::new(&limits(100, 2000), Vec::new());
         let mut overflowed = 0;
         for n in 0..1_000 {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_store_has_counts_towards_the_bound() {
+    fn stored_series_count_toward_the_limit() {
         let mut book = SeriesIndex::new(&limits(1, 2000), Vec::new());
         book.of(&report("a", "p"), None, |_| {});
         let mut book = SeriesIndex::new(&limits(1, 2000), book.all);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_operator_has_named_is_told_apart_however_many_names_others_bring() {
+    fn configured_names_keep_their_series_beyond_the_limits() {
         let mut config = limits(3, 8);
         config.limits.use_cases = 3;
         config.models = BTreeMap::from([("gpt-5-*".to_owned(), "gpt-5".to_owned())]);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn countries_are_bounded_on_their_own_and_no_model_gives_way_to_them() {
+    fn countries_have_a_limit_of_their_own_and_displace_no_model() {
         let mut config = limits(100, 4);
         config.limits.country_series = 3;
         let mut book = SeriesIndex::new(&config, Vec::new());
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn every_country_is_of_one_series_over_all_of_them_also_after_a_restart() {
+    fn all_countries_share_one_parent_series_also_after_a_restart() {
         let mut book = SeriesIndex::new(&Config::default(), Vec::new());
         let of =
             |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});

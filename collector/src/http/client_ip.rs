@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_address_its_first_bits_are_left() {
+    fn a_network_keeps_the_first_bits_of_an_address() {
         for (address, first) in [
             ("192.0.2.77", "192.0.2.0"),
             ("255.255.255.255", "255.255.255.0"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_the_proxy_from_saying_it_is_counted_for_one_network_of_all_such() {
+    fn requests_without_client_ip_share_one_limit() {
         let client = Some(network("192.0.2.1"));
         assert_eq!(behind_proxy(&[b"\xff, 192.0.2.1"]), client, "the client wrote the first");
         assert_eq!(behind_proxy(&["\u{e9}".as_bytes(), b"192.0.2.1"]), client);

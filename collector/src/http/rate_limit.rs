@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn one_network_does_not_use_up_anothers_share() {
+    fn a_network_does_not_use_up_the_share_of_another() {
         let paces = NetworkRateLimits::new(RATE);
         let now = Duration::from_secs(1);
         assert_eq!((0..100).filter(|_| paces.take(network(1), now).is_ok()).count(), 3);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_beyond_the_burst_pass_with_their_beacon_and_are_paid_for_by_the_next() {
+    fn reports_beyond_the_burst_delay_the_next_beacon() {
         let paces = NetworkRateLimits::new(RATE);
         let at = |ms| Duration::from_secs(1) + Duration::from_millis(ms);
         assert_eq!(paces.take(network(1), at(0)), Ok(()));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_networks_take_no_more_memory_and_do_not_hold_back_a_new_one() {
+    fn a_million_networks_use_fixed_memory_and_block_no_new_one() {
         let paces = NetworkRateLimits::new(RATE);
         let now = Duration::from_secs(1);
         for number in 0..1_000_000 {

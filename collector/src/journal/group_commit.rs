@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_writes_goes_on_with_a_group_that_could_not_be_written_meanwhile() {
+    fn the_writer_continues_with_the_group_that_queued_meanwhile() {
         let queue = queue();
         assert!(matches!(enter(&queue), Entered::Leads(_)));
         let group = queue.lead().expect("nobody writes");

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_thousand_streams_ten_may_be_slow() {
+    fn ten_slow_streams_in_a_thousand_use_up_the_budget() {
         for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
             let spent = remaining(Objective::Speed, &stats(1_000, slow, 0));
             assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_about_nothing_is_neither_kept_nor_broken() {
+    fn an_objective_without_streams_has_no_remaining_budget() {
         let chat = Targets::of("chat");
         for objective in Objective::ALL {
             assert_eq!(objective.sli(&WindowStats::default(), &chat).remaining(0.99), None);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn alarms_are_those_of_a_budget_of_thirty_days() {
+    fn alerts_have_the_burn_rates_of_a_thirty_day_budget() {
         let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(30) * 10.0).round() / 10.0);
         assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
         for alert in BurnRateAlert::ALL {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn no_alarm_sounds_while_a_budget_lasts_however_short_its_period() {
+    fn no_alert_fires_while_a_budget_lasts_in_any_period() {
         let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(7) * 100.0).round() / 100.0);
         assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
         let (lasts, does_not) =
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_allows_much_is_never_broken_so_fast() {
+    fn a_low_objective_cannot_reach_the_fastest_burn_rate() {
         let can_fire = |days, target| BurnRateAlert::ALL.map(|alert| alert.can_fire(days, target));
         assert_eq!(can_fire(30, 0.995), [true; 4]);
         assert_eq!(can_fire(30, 0.9), [false, true, true, true]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_ends_when_it_is_over_and_is_silent_over_few() {
+    fn an_alert_stops_after_recovery_and_needs_enough_streams() {
         let [page, ..] = BurnRateAlert::ALL;
         let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
         assert!(page.fires(30, 0.99, bad, bad));

@@ -106,7 +106,7 @@ mod tests {
     use crate::aggregate::sampling::NewSample;
 
     #[test]
-    fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {
+    fn streams_leave_the_store_with_their_sample_or_their_day() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_summed_before_there_were_countries_is_of_unknown_ones() {
+    fn rollups_of_a_schema_without_countries_become_unknown() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();

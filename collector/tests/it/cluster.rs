@@ -129,7 +129,7 @@ fn statement(stream: &mut BufReader<TcpStream>) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_a_question_needs_is_asked_at_once() {
+async fn clickhouse_queries_of_one_request_run_in_parallel() {
     for (path, at_once) in [
         ("/v1/live", 4),
         ("/v1/summary", 4),
@@ -159,7 +159,7 @@ fn in_cluster(url: String) -> TestCollector {
 }
 
 #[tokio::test]
-async fn metrics_do_not_wait_for_questions_that_wait_for_clickhouse() {
+async fn metrics_do_not_wait_for_queries_that_wait_for_clickhouse() {
     let (silence, ended) = mpsc::channel();
     let collector = in_cluster(silent(ended));
     let (ask, asked) = (|| collector.get("/v1/summary"), Instant::now());
@@ -185,12 +185,12 @@ async fn a_stop_does_not_wait_for_a_silent_clickhouse() {
 }
 
 #[tokio::test]
-async fn a_stream_gives_way_to_what_another_said_before_also_after_a_round_that_failed() {
+async fn an_earlier_report_at_a_peer_wins_also_after_a_failed_query() {
     give_way(&stream(1, 100.0)).await;
 }
 
 #[tokio::test]
-async fn a_stream_that_gave_way_is_not_open_at_a_collector_that_is_alone_again() {
+async fn a_stream_yielded_to_a_peer_stays_closed_without_the_cluster() {
     for open in [true, false] {
         let mut collector = give_way(&StreamReport { open, ..stream(1, 100.0) }).await;
         collector.config.store.clickhouse = None;

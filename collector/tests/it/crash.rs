@@ -30,7 +30,7 @@ struct Sent {
 }
 
 #[test]
-fn two_hundred_times_kill_9_loses_nothing_that_was_answered_and_doubles_nothing() {
+fn two_hundred_kills_lose_and_double_no_acknowledged_stream() {
     let folder = TempDir::new().unwrap();
     let sent = Mutex::new(Sent::default());
     for kill in 0..KILLS {
@@ -118,7 +118,7 @@ fn last(id: u128) -> StreamReport {
 }
 
 #[test]
-fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
+fn journal_damage_costs_only_damaged_records_and_is_counted() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let mut process = start(folder.path(), "normal");
@@ -155,7 +155,7 @@ fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
 }
 
 #[test]
-fn what_of_a_batch_was_left_out_is_counted_after_kill_9_too() {
+fn sampled_out_reports_and_unknown_fields_survive_kill_9() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let file = folder.path().join("sampled.toml");
@@ -274,7 +274,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_store_from_before_the_first_release_is_refused_with_the_remedy() {
+fn a_store_of_an_older_layout_is_refused_with_a_remedy() {
     let folder = TempDir::new().unwrap();
     let older = rusqlite::Connection::open(folder.path().join("llm-rum.sqlite")).unwrap();
     older.pragma_update(None, "user_version", 1).unwrap();

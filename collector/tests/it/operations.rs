@@ -159,7 +159,7 @@ fn the_operators_text_installs_backs_up_restores_and_upgrades() {
 }
 
 #[test]
-fn a_sites_key_is_replaced_in_the_steps_of_the_text_and_nothing_is_lost() {
+fn the_documented_steps_replace_a_site_key_without_loss() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("llm-rum.toml");
     let start = |keys: &str| {

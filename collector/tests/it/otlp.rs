@@ -96,7 +96,7 @@ async fn about(pushes: &mut UnboundedReceiver<Push>, wished: i64) -> Push {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_prometheus_is_told_is_pushed_under_the_names_of_the_conventions() {
+async fn metrics_are_pushed_under_the_names_of_opentelemetry() {
     let (endpoint, mut pushes) = receiver(&[]).await;
     let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
     let waits_s = [0.1, 0.25, 1.0];
@@ -158,7 +158,7 @@ async fn differences_add_up_over_refusals_and_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_busy_is_asked_again() {
+async fn a_busy_endpoint_gets_the_same_push_again() {
     let (endpoint, mut pushes) = receiver(&[503, 429]).await;
     let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
     collector.report(&[stream(1, 100.0)]).await;
@@ -183,7 +183,7 @@ async fn an_endpoint_that_is_not_there_stops_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_answer_of_success_is_one() {
+async fn every_2xx_status_counts_as_success() {
     for status in [202, 204] {
         let (endpoint, mut pushes) = receiver_by(move |_| status).await;
         let collector = TestCollector::with(pushing(&endpoint, Temporality::Delta));
@@ -196,7 +196,7 @@ async fn any_answer_of_success_is_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_for_good_holds_up_nothing_else() {
+async fn a_rejected_message_does_not_block_other_messages() {
     let has = |push: &ExportMetricsServiceRequest, model: &str| {
         let points = points(push, "gen_ai.client.operation.duration");
         points.iter().any(|point| point.attributes.iter().map(pair).any(|(_, value)| value == model))

@@ -41,7 +41,7 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
 
 /// A load balancer asks `/readyz` now and then, each time on a new connection.
 #[test]
-fn a_balancer_is_told_of_a_stop_while_all_goes_on() {
+fn readiness_fails_before_a_stop_while_beacons_are_accepted() {
     let folder = TempDir::new().unwrap();
     let serve = |notice: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
@@ -116,7 +116,7 @@ fn a_configuration_is_checked() {
 }
 
 #[test]
-fn health_is_what_the_collector_says() {
+fn the_health_check_reflects_the_state_of_the_collector() {
     let folder = TempDir::new().unwrap();
     let process = Process::start(folder.path());
     let url = format!("http://{}", process.address);
@@ -126,7 +126,7 @@ fn health_is_what_the_collector_says() {
 }
 
 #[test]
-fn a_head_that_never_ends_is_given_up() {
+fn a_request_head_that_never_ends_is_aborted() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("llm-rum.toml");
     std::fs::write(&file, "[ingest]\nhead_seconds = 1").unwrap();
@@ -177,7 +177,7 @@ async fn while_the_store_is_locked_beacons_are_kept_and_counted_later() {
 
 /// A container's environment may name a proxy, for what it loads from elsewhere.
 #[test]
-fn clickhouse_is_asked_without_the_proxy_that_the_environment_names() {
+fn requests_to_clickhouse_ignore_the_proxy_of_the_environment() {
     let folder = TempDir::new().unwrap();
     let (tell, told) = mpsc::channel();
     let listen = |name| {

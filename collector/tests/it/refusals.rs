@@ -39,7 +39,7 @@ fn with(field: &str, value: Value) -> String {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused() {
+async fn a_body_that_is_not_json_is_refused() {
     let collector = TestCollector::new();
     let deep = format!("{{\"reports\":[{{\"later\":{}", "[".repeat(100_000));
     for body in
@@ -236,7 +236,7 @@ async fn an_allowed_page_can_read_every_answer() {
 }
 
 #[tokio::test]
-async fn a_page_reads_what_is_said_of_its_body_too() {
+async fn a_page_can_read_a_refusal_of_its_body() {
     let report = json!({ "reports": [stream(1, 1.0)] }).to_string();
     let never_whole = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>());
     for (body, status, waits) in [
@@ -297,7 +297,7 @@ async fn a_body_is_bounded_with_and_without_a_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_trickles_in_is_given_up() {
+async fn a_body_that_trickles_in_is_aborted() {
     let collector = TestCollector::new();
     let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
     let request = beacon_request("demo").body(Body::new(StreamBody::new(never))).unwrap();
@@ -307,7 +307,7 @@ async fn a_body_that_trickles_in_is_given_up() {
 }
 
 #[tokio::test]
-async fn more_than_may_wait_is_sent_away_for_a_second() {
+async fn a_body_over_the_queue_limit_is_refused_with_retry_after() {
     let collector = TestCollector::with(|config| config.ingest.queue_bytes = 2_000);
     let many: Vec<_> = (0..100).map(|id| stream(id, 100.0)).collect();
     let answer = collector.post(json!({ "reports": many }).to_string()).await;
@@ -318,7 +318,7 @@ async fn more_than_may_wait_is_sent_away_for_a_second() {
 }
 
 #[tokio::test]
-async fn other_methods_and_routes_are_told_so() {
+async fn unknown_methods_and_routes_are_refused() {
     let collector = TestCollector::new();
     let delete = |path: &str| Request::delete(path).header("host", "localhost").body(Body::empty()).unwrap();
     for path in ["/v1/summary", "/v1/beacons?site=demo", "/metrics", "/healthz", "/"] {
@@ -335,7 +335,7 @@ async fn other_methods_and_routes_are_told_so() {
 }
 
 #[tokio::test]
-async fn a_thousand_made_up_models_are_bounded_and_the_rest_is_counted() {
+async fn models_over_the_limit_are_counted_as_other() {
     let collector = TestCollector::new();
     for batch in 0..10 {
         let reports = (0..100).map(|n| StreamReport {
@@ -364,7 +364,7 @@ async fn labels_cannot_break_out_of_the_metrics() {
 }
 
 #[tokio::test]
-async fn what_a_sender_adds_to_a_report_is_not_kept() {
+async fn unknown_fields_of_a_report_are_not_stored() {
     let collector = TestCollector::new();
     collector.post(with("prompt", json!("a secret"))).await;
     collector.until("/v1/summary", |summary| summary["streams"] == 2).await;

@@ -102,7 +102,7 @@ fn the_later_revision_counts_wherever_it_is() {
 }
 
 #[test]
-fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
+fn revisions_of_one_stream_exceed_a_label_limit_once() {
     let mut config = Config::default();
     config.limits.models = 1;
     let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
@@ -120,7 +120,7 @@ fn a_stream_is_beyond_a_bound_once_however_many_revisions_it_has() {
 }
 
 #[test]
-fn what_is_held_has_the_weight_of_what_is_in_it() {
+fn the_weight_follows_the_cached_windows_and_totals() {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let mut weights = vec![aggregator.weight()];
@@ -148,7 +148,7 @@ fn what_is_held_has_the_weight_of_what_is_in_it() {
 }
 
 #[test]
-fn an_open_stream_whose_report_is_lost_is_lost_once() {
+fn an_open_stream_with_a_lost_report_counts_as_lost_once() {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };

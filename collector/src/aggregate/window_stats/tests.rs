@@ -35,14 +35,14 @@ fn of(reports: &[StreamReport]) -> WindowStats {
 }
 
 #[test]
-fn the_store_gives_back_what_it_took() {
+fn a_window_is_the_same_after_encoding_and_decoding() {
     let stats = of(&[report(100.0), report(2_500.0)]);
     assert_eq!(WindowStats::decode(&stats.encode()), Ok(stats));
     assert_eq!(WindowStats::decode(&WindowStats::default().encode()), Ok(WindowStats::default()));
 }
 
 #[test]
-fn what_is_not_asked_for_stays_in_the_store() {
+fn only_requested_histograms_are_decoded() {
     let bytes = of(&[report(100.0), report(2_500.0)]).encode();
     let found = WindowStats::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
     let held = |metric: &Metric| !found.histogram(*metric).is_empty();
@@ -60,7 +60,7 @@ fn bytes_of_an_unknown_layout_are_unreadable() {
 }
 
 #[test]
-fn a_source_that_another_version_told_apart_is_one_of_the_others() {
+fn sources_of_another_version_count_as_other() {
     let sources = ["comment", "server_timing", "other"].map(|source| (source.to_owned(), 2)).to_vec();
     let stored = Stored::<StoredHistogram> {
         outcomes: Vec::new(),
@@ -77,14 +77,14 @@ fn a_source_that_another_version_told_apart_is_one_of_the_others() {
 }
 
 #[test]
-fn taking_back_leaves_the_rest() {
+fn a_retracted_report_leaves_the_others() {
     let mut stats = of(&[report(100.0), report(2_500.0)]);
     assert!(stats.retract(&report(100.0), true));
     assert_eq!(stats.encode(), of(&[report(2_500.0)]).encode());
 }
 
 #[test]
-fn what_was_never_added_is_not_taken_back() {
+fn a_report_that_was_never_added_is_not_retracted() {
     let mut stats = of(&[report(100.0)]);
     let before = stats.clone();
     assert!(!stats.retract(&report(2_500.0), true));
@@ -139,7 +139,7 @@ proptest! {
 }
 
 #[test]
-fn a_server_that_claims_to_be_slower_than_the_client_saw_counts_as_no_overhead() {
+fn a_server_slower_than_the_client_counts_as_zero_overhead() {
     let mut odd = report(100.0);
     odd.server.as_mut().unwrap().ttft_ms = Some(150.0);
     assert_eq!(of(&[odd]).histogram(Metric::Overhead).zero(), 1);

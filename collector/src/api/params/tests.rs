@@ -31,7 +31,7 @@ fn from_and_to_grow_to_whole_minutes() {
 }
 
 #[test]
-fn what_is_no_range_is_refused() {
+fn an_invalid_range_is_refused() {
     for pairs in [
         &[("range", "2h")][..],
         &[("from", "0")],
@@ -81,7 +81,7 @@ fn the_period_before_is_as_long_and_ends_where_this_begins() {
 }
 
 #[test]
-fn what_is_known_by_the_hour_is_asked_by_the_hour() {
+fn a_range_beyond_the_kept_minutes_needs_hourly_steps() {
     let week = params(&[("range", "7d")]).range_at(NOW_MS, minutes_of(48)).unwrap();
     assert_eq!(week.from_ms % HOUR_MS, 0);
     assert!((0..HOUR_MS).contains(&(NOW_MS - 7 * 24 * HOUR_MS - week.from_ms)));
@@ -91,7 +91,7 @@ fn what_is_known_by_the_hour_is_asked_by_the_hour() {
 }
 
 #[test]
-fn what_is_compared_with_is_asked_by_the_hour_too_in_as_many_steps() {
+fn a_compared_period_has_as_many_steps_on_hour_boundaries() {
     for (range, windows_hours, step_ms) in [("6h", 2, HOUR_MS), ("24h", 30, 2 * HOUR_MS)] {
         for (name, ms) in [("previous", None), ("day", Some(DAY_MS))] {
             let step = (step_ms / 1_000).to_string();
@@ -140,7 +140,7 @@ fn the_period_before_is_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn the_usual_step_is_one_for_what_is_compared_with_too() {
+fn a_compared_period_has_as_many_steps_by_default() {
     for (range, _) in RANGES {
         for against in ["previous", "day", "week"] {
             let asked = params(&[("range", range), ("against", against)]);

@@ -47,7 +47,7 @@ fn bodies_and_single_reports_add_up() {
 }
 
 #[test]
-fn the_latest_revision_of_a_stream_counts_in_whatever_order_lines_are() {
+fn the_latest_revision_counts_whatever_the_order_of_lines() {
     let begun = StreamReport { open: true, outcome: Outcome::Abandoned, ..report(1, 100.0) };
     let ended = StreamReport { rev: 1, ..report(1, 100.0) };
     let slower = StreamReport { rev: 2, ..report(1, 900.0) };
@@ -67,7 +67,7 @@ fn the_latest_revision_of_a_stream_counts_in_whatever_order_lines_are() {
 }
 
 #[test]
-fn each_foul_line_is_told_by_its_reason_and_none_stops_the_rest() {
+fn each_foul_line_counts_by_reason_and_none_stops_the_rest() {
     let mut config = Config::default();
     config.ingest.body_bytes = 2_000;
     let lines = [
@@ -100,7 +100,7 @@ fn each_foul_line_is_told_by_its_reason_and_none_stops_the_rest() {
 }
 
 #[test]
-fn a_line_is_of_the_site_that_is_said() {
+fn a_line_belongs_to_the_given_site() {
     let mut config = Config::default();
     let mut other = config.sites[0].clone();
     other.name = "other".into();

@@ -156,7 +156,7 @@ fn a_mistake_has_its_line_and_its_remedy() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_told_so() {
+fn a_file_that_is_no_text_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (bytes, line) in [(&b"listen = '127.0.0.1:1'\nx = '\xff'"[..], 2), (b"\xff\xfel\0i\0", 1)] {
         fs::write(file.path(), bytes).unwrap();
@@ -167,7 +167,7 @@ fn a_file_that_is_no_text_is_told_so() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
     let lines: Vec<_> =
         mistakes_in(text, &[]).iter().map(|found| found.split(':').nth(1).unwrap().to_owned()).collect();
@@ -184,7 +184,7 @@ fn check_lines(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_cannot_be_read_hides_nothing_else() {
+fn an_unreadable_value_hides_no_other_mistake() {
     let site =
         "\n[[sites]]\nkeys = 'k'\norigins = ['loopback', 'app', 'app.example']\nuse_case = 'a b'\nsample = 2";
     check_lines(
@@ -213,7 +213,7 @@ fn what_cannot_be_read_hides_nothing_else() {
 }
 
 #[test]
-fn what_stands_in_for_something_unread_is_no_mistake() {
+fn a_default_for_an_unreadable_value_is_no_mistake() {
     for text in [
         "listen = '0.0.0.0:1'\nadmin_token = 5",
         "listen = '0.0.0.0:1'\nadmin_tokn = '0123456789abcdef'",
@@ -234,7 +234,7 @@ fn what_stands_in_for_something_unread_is_no_mistake() {
 }
 
 #[test]
-fn a_place_in_a_list_is_the_written_one_when_something_before_it_is_wrong() {
+fn a_list_index_stays_right_after_an_earlier_wrong_item() {
     let good = "keys = ['k'], origins = ['loopback']";
     check_lines(
         &format!("sites = [\n5,\n{{ name = 'a b', {good} }},\n'x',\n{{ name = 'c', {good}, sample = 3 }}]"),
@@ -277,7 +277,7 @@ fn the_environment_goes_over_the_file() {
 }
 
 #[test]
-fn a_mistake_in_the_environment_is_told_by_its_variable() {
+fn a_mistake_in_the_environment_names_its_variable() {
     for (name, value, expected) in [
         ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` does not exist: write `listen`"),
         ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
@@ -340,7 +340,7 @@ fn a_name_of_digits_is_text_in_the_environment() {
 }
 
 #[test]
-fn a_wrong_secret_is_not_told() {
+fn an_invalid_secret_is_not_shown() {
     for (text, expected) in [
         ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
         ("read_tokens = [4242424242]", "`read_tokens[0]` is no text: put it in quotes"),
@@ -360,7 +360,7 @@ fn a_wrong_secret_is_not_told() {
 }
 
 #[test]
-fn a_token_is_not_told() {
+fn a_token_is_not_shown() {
     let found = mistakes_in("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
     assert!(!found.concat().contains("secret-secret"), "{found:#?}");
     let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };

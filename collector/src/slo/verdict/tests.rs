@@ -38,7 +38,7 @@ fn check_all(cases: &[(&str, &Streams)], level: Level, text: &str) {
 use Outcome::{Aborted, Complete, HttpError, Truncated};
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
+fn a_period_without_eligible_streams_has_no_verdict() {
     check("chat", &[], Level::None, "No streams in this period.");
     let running = of(3, std::iter::empty());
     assert_eq!(running.text, "No stream has ended in this period; 3 are running.");
@@ -51,7 +51,7 @@ fn nothing_is_said_to_be_nothing() {
 }
 
 #[test]
-fn a_target_that_is_kept_because_users_give_up_is_not_called_kept() {
+fn a_target_met_only_because_users_leave_is_a_warning() {
     let mut waited = stats(&[(Complete, 800.0, 930), (Complete, 3_000.0, 40)]);
     let with_leavers = |stats: &mut WindowStats, count, close_ms| {
         let close_ms = Some(close_ms);
@@ -161,7 +161,7 @@ fn a_failing_service() {
 }
 
 #[test]
-fn few_streams_are_said_to_be_few() {
+fn a_verdict_over_few_streams_says_so() {
     check(
         "chat",
         &[(Complete, 3_100.0, 12)],
@@ -179,7 +179,7 @@ fn few_streams_are_said_to_be_few() {
 }
 
 #[test]
-fn a_share_that_so_few_failures_cannot_prove_is_no_missed_target() {
+fn too_few_failures_for_proof_are_a_warning() {
     check(
         "coding",
         &[(Complete, 800.0, 247), (HttpError, 0.0, 1)],
@@ -204,7 +204,7 @@ fn a_share_that_so_few_failures_cannot_prove_is_no_missed_target() {
 }
 
 #[test]
-fn one_failure_among_some_is_chance() {
+fn a_single_failure_is_a_warning() {
     check(
         "coding",
         &[(Complete, 800.0, 80), (HttpError, 0.0, 1)],
@@ -215,7 +215,7 @@ fn one_failure_among_some_is_chance() {
 }
 
 #[test]
-fn of_many_use_cases_the_worst_is_told() {
+fn the_verdict_names_the_worst_use_case() {
     let well = &[(Complete, 800.0, 1_000), (Truncated, 800.0, 2)][..];
     let failing = &[(Complete, 800.0, 94), (HttpError, 0.0, 6)][..];
     check_all(
@@ -241,7 +241,7 @@ fn of_many_use_cases_the_worst_is_told() {
 }
 
 #[test]
-fn a_use_case_is_judged_by_what_it_has_targets_for() {
+fn a_use_case_is_measured_only_by_targets_that_it_has() {
     check(
         "batch_rag",
         &[(Complete, 3_500.0, 40)],
@@ -259,7 +259,7 @@ fn a_use_case_is_judged_by_what_it_has_targets_for() {
 }
 
 #[test]
-fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
+fn a_missed_e2e_target_is_reported_if_first_tokens_are_in_time() {
     let both = Targets { e2e_p95_ms: Some(6_000.0), ..Targets::of("chat") };
     let verdict = |streams: &Streams| judge(&stats(streams), "chat", &both);
     let slow_end = verdict(&[(Complete, 700.0, 40)]);
@@ -277,7 +277,7 @@ fn a_missed_wait_for_the_end_is_told_where_first_tokens_are_in_time() {
 }
 
 #[test]
-fn streams_that_did_not_arrive_whole_are_told_where_more_did_not_than_may() {
+fn a_missed_integrity_target_is_reported() {
     let targets = Targets { integrity: Some(0.99), ..Targets::of("chat") };
     let mut stats = stats(&[(Complete, 500.0, 90)]);
     let mut lossy = StreamReport { outcome: Complete, ttfv_ms: Some(500.0), ..StreamReport::new("0") };

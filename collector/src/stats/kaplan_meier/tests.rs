@@ -48,20 +48,20 @@ fn the_curve_of_a_published_example_is_the_published_one() {
 }
 
 #[test]
-fn where_all_leave_no_percentile_is_reached() {
+fn no_percentile_is_reached_if_all_users_leave() {
     assert_eq!(quantile(&[], &[100.0, 200.0], 0.5), None);
     assert_eq!(quantile(&[], &[], 0.5), None);
     assert_eq!(quantile(&[100.0], &[200.0; 9], 0.5), None, "a tenth is not half");
 }
 
 #[test]
-fn a_wait_that_is_cut_short_in_the_bucket_of_a_token_ends_behind_it() {
+fn a_censored_wait_in_the_bucket_of_a_token_ends_after_it() {
     assert_eq!(quantile(&[100.0, 300.0], &[100.0], 0.3), quantile(&[100.0], &[], 1.0));
     assert_eq!(quantile(&[0.0, 300.0], &[0.0, 300.0], 0.25), Some(0.0));
 }
 
 #[test]
-fn what_ended_before_anything_happened_changes_nothing() {
+fn waits_that_end_before_the_first_token_change_no_percentile() {
     let tokens: Vec<_> = (1..=200).map(|at| f64::from(at) * 10.0).collect();
     for q in [0.5, 0.95, 0.99] {
         assert_eq!(quantile(&tokens, &[1.0; 500], q), histogram(&tokens).quantile(q), "refused at once, {q}");

@@ -131,7 +131,7 @@ fn revision(id: u128, rev: u32) -> StreamReport {
 const NOW: i64 = 30 * DAY_MINUTES + 12 * HOUR_MINUTES + 30;
 
 #[test]
-fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
+fn a_late_revision_replaces_one_in_an_hour_without_minutes() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.report(revision(2, 0), None, NOW);
@@ -152,7 +152,7 @@ fn a_later_revision_takes_the_place_of_one_in_an_hour_whose_minutes_are_gone() {
 }
 
 #[test]
-fn what_comes_after_the_clock_was_set_back_into_such_an_hour_counts_in_it() {
+fn reports_after_a_clock_step_back_count_in_a_sealed_hour() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);
@@ -246,7 +246,7 @@ proptest! {
 }
 
 #[test]
-fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
+fn known_minutes_begin_after_the_last_sealed_hour() {
     let mut counting = Counting::new();
     counting.report(revision(1, 0), None, NOW);
     counting.flush(NOW);

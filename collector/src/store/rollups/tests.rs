@@ -108,7 +108,7 @@ fn filters() -> [Filter; 10] {
 }
 
 #[test]
-fn sums_by_country_and_one_more_begin_with_the_first_country() {
+fn rollups_by_country_begin_with_the_first_country() {
     let (_folder, mut connection) = store();
     let since = NOW - 3 * DAY_MINUTES - 7 * HOUR_MINUTES;
     for minute in (NOW - 5 * DAY_MINUTES..NOW).filter(is_filled) {
@@ -134,7 +134,7 @@ fn sums_by_country_and_one_more_begin_with_the_first_country() {
 }
 
 #[test]
-fn sums_are_exactly_their_minutes() {
+fn rollups_are_exactly_their_minutes() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let range = (NOW - 9 * DAY_MINUTES + 90, NOW - 31);
@@ -165,7 +165,7 @@ fn minutes_go_and_their_hours_stay() {
 }
 
 #[test]
-fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
+fn late_reports_in_a_sealed_hour_reach_all_its_rollups() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let range = (NOW - 9 * DAY_MINUTES, NOW);
@@ -194,7 +194,7 @@ fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
 }
 
 #[test]
-fn an_hour_that_changed_is_read_by_the_minute_until_it_is_summed_again() {
+fn a_changed_hour_is_read_by_minutes_until_its_rollup_is_built() {
     let (_folder, mut connection) = store();
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
@@ -229,7 +229,7 @@ fn groups_add_up_to_the_whole() {
 }
 
 #[test]
-fn what_is_older_than_the_history_goes() {
+fn rollups_older_than_the_history_are_dropped() {
     let (_folder, mut connection) = store();
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
@@ -264,7 +264,7 @@ fn minutes_longer_kept_than_the_history_still_go() {
 }
 
 #[test]
-fn what_could_not_be_dropped_goes_with_the_next() {
+fn rollups_that_could_not_be_dropped_are_dropped_later() {
     let (_folder, mut connection) = store();
     fill(&connection);
     assert!(build_due(&mut connection, NOW, &AtomicBool::new(false)).unwrap());

@@ -28,7 +28,7 @@ fn clickhouse() -> config::ClickHouse {
 }
 
 #[test]
-fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
+fn rows_counted_without_clickhouse_are_queued_when_it_returns() {
     let folder = TempDir::new().unwrap();
     let mut id = 0;
     let mut noted_with = |clickhouse: Option<config::ClickHouse>| {
@@ -56,7 +56,7 @@ fn what_was_counted_while_nothing_was_published_is_noted_when_it_is_again() {
 }
 
 #[test]
-fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
+fn samples_evicted_without_clickhouse_are_queued_as_gone() {
     let folder = TempDir::new().unwrap();
     let open = |clickhouse| {
         let limits = config::Store { clickhouse, ..config::Store::default() };
@@ -90,7 +90,7 @@ fn samples_that_went_while_nothing_was_published_are_noted_as_gone() {
 }
 
 #[test]
-fn a_flush_waits_for_whoever_writes() {
+fn a_flush_waits_for_another_writer() {
     let folder = TempDir::new().unwrap();
     let mut writer = Writer::open(folder.path(), Sync::Normal, config::Store::default()).unwrap();
     let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
