@@ -278,7 +278,7 @@ export function compare(streams, query, { from, to }) {
   });
   return {
     streams: selected.length,
-    joined: matched.length,
+    matched: matched.length,
     sources: countBy(matched.map((s) => s.server.source)),
     ...ttftParts(matched),
     step_ms: step,

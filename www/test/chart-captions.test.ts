@@ -167,7 +167,7 @@ it("the comparison gives both sides and the overhead", () => {
   const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
   const answer: Compare = {
     streams: 42,
-    joined: 40,
+    matched: 40,
     sources: {},
     client: some(600),
     server: some(550),
@@ -181,10 +181,10 @@ it("the comparison gives both sides and the overhead", () => {
   expect(plain(ttftComparison(answer) ?? "")).toBe(
     "TTFT (any) p50: browser 600 ms, server 550 ms (40 streams)",
   );
-  expect(plain(compareCaption({ ...answer, joined: 2 }, "p95"))).toBe(
+  expect(plain(compareCaption({ ...answer, matched: 2 }, "p95"))).toBe(
     "First token p95: browser 1.2 s, server 1.1 s (only 2 streams).",
   );
-  expect(ttftComparison({ ...answer, joined: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
+  expect(ttftComparison({ ...answer, matched: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
 });
 
 it("a view is described by range, metric and filters", () => {

@@ -126,7 +126,7 @@ async fn client_and_server_are_compared_over_the_same_streams() {
     let collector = TestCollector::new();
     collector.report(&[joined(1, 900.0, 700.0), joined(2, 900.0, 700.0), stream(3, 50.0)]).await;
     let answer = collector.until("/v1/compare", |answer| answer["streams"] == 3).await;
-    assert_eq!(answer["joined"], 2);
+    assert_eq!(answer["matched"], 2);
     assert_eq!(answer["sources"], json!({ "comment": 2 }));
     assert!(close_to(&answer["client"]["p50_ms"], 900.0));
     assert!(close_to(&answer["server"]["p50_ms"], 700.0));

@@ -210,7 +210,7 @@ export interface ComparePoint {
 
 export interface Compare {
   streams: number;
-  joined: number;
+  matched: number;
   sources: Record<string, number>;
   client: Quantiles;
   server: Quantiles;

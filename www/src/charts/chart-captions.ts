@@ -198,14 +198,14 @@ export function compareCaption(answer: Compare, percentile: "p50" | "p95"): stri
   const server = answer.server[`${percentile}_ms`];
   if (!isKnown(client) || !isKnown(server)) return "No stream has both values.";
   const sides = `First token ${percentile}: browser ${duration(client)}, server ${duration(server)}`;
-  if (answer.joined < MIN_SAMPLES) return `${sides} (only ${plural(answer.joined, "stream")}).`;
+  if (answer.matched < MIN_SAMPLES) return `${sides} (only ${plural(answer.matched, "stream")}).`;
   const overhead = answer.overhead[`${percentile}_ms`];
   return isKnown(overhead) ? `${sides}. Network overhead ${percentile}: ${duration(overhead)}.` : `${sides}.`;
 }
 
 /** Median TTFT of browser and server over the same streams; `null` if no stream has both. */
-export function ttftComparison({ client, server, joined }: Compare): string | null {
+export function ttftComparison({ client, server, matched }: Compare): string | null {
   if (!isKnown(client.p50_ms) || !isKnown(server.p50_ms)) return null;
   const sides = `browser ${duration(client.p50_ms)}, server ${duration(server.p50_ms)}`;
-  return `TTFT (any) p50: ${sides} (${plural(joined, "stream")})`;
+  return `TTFT (any) p50: ${sides} (${plural(matched, "stream")})`;
 }

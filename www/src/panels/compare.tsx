@@ -45,7 +45,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
   const percentile = useSignal<Percentile>("p50");
   const which = percentile.value;
   const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
-  if (answer.joined === 0) return <NoServerTiming streams={answer.streams} />;
+  if (answer.matched === 0) return <NoServerTiming streams={answer.streams} />;
   const options = (["p50", "p95"] as const).map((value) => ({ value, label: value }));
   return (
     <Figure
@@ -95,7 +95,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
 }
 
 function OverheadFacts({ answer }: { answer: CompareAnswer }) {
-  const { overhead, joined, streams, sources } = answer;
+  const { overhead, matched, streams, sources } = answer;
   const from = Object.entries(sources).sort(([, a], [, b]) => b - a);
   const isFew = overhead.n < MIN_SAMPLES;
   return (
@@ -114,9 +114,9 @@ function OverheadFacts({ answer }: { answer: CompareAnswer }) {
       <div>
         <dt>Streams with server timing</dt>
         <dd>
-          {percent(streams > 0 ? joined / streams : null)}{" "}
+          {percent(streams > 0 ? matched / streams : null)}{" "}
           <small>
-            ({count(joined)} of {count(streams)})
+            ({count(matched)} of {count(streams)})
           </small>
         </dd>
       </div>
