@@ -17,7 +17,7 @@ test("arguments go through untouched", async () => {
   assert.deepEqual(calls[0].map((arg, at) => arg === [input, init, "more"][at]), [true, true, true]);
 });
 
-test("a request is on its way before anything of it is looked at, and counts from before that", async () => {
+test("a request is sent before its examination and timed before it", async () => {
   const order = [];
   const native = async () => void order.push("called", performance.now());
   const tap = createTap(({ time }) => order.push("told", time));
@@ -28,7 +28,7 @@ test("a request is on its way before anything of it is looked at, and counts fro
   assert.ok(then[2] <= called);
 });
 
-test("an answer that is no stream is left alone and not told", async () => {
+test("a response that is no stream is left alone and not reported", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/json");
   assert.equal(Object.getOwnPropertyDescriptor(response, "text"), undefined);
@@ -37,7 +37,7 @@ test("an answer that is no stream is left alone and not told", async () => {
   assert.deepEqual(seen.told, []);
 });
 
-test("JSON in place of the stream that was asked for is forgotten, a web page is told", async () => {
+test("JSON instead of a stream is discarded, HTML is reported", async () => {
   const json = watched();
   await (await json.fetch("/json", ASK)).json();
   assert.deepEqual(json.seen.told, [OPEN, FORGET]);
@@ -55,7 +55,7 @@ test("a refusal of a stream ends it at once", async () => {
   assert.deepEqual(plain.seen.told, []);
 });
 
-test("a request asks for a stream by its body or by what it accepts, and names its model", async () => {
+test("body or `accept` mark a stream request, and body its model", async () => {
   const prompt = JSON.stringify('"stream":true,"model":"x"'.repeat(500));
   const asks = [
     [{ method: "POST", body: '{"stream" : true, "model" :"gpt"}' }, "gpt"],
@@ -109,7 +109,7 @@ function* planted(value, secret) {
   }
 }
 
-test("a secret at any place of any client's request is never the model", () => {
+test("a secret anywhere in a request is never the model", () => {
   const examine = requestExaminer();
   let tried = 0;
   for (const body of BODIES)
@@ -127,7 +127,7 @@ test("a secret at any place of any client's request is never the model", () => {
   assert.ok(tried > 1000, `${tried}`);
 });
 
-test("a body that was cut, is not JSON or is not text names no model", () => {
+test("a body that is cut, no JSON or no text gives no model", () => {
   const examine = requestExaminer();
   const model = (body) => {
     const stream = {};
@@ -168,7 +168,7 @@ test("only a value in the shape of a name is a model", () => {
   assert.equal(model("a".repeat(1e6)), undefined);
 });
 
-test("headers that are no texts are looked at as the browser does", async () => {
+test("headers that are no strings are read as the browser does", async () => {
   const { tap, fetch, seen } = watched();
   await fetch("/json", { headers: { "x-count": 123n, accept: { toString: () => "text/event-stream" } } });
   assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
@@ -182,7 +182,7 @@ test("headers that cannot be sent are the app's own fault", async () => {
   assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
 });
 
-test("what an app has put in the place of a response is left alone", async () => {
+test("an object that replaces a response is left alone", async () => {
   for (const made of [{ ok: true }, undefined]) {
     const { tap, seen } = watched();
     assert.equal(await tap.wrap(async () => made)("/flags"), made);
@@ -190,7 +190,7 @@ test("what an app has put in the place of a response is left alone", async () =>
   }
 });
 
-test("before the probe has loaded, a request asks for a stream by its body", async () => {
+test("before the load, only the body marks a stream request", async () => {
   const { tap, fetch, seen } = watched();
   tap.examine = createTap().examine;
   await (await fetch("/429", ASK)).text();
@@ -199,7 +199,7 @@ test("before the probe has loaded, a request asks for a stream by its body", asy
   assert.deepEqual(seen.told, [OPEN, HEADERS, CLOSED]);
 });
 
-test("method and signal are those of the call, where it has none those of its request", async () => {
+test("the init's method and signal precede those of the Request", async () => {
   const url = `${origin}/sse`;
   const { signal } = new AbortController();
   const head = new Request(url, { method: "HEAD", signal });
@@ -216,7 +216,7 @@ test("method and signal are those of the call, where it has none those of its re
   }
 });
 
-test("what the app takes for a stream is watched, whatever it is", async () => {
+test("a response that the app declares a stream is observed", async () => {
   const { tap, fetch, seen } = watched();
   tap.examine = requestExaminer((input) => `${input}`.endsWith("/json"));
   assert.equal(await readAll((await fetch("/json")).body.getReader()), "{}");
