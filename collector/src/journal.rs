@@ -59,7 +59,7 @@ impl Journal {
         let mut damage = Damage::default();
         let found = recovery::replay(segments, applied, |position, payload, end| {
             match unpack(position, payload, end) {
-                Some(kept) => each(kept),
+                Some(batch) => each(batch),
                 None => {
                     damage.unreadable += 1;
                     Ok(())
@@ -84,7 +84,7 @@ impl Journal {
 
     /// Takes a batch over, or refuses it at once. What it gives back returns when the batch is safe, or
     /// with the reason why it is not kept; that is counted already.
-    pub(crate) fn keep(
+    pub(crate) fn append(
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {

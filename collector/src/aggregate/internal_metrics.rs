@@ -195,7 +195,7 @@ impl Counts {
     }
 
     /// What was under way when the last process ended was never answered: it was not received.
-    pub(crate) fn close_books(&mut self) {
+    pub(crate) fn reset_in_flight(&mut self) {
         self.bring_up_to_date();
         let decided = self.iter(Kind::Beacon).map(|(_, count)| count).sum();
         let key = CountKey { kind: Kind::Received, site: String::new(), word: BEACONS.to_owned() };
@@ -261,7 +261,7 @@ impl Counts {
 
     /// Over several collectors: a stream that gave way at one of them counts as what its report would have
     /// been at the other. Gives back how many streams are in more than one's totals.
-    pub(crate) fn join(&mut self) -> u64 {
+    pub(crate) fn merge_peers(&mut self) -> u64 {
         let moved: Vec<_> = [ReportResult::Revised, ReportResult::Duplicate]
             .into_iter()
             .map(|became| (became, self.get(Kind::Moved, became.as_str())))

@@ -105,7 +105,7 @@ pub(crate) async fn accounting(
 }
 
 fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
-    let IngestTotals { counts, counted } = store.books()?;
+    let IngestTotals { counts, counted } = store.ingest_totals()?;
     let received = |word| counts.get(Kind::Received, word);
     let mut refused = by_word(&counts, Kind::Beacon);
     let accepted = refused.remove(ACCEPTED).unwrap_or(0);

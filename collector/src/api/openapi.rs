@@ -107,7 +107,7 @@ fn document() -> Value {
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream());
     paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
-    paths.insert("/v1/accounting".to_owned(), books(&mut generator));
+    paths.insert("/v1/accounting".to_owned(), ingest_totals(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
@@ -161,7 +161,7 @@ fn budgets(generator: &mut SchemaGenerator) -> Value {
     } })
 }
 
-fn books(generator: &mut SchemaGenerator) -> Value {
+fn ingest_totals(generator: &mut SchemaGenerator) -> Value {
     let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
     json!({ "get": {
         "summary": "What came in beside what became of it.",

@@ -57,10 +57,10 @@ pub(crate) async fn metrics(
     };
     let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
     let writable = !health.storage_failed();
-    let behind_seconds = published.map(|published| published.behind_seconds(now_ms));
+    let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
-    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, behind_seconds };
+    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, lag_seconds };
     // Thousands of series take long enough to hold up the beacons that this worker takes.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -104,7 +104,7 @@ struct Scrape {
     writable: bool,
     listeners: usize,
     /// `None` where this collector is alone.
-    behind_seconds: Option<f64>,
+    lag_seconds: Option<f64>,
 }
 
 /// A registry wants at least one description of what it will be handed.
@@ -148,7 +148,7 @@ impl Scrape {
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
-        families.extend(self.behind_seconds.map(behind));
+        families.extend(self.lag_seconds.map(behind));
         families
     }
 

@@ -81,7 +81,7 @@ async fn post(
             return Ok(Err(discarded));
         }
         let country = country(state, head);
-        state.journal.keep(&Batch { received_ms, country, reports, discarded }).map(Ok)
+        state.journal.append(&Batch { received_ms, country, reports, discarded }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),

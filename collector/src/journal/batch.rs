@@ -72,13 +72,13 @@ impl Batch {
 
 impl WrittenBatch {
     /// As a restart would find it. `None` where that would find no reports in it.
-    pub(crate) fn kept(&self) -> Option<JournaledBatch> {
+    pub(crate) fn unpack(&self) -> Option<JournaledBatch> {
         unpack(self.position, self.frame.payload(), self.end())
     }
 
     /// What it holds in memory, and of the queue's room.
-    pub(crate) const fn held_bytes(&self) -> usize {
-        self.frame.held_bytes()
+    pub(crate) const fn memory_bytes(&self) -> usize {
+        self.frame.memory_bytes()
     }
 
     /// Position of what follows it.
@@ -89,7 +89,7 @@ impl WrittenBatch {
 
 pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
     let (received_ms, spans) = frame::unpack(payload)?;
-    let mut kept = JournaledBatch {
+    let mut batch = JournaledBatch {
         received_ms,
         reports: Vec::with_capacity(spans.len()),
         discarded: Discarded::default(),
@@ -98,14 +98,14 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
     for span in spans {
         let bytes = span.of(payload);
         match record::read_discarded(bytes) {
-            Some(discarded) => kept.discarded = discarded,
+            Some(discarded) => batch.discarded = discarded,
             None => {
                 let Record { id, country, report } = record::read(bytes)?;
-                kept.reports.push(JournaledReport { id, country, report, at: span.at(position) });
+                batch.reports.push(JournaledReport { id, country, report, at: span.at(position) });
             }
         }
     }
-    Some(kept)
+    Some(batch)
 }
 
 impl RecordRange {

@@ -72,7 +72,7 @@ impl Frame {
     }
 
     /// What it holds in memory.
-    pub(super) const fn held_bytes(&self) -> usize {
+    pub(super) const fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 

@@ -77,18 +77,18 @@ impl GroupQueue {
 
     /// Takes a batch in. Who leads calls [`lead`](Self::lead) or [`stop_leading`](Self::stop_leading).
     pub(super) fn enter(&self, frame: Frame) -> Entered {
-        let held_bytes = frame.held_bytes();
+        let memory_bytes = frame.memory_bytes();
         let mut state = self.state();
         if state.stuck || state.closed {
             return Entered::Refused(Reason::StorageUnavailable);
         }
-        if state.waiting_bytes + held_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
+        if state.waiting_bytes + memory_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
             return Entered::Refused(Reason::Overloaded);
         }
         let answer = state.waiters.join();
         let is_first = state.waiting.is_empty();
         state.waiting.push(frame);
-        state.waiting_bytes += held_bytes;
+        state.waiting_bytes += memory_bytes;
         state.led |= is_first;
         if is_first { Entered::Leads(answer) } else { Entered::Waits(answer) }
     }
@@ -149,7 +149,7 @@ impl GroupQueue {
         let was_empty = state.written.is_empty();
         for frame in frames {
             match position {
-                None => state.uncounted_bytes -= frame.held_bytes(),
+                None => state.uncounted_bytes -= frame.memory_bytes(),
                 Some(at) => {
                     let written = WrittenBatch { frame, position: at };
                     position = Some(written.end());
@@ -213,9 +213,9 @@ impl GroupQueue {
     }
 
     /// So many bytes are no longer held. While `stuck`, no more are taken in.
-    pub(crate) fn counted(&self, held_bytes: usize, stuck: bool) {
+    pub(crate) fn counted(&self, memory_bytes: usize, stuck: bool) {
         let mut state = self.state();
-        state.uncounted_bytes -= held_bytes;
+        state.uncounted_bytes -= memory_bytes;
         state.stuck = stuck;
         let wakes = self.has_group(&state);
         drop(state);

@@ -206,8 +206,8 @@ impl SegmentWriter {
         self.write(&[0; PROBE_BYTES], 0)
     }
 
-    /// Writes `bytes` at the end, of which the first `kept` stay.
-    fn write(&mut self, bytes: &[u8], kept: usize) -> io::Result<()> {
+    /// Writes `bytes` at the end, of which the first `batch` stay.
+    fn write(&mut self, bytes: &[u8], batch: usize) -> io::Result<()> {
         self.mend()?;
         let segment = self.segment()?;
         let written = segment.file.write_all_at(bytes, self.end - segment.base).and_then(|()| {
@@ -225,7 +225,7 @@ impl SegmentWriter {
             let _mended = self.mend();
             return Err(error);
         }
-        self.end += kept as u64;
+        self.end += batch as u64;
         self.active = Some(segment);
         Ok(())
     }

@@ -80,12 +80,15 @@ fn text(at: usize) -> String {
 #[test]
 fn a_tail_cut_at_any_byte_costs_the_last_frame_alone() {
     let fixture = Fixture::of(3);
-    let (kept, end) = (fixture.ends[2], fixture.ends[3]);
+    let (batch, end) = (fixture.ends[2], fixture.ends[3]);
     let whole = fs::read(&fixture.files()[0]).unwrap();
-    for cut in kept..end {
+    for cut in batch..end {
         fs::write(&fixture.files()[0], &whole[..cut as usize]).unwrap();
         let (numbers, found) = fixture.replayed(0);
-        assert_eq!((numbers, found.end, found.torn_bytes, found.damaged), (vec![0, 1], kept, cut - kept, 0));
+        assert_eq!(
+            (numbers, found.end, found.torn_bytes, found.damaged),
+            (vec![0, 1], batch, cut - batch, 0)
+        );
     }
 }
 
@@ -234,8 +237,8 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
         let thread = journal.start().unwrap();
         let batch =
             Batch { received_ms: 0, country: None, reports: Vec::new(), discarded: Discarded::default() };
-        drop(journal.keep(&batch));
-        journal.keep(&batch).unwrap().await.unwrap();
+        drop(journal.append(&batch));
+        journal.append(&batch).unwrap().await.unwrap();
         journal.close();
         thread.join().unwrap();
         assert_eq!(journal.queue().take(Instant::now()).written.len(), 2, "{sync:?}");

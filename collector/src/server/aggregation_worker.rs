@@ -59,9 +59,9 @@ pub(crate) fn start(
     let mut aggregator = Aggregator::new(config.clone(), loaded);
     let mut batches = 0_u64;
     let (journal, damage) =
-        Journal::open(&segments, config, counters.clone(), health.clone(), applied, |kept| {
+        Journal::open(&segments, config, counters.clone(), health.clone(), applied, |batch| {
             batches += 1;
-            count(&mut aggregator, kept, &store)?;
+            count(&mut aggregator, batch, &store)?;
             if aggregator.over_memory_limit() {
                 store
                     .write(aggregator.changes())
@@ -74,7 +74,7 @@ pub(crate) fn start(
         info!(batches, "Counted {batches} batches that the journal still held");
     }
     aggregator.counts.damaged(damage);
-    aggregator.counts.close_books();
+    aggregator.counts.reset_in_flight();
     let journal = Arc::new(journal);
     let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone());
     let publisher = match &config.store.clickhouse {
@@ -175,11 +175,11 @@ impl AggregationWorker {
         let mut counted_bytes = 0;
         while self.has_memory()? {
             let Some(written) = self.uncounted.pop_front() else { break };
-            match written.kept() {
-                Some(kept) => count(&mut self.aggregator, kept, &self.store)?,
+            match written.unpack() {
+                Some(batch) => count(&mut self.aggregator, batch, &self.store)?,
                 None => self.aggregator.counts.damaged(Damage { unreadable: 1, ..Damage::default() }),
             }
-            counted_bytes += written.held_bytes();
+            counted_bytes += written.memory_bytes();
             if counted_bytes >= PIECE_BYTES {
                 self.release(mem::take(&mut counted_bytes));
                 thread::yield_now();
@@ -219,9 +219,9 @@ impl AggregationWorker {
         let (begun, now_ms) = (Instant::now(), time::now_ms());
         self.journal.probe();
         while !self.aggregator.over_memory_limit()
-            && let Some(heard) = self.publisher.as_ref().and_then(Publisher::next_heard)
+            && let Some(peer_revisions) = self.publisher.as_ref().and_then(Publisher::next_peer_revision)
         {
-            self.aggregator.yield_to_peer(&heard, &self.store)?;
+            self.aggregator.yield_to_peer(&peer_revisions, &self.store)?;
         }
         while !self.aggregator.over_memory_limit() && self.aggregator.finalize_next(now_ms, &self.store)? {}
         self.aggregator.counts.take(&self.counters);
@@ -255,7 +255,7 @@ impl AggregationWorker {
             return;
         }
         self.flushes_until_trim = TRIM_EVERY_FLUSHES;
-        self.store.sum_and_trim(now_ms);
+        self.store.roll_up_and_trim(now_ms);
     }
 }
 
@@ -286,12 +286,12 @@ impl Default for FlushSchedule {
     }
 }
 
-fn count(aggregator: &mut Aggregator, kept: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
-    aggregator.counts.accepted(&kept);
-    for report in kept.reports {
-        aggregator.add(&report, kept.received_ms, store)?;
+fn count(aggregator: &mut Aggregator, batch: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
+    aggregator.counts.accepted(&batch);
+    for report in batch.reports {
+        aggregator.add(&report, batch.received_ms, store)?;
     }
-    aggregator.set_counted_up_to(kept.end);
+    aggregator.set_counted_up_to(batch.end);
     Ok(())
 }
 

@@ -109,16 +109,16 @@ impl Backend<'_> {
     pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
         match self {
             Self::File { connection, .. } => reader::counts(connection),
-            Self::Cluster(tables) => Ok(tables.books()?.counts),
+            Self::Cluster(tables) => Ok(tables.ingest_totals()?.counts),
         }
     }
 
     /// Counts and totals as one transaction left them.
-    pub(crate) fn books(&self) -> Result<IngestTotals, StoreError> {
+    pub(crate) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         match self {
             // It may have been one of several.
-            Self::File { connection, .. } => Ok(reader::books(connection)?.joined()),
-            Self::Cluster(tables) => tables.books(),
+            Self::File { connection, .. } => Ok(reader::ingest_totals(connection)?.merged_over_peers()),
+            Self::Cluster(tables) => tables.ingest_totals(),
         }
     }
 

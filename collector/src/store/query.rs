@@ -149,8 +149,8 @@ pub(crate) struct IngestTotals {
 impl IngestTotals {
     /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
     /// what they would have been there.
-    pub(super) fn joined(mut self) -> Self {
-        let twice = self.counts.join();
+    pub(super) fn merged_over_peers(mut self) -> Self {
+        let twice = self.counts.merge_peers();
         Self { counted: self.counted.saturating_sub(twice), ..self }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct CoverPiece {
 }
 
 /// Covers a range by windows of at most `longest` minutes that stand.
-pub(super) fn pieces(
+pub(super) fn range_cover(
     connection: &Connection,
     (from, to): (i64, i64),
     longest: i64,

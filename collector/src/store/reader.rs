@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, named_params, params};
 
-use super::range_cover::pieces;
+use super::range_cover::range_cover;
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
@@ -61,13 +61,13 @@ fn each_window(
         "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
     );
-    let kept = GroupByMask::of(filter, column);
-    for piece in pieces(&snapshot, *minutes, *longest)? {
-        let kept = if piece.countries { kept } else { kept.without_countries() };
+    let mask = GroupByMask::of(filter, column);
+    for piece in range_cover(&snapshot, *minutes, *longest)? {
+        let mask = if piece.countries { mask } else { mask.without_countries() };
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
         let mut statement = snapshot.prepare_cached(query)?;
         let mut rows = statement.query(named_params! {
-            ":kept": kept.bits(), ":length": piece.length,
+            ":kept": mask.bits(), ":length": piece.length,
             ":from": piece.from, ":to": piece.to,
             ":site": filter.site, ":use_case": filter.use_case,
             ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
@@ -101,7 +101,7 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
 }
 
 /// Counts and totals as one transaction left them.
-pub(super) fn books(connection: &Connection) -> Result<IngestTotals, StoreError> {
+pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
     let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
     Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })

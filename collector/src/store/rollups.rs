@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use self::build::{DueRollup, sum};
+use self::build::{DueRollup, build};
 use super::samples;
 use crate::config;
 use crate::store::error::StoreError;
-use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, first_of};
+use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, span_start};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, first_hour};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
@@ -98,8 +98,8 @@ impl Drop for RollupThread {
 
 fn run(connection: &mut Connection, woken: &Receiver<WakeUp>, limits: &config::Store, ended: &AtomicBool) {
     while let Ok(WakeUp { minute, may_drop }) = woken.recv() {
-        let done = sum_up_to(connection, minute, ended).and_then(|all| match all && may_drop {
-            true => trim(connection, minute, limits).and_then(|()| give_back(connection, ended)),
+        let done = build_due(connection, minute, ended).and_then(|all| match all && may_drop {
+            true => trim(connection, minute, limits).and_then(|()| vacuum(connection, ended)),
             false => Ok(()),
         });
         if let Err(error) = done {
@@ -109,14 +109,14 @@ fn run(connection: &mut Connection, woken: &Receiver<WakeUp>, limits: &config::S
 }
 
 /// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
-fn sum_up_to(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
+fn build_due(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
     for length in ROLLUP_MINUTES {
         // Reports of the last minute may still be on their way into the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             if ended.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            sum(connection, length, due)?;
+            build(connection, length, due)?;
         }
     }
     Ok(true)
@@ -143,28 +143,28 @@ pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()
                 "INSERT INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)
                  ON CONFLICT DO UPDATE SET changes = changes + 1",
             )?
-            .execute([length, first_of(minute, length)])?;
+            .execute([length, span_start(minute, length)])?;
     }
     Ok(())
 }
 
 /// The first minute of the hours whose minutes are kept.
-pub(super) fn oldest_kept(minute: i64, windows_hours: u32) -> i64 {
-    first_of(minute - i64::from(windows_hours) * HOUR_MINUTES, HOUR_MINUTES)
+pub(super) fn oldest_minute_kept(minute: i64, windows_hours: u32) -> i64 {
+    span_start(minute - i64::from(windows_hours) * HOUR_MINUTES, HOUR_MINUTES)
 }
 
 /// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
-    let oldest = oldest_kept(minute, limits.windows_hours);
+    let oldest = oldest_minute_kept(minute, limits.windows_hours);
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
-        if !sealed_hours::is_frozen(connection, hour)? {
+        if !sealed_hours::is_sealed(connection, hour)? {
             // An earlier version could drop an hour before its minutes, which nothing else would sum then.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
             connection.prepare_cached(mend)?.execute([HOUR_MINUTES, hour])?;
             break;
         }
         // With what a failure may have left of the hours before.
-        drop_sums(connection, FIVE_MINUTES, 0, hour + HOUR_MINUTES)?;
+        drop_rollups(connection, FIVE_MINUTES, 0, hour + HOUR_MINUTES)?;
         // One at a time, so that the thread that counts never waits long.
         for minute in hour..hour + HOUR_MINUTES {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
@@ -175,13 +175,13 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
     // Minutes go by their hour, which may have to wait until they are published.
     let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY_MINUTES) * DAY_MINUTES);
     for length in [HOUR_MINUTES, DAY_MINUTES] {
-        drop_sums(connection, length, 0, too_old.min(held))?;
+        drop_rollups(connection, length, 0, too_old.min(held))?;
     }
     samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 
 /// Gives the file system what is free, but for what the next hours will fill again.
-fn give_back(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError> {
+fn vacuum(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let mut before = i64::MAX;
     loop {
@@ -200,7 +200,7 @@ fn give_back(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreErr
 }
 
 /// Drops the sums of a length that begin from the first minute up to, not including, the second.
-fn drop_sums(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
+fn drop_rollups(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
     let spans = "DELETE FROM spans WHERE length = ?1 AND start >= ?2 AND start < ?3";
     if connection.prepare_cached(spans)?.execute([length, from, to])? == 0 {
         return Ok(());

@@ -83,7 +83,7 @@ const LAYOUTS: [&str; 8] = [
         day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
     ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
-    // What was counted before is of unknown countries. Number 7 of `kept` tells countries apart too now, and
+    // What was counted before is of unknown countries. Number 7 of `mask` tells countries apart too now, and
     // number 8 tells nothing else apart: see `GroupByMask`.
     "
     ALTER TABLE series RENAME TO series_before;
@@ -152,12 +152,12 @@ mod tests {
 
     fn put(
         connection: &Connection,
-        kept: u8,
+        mask: u8,
         [site, use_case, provider, model]: [&str; 4],
         stats: &WindowStats,
     ) {
         let label = "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)";
-        connection.execute(label, params![kept, site, use_case, provider, model]).unwrap();
+        connection.execute(label, params![mask, site, use_case, provider, model]).unwrap();
         let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 60, 0, ?1)";
         connection.execute(sum, [stats.encode()]).unwrap();
     }

@@ -39,7 +39,7 @@ use crate::time::minute_of;
 /// Writes to the store.
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
-    summer: RollupThread,
+    rollup_thread: RollupThread,
     clock_jump_guard: ClockJumpGuard,
     windows_hours: u32,
     minutes_from: MinutesFrom,
@@ -83,12 +83,12 @@ impl Writer {
         let clock_jump_guard = ClockJumpGuard::load(&connection, time::steady())?;
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
-        minutes_from.set(sealed_hours::end_of_frozen(&connection, minute_of(time::now_ms()))?);
-        let summer = RollupThread::start(&file, limits)?;
+        minutes_from.set(sealed_hours::end_of_sealed(&connection, minute_of(time::now_ms()))?);
+        let rollup_thread = RollupThread::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
         Ok(Self {
             checkpointer,
-            summer,
+            rollup_thread,
             clock_jump_guard,
             windows_hours,
             minutes_from,
@@ -147,23 +147,23 @@ impl Writer {
 
     /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
     /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
-    pub(crate) fn sum_and_trim(&mut self, now_ms: i64) {
+    pub(crate) fn roll_up_and_trim(&mut self, now_ms: i64) {
         let minute = minute_of(now_ms);
         let may_drop = self.clock_jump_guard.may_drop(minute, time::steady());
-        let oldest = rollups::oldest_kept(minute, self.windows_hours);
+        let oldest = rollups::oldest_minute_kept(minute, self.windows_hours);
         let kept = self.clock_jump_guard.store(&self.connection).map_err(StoreError::from);
-        let frozen = kept.and_then(|()| match may_drop {
-            true => sealed_hours::freeze(&self.connection, oldest),
+        let sealed = kept.and_then(|()| match may_drop {
+            true => sealed_hours::seal(&self.connection, oldest),
             false => Ok(()),
         });
-        let frozen = frozen.and_then(|()| {
-            self.minutes_from.set(sealed_hours::end_of_frozen(&self.connection, minute)?);
+        let sealed = sealed.and_then(|()| {
+            self.minutes_from.set(sealed_hours::end_of_sealed(&self.connection, minute)?);
             Ok(())
         });
-        if let Err(error) = &frozen {
+        if let Err(error) = &sealed {
             warn!(%error, "Minutes could not be let go of; they stay, and it is tried again");
         }
-        self.summer.wake(minute, may_drop && frozen.is_ok());
+        self.rollup_thread.wake(minute, may_drop && sealed.is_ok());
     }
 
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
@@ -230,7 +230,7 @@ impl StoredState for Writer {
     type Error = StoreError;
 
     fn window(&self, at: WindowKey) -> Result<Window, StoreError> {
-        if let Some(stats) = sealed_hours::of_frozen_hour(&self.connection, at)? {
+        if let Some(stats) = sealed_hours::sealed_hour(&self.connection, at)? {
             return Ok(Window::of_hour(stats));
         }
         let mut statement =
@@ -279,7 +279,7 @@ fn write_counted(
     let mut touched = None;
     for (key, Window { stats, before }) in &changes.windows {
         if let Some(before) = before {
-            sealed_hours::change_hour(transaction, *key, before, stats)?;
+            sealed_hours::change_sealed_hour(transaction, *key, before, stats)?;
             continue;
         }
         if touched.replace(key.minute) != Some(key.minute) {

@@ -53,7 +53,7 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
 }
 
 /// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
-fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (u64, u64) {
+fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let apply = |aggregator: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
@@ -68,7 +68,7 @@ fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (
     }
     // Heard of twice, as after a restart.
     for _ in 0..2 {
-        aggregator.yield_to_peer(&heard, &past).unwrap();
+        aggregator.yield_to_peer(&peer_revisions, &past).unwrap();
         flush(&mut aggregator, &mut past, 60_000);
     }
     if let Some(rev) = then {
@@ -80,20 +80,24 @@ fn counted_after(revisions: &[u32], heard: PeerRevision, then: Option<u32>) -> (
 
 #[test]
 fn the_later_revision_counts_wherever_it_is() {
-    let heard = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
-    for (revisions, heard, then, expected) in [
-        (&[0][..], heard(1, false), None, (0, 1)),
-        (&[0, 1], heard(2, true), None, (0, 1)),
-        (&[2], heard(1, true), None, (1, 0)),
-        (&[1], heard(1, false), None, (1, 0)),
-        (&[1], heard(1, true), None, (0, 1)),
+    let peer_revisions = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
+    for (revisions, peer_revisions, then, expected) in [
+        (&[0][..], peer_revisions(1, false), None, (0, 1)),
+        (&[0, 1], peer_revisions(2, true), None, (0, 1)),
+        (&[2], peer_revisions(1, true), None, (1, 0)),
+        (&[1], peer_revisions(1, false), None, (1, 0)),
+        (&[1], peer_revisions(1, true), None, (0, 1)),
         // What comes late is known to be older, what comes later counts here again.
-        (&[0], heard(2, false), Some(1), (0, 1)),
-        (&[0], heard(2, false), Some(2), (0, 1)),
-        (&[0], heard(2, false), Some(3), (1, 1)),
+        (&[0], peer_revisions(2, false), Some(1), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(2), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(3), (1, 1)),
         (&[1], PeerRevision { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
     ] {
-        assert_eq!(counted_after(revisions, heard, then), expected, "{revisions:?} {heard:?} {then:?}");
+        assert_eq!(
+            counted_after(revisions, peer_revisions, then),
+            expected,
+            "{revisions:?} {peer_revisions:?} {then:?}"
+        );
     }
 }
 

@@ -51,7 +51,7 @@ impl CountryFile {
     }
 
     /// Reads what has taken its place. `None` when nothing has since the last call.
-    fn look_again(&self) -> Option<Result<(), CountryError>> {
+    fn reload_if_changed(&self) -> Option<Result<(), CountryError>> {
         let found = version(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *seen, found) == found {
@@ -71,7 +71,7 @@ pub(super) fn watch(
 ) -> io::Result<Background> {
     Background::start("countries", move |stop| {
         while stop.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-            if let Some(reread) = file.look_again() {
+            if let Some(reread) = file.reload_if_changed() {
                 counters.country_file(reread.is_ok());
                 log(&file.path, reread);
             }

@@ -14,7 +14,7 @@ use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::store::query::IngestTotals;
-use crate::store::reader::{self, books};
+use crate::store::reader::{self, ingest_totals};
 use crate::store::rollups::key::GroupByMask;
 
 /// The publishing thread's connection to the file.
@@ -50,7 +50,7 @@ pub(super) struct RollupSpan {
 /// A sum over a span.
 pub(super) struct RollupRow {
     /// Which labels it tells apart.
-    pub(super) kept: i64,
+    pub(super) mask: i64,
     pub(super) series: Series,
     pub(super) stats: EncodedStats,
 }
@@ -182,7 +182,7 @@ impl Outbox {
             }
             let stats = EncodedStats(row.get(7)?);
             bytes += stats.0.len();
-            sums.push(RollupRow { kept: row.get(1)?, series: reader::series(row, 2)?, stats });
+            sums.push(RollupRow { mask: row.get(1)?, series: reader::series(row, 2)?, stats });
         }
         Ok((sums, None))
     }
@@ -190,7 +190,7 @@ impl Outbox {
     /// Those of which all sums are as they were when these were read stand, the others do not: what was read of
     /// them is of two moments. An hour whose minutes are gone has nothing else to be asked for: it is left out, and
     /// stays what it was.
-    pub(super) fn look_again(&self, spans: &mut Vec<RollupSpan>) -> Result<(), StoreError> {
+    pub(super) fn recheck(&self, spans: &mut Vec<RollupSpan>) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT changes = ?3 AND summed = changes, frozen FROM spans WHERE length = ?1 AND start = ?2",
         )?;
@@ -199,8 +199,8 @@ impl Outbox {
             let same = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let found: Option<(bool, bool)> =
                 statement.query_row([span.length, span.start, span.changes], same).optional()?;
-            if let Some((stands, frozen)) = found
-                && (stands || !frozen)
+            if let Some((stands, sealed)) = found
+                && (stands || !sealed)
             {
                 known.push(RollupSpan { stands, ..span });
             }
@@ -265,8 +265,8 @@ impl Outbox {
     }
 
     /// All counts, as one transaction left them.
-    pub(super) fn books(&self) -> Result<IngestTotals, StoreError> {
-        books(&self.connection)
+    pub(super) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
+        ingest_totals(&self.connection)
     }
 
     pub(super) fn seq_nos(&self) -> Result<SeqNos, StoreError> {
@@ -357,18 +357,18 @@ mod tests {
     fn sums_that_have_changed_since_are_not_said_to_stand() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 1);
-        let look_again = || {
+        let recheck = || {
             let mut spans = outbox.spans(true).unwrap();
             spans[0].changes = 3;
-            outbox.look_again(&mut spans).unwrap();
+            outbox.recheck(&mut spans).unwrap();
             spans.iter().map(|span| span.stands).collect::<Vec<_>>()
         };
-        assert_eq!(look_again(), [true]);
+        assert_eq!(recheck(), [true]);
         // Made anew: what was sent may be of both.
         outbox.connection.execute("UPDATE spans SET changes = 4, summed = 4", []).unwrap();
-        assert_eq!(look_again(), [false]);
+        assert_eq!(recheck(), [false]);
         outbox.connection.execute("UPDATE spans SET frozen = 1", []).unwrap();
-        assert!(look_again().is_empty(), "nothing else is known of it");
+        assert!(recheck().is_empty(), "nothing else is known of it");
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
         let mut outbox = outbox(folder.path(), 1);
         let mut spans = outbox.spans(true).unwrap();
         outbox.connection.execute("UPDATE spans SET changes = 4", []).unwrap();
-        outbox.look_again(&mut spans).unwrap();
+        outbox.recheck(&mut spans).unwrap();
         outbox.mark_published(&spans).unwrap();
         let listed = |outbox: &Outbox| [true, false].map(|stands| outbox.spans(stands).unwrap().len());
         assert_eq!(listed(&outbox), [0, 0]);

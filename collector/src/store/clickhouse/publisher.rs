@@ -55,8 +55,8 @@ impl Publisher {
             is_ready: false,
             version: 0,
             sent_counts: BTreeMap::new(),
-            heard_up_to: HashMap::new(),
-            unheard_from: None,
+            read_up_to: HashMap::new(),
+            unread_from: None,
             dropped_up_to: 0,
         };
         let (wake, woken) = mpsc::sync_channel(0);
@@ -71,8 +71,8 @@ impl Publisher {
     }
 
     /// What others have said, the first that was not given yet.
-    pub(crate) fn next_heard(&self) -> Option<PeerRevision> {
-        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    pub(crate) fn next_peer_revision(&self) -> Option<PeerRevision> {
+        self.shared.peer_revisions.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     pub(crate) fn published(&self) -> PublishStatus {
@@ -84,7 +84,7 @@ impl Drop for Publisher {
     fn drop(&mut self) {
         self.wake = None;
         if self.ended.recv_timeout(LAST_WITHIN) == Err(RecvTimeoutError::Timeout) {
-            self.shared.is_left.store(true, Ordering::Relaxed);
+            self.shared.is_abandoned.store(true, Ordering::Relaxed);
             tracing::warn!(
                 "ClickHouse has not taken within {LAST_WITHIN:?} what it does not have: it waits for the next start"
             );
@@ -99,7 +99,7 @@ impl Drop for Publisher {
 
 impl PublishStatus {
     /// Seconds since everything was published that there was.
-    pub(crate) fn behind_seconds(&self, now_ms: i64) -> f64 {
+    pub(crate) fn lag_seconds(&self, now_ms: i64) -> f64 {
         (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
     }
 }
@@ -126,7 +126,7 @@ impl PublishState {
                     failures = failures.saturating_add(1);
                 }
             }
-            if last || self.shared.is_left.load(Ordering::Relaxed) {
+            if last || self.shared.is_abandoned.load(Ordering::Relaxed) {
                 return;
             }
             wait = (every * (1 << failures.min(MOST_DOUBLINGS))).min(LONGEST_WAIT.max(every));
@@ -145,7 +145,7 @@ impl PublishState {
         // Read before the windows: a stream that others hear of is in a window that they can read.
         let seq_nos = self.outbox.seq_nos()?;
         // A round that fails after it has sent streams leaves it to the next to hear of them.
-        let unheard_from = *self.unheard_from.get_or_insert(seq_nos.sent);
+        let unread_from = *self.unread_from.get_or_insert(seq_nos.sent);
         self.send_spans(false)?;
         self.send_windows()?;
         self.send_spans(true)?;
@@ -153,8 +153,8 @@ impl PublishState {
         self.send_samples()?;
         self.send_streams(seq_nos.sent.max(seq_nos.remembered_from), seq_nos.stored)?;
         self.drop_streams(seq_nos.remembered_from)?;
-        self.hear(unheard_from)?;
-        self.unheard_from = None;
+        self.read_peers(unread_from)?;
+        self.unread_from = None;
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
         Ok(())
     }

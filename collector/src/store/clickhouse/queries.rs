@@ -65,7 +65,7 @@ impl ClusterTables {
         if pieces.is_empty() {
             return Ok(());
         }
-        let kept = GroupByMask::of(asked.filter, column);
+        let mask = GroupByMask::of(asked.filter, column);
         let (start, value) = match column {
             Some("country") => ("0", "if(country = '', 'unknown', country)"),
             Some(column) => ("0", column),
@@ -76,7 +76,7 @@ impl ClusterTables {
             let _infallible = write!(query, ", {sum}({name})");
         }
         let pieces: Vec<_> =
-            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, kept)).collect();
+            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask)).collect();
         // All of it is about columns of the key, which versions of a row share: it may come before the last of
         // them is chosen, and then only rows that are asked for are read as a whole.
         let _infallible = write!(
@@ -128,7 +128,7 @@ impl ClusterTables {
 
     /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
     /// one has given way: its report is counted as what it would have been at the other.
-    pub(in crate::store) fn books(&self) -> Result<IngestTotals, StoreError> {
+    pub(in crate::store) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         let table = self.client.table("counts");
         let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
         let (mut counts, mut counted) = (BTreeMap::new(), 0);
@@ -141,7 +141,7 @@ impl ClusterTables {
             }
             Ok(())
         })?;
-        Ok(IngestTotals { counts: Counts::new(counts), counted }.joined())
+        Ok(IngestTotals { counts: Counts::new(counts), counted }.merged_over_peers())
     }
 
     /// Streams that have neither ended nor been silent for so long that they are settled.
@@ -299,21 +299,21 @@ impl ClusterTables {
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
-        let kept = format!(
+        let mask = format!(
             "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );
         match self.reports_of(&newest)?.pop() {
             Some(newest) => Ok(Some(newest)),
-            None => Ok(self.reports_of(&kept)?.pop()),
+            None => Ok(self.reports_of(&mask)?.pop()),
         }
     }
 }
 
-fn of_piece(collector: &str, piece: &CoverPiece, kept: GroupByMask) -> String {
+fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
     let CoverPiece { length, from, to, countries } = piece;
-    let kept = if *length == 1 { GroupByMask::ALL } else { kept.in_cluster(*countries) }.bits();
+    let mask = if *length == 1 { GroupByMask::ALL } else { mask.in_cluster(*countries) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
         60..DAY_MINUTES => minute / DAY_MINUTES,
@@ -321,7 +321,7 @@ fn of_piece(collector: &str, piece: &CoverPiece, kept: GroupByMask) -> String {
     };
     let (first, last) = (slot(*from), slot(to - 1));
     format!(
-        "collector = '{collector}' AND length = {length} AND kept = {kept} AND start >= {from} AND start < {to} \
+        "collector = '{collector}' AND length = {length} AND kept = {mask} AND start >= {from} AND start < {to} \
          AND {SLOT} BETWEEN {first} AND {last}"
     )
 }

@@ -36,7 +36,7 @@ enum Parts {
 }
 
 /// Makes all sums over a window. The last step makes them stand, unless something changed in between.
-pub(super) fn sum(connection: &mut Connection, length: i64, due: DueRollup) -> Result<(), StoreError> {
+pub(super) fn build(connection: &mut Connection, length: i64, due: DueRollup) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
     let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
@@ -44,20 +44,20 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: DueRollup) -> R
     write(connection, GroupByMask::ALL, length, &range, (from, &groups))?;
     // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
     let summed = self::groups(connection, Parts::Sums(length), GroupByMask::ALL, range.clone())?;
-    for kept in GroupByMask::each().filter(|kept| *kept != GroupByMask::ALL) {
+    for mask in GroupByMask::each().filter(|mask| *mask != GroupByMask::ALL) {
         match shorter {
             Some(_) => {
-                let groups = self::groups(connection, from, kept, range.clone())?;
-                write(connection, kept, length, &range, (from, &groups))?;
+                let groups = self::groups(connection, from, mask, range.clone())?;
+                write(connection, mask, length, &range, (from, &groups))?;
             }
             None => {
-                write(connection, kept, length, &range, (Parts::Sums(FIVE_MINUTES), &fewer(&summed, kept)))?;
+                write(connection, mask, length, &range, (Parts::Sums(FIVE_MINUTES), &fewer(&summed, mask)))?;
             }
         }
     }
     let countries = summed.keys().any(|series| series.country != UNKNOWN);
-    for kept in GroupByMask::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
-        write(connection, kept, length, &range, (Parts::Sums(length), &fewer(&summed, kept)))?;
+    for mask in GroupByMask::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
+        write(connection, mask, length, &range, (Parts::Sums(length), &fewer(&summed, mask)))?;
     }
     connection
         .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
@@ -69,7 +69,7 @@ pub(super) fn sum(connection: &mut Connection, length: i64, due: DueRollup) -> R
 fn groups(
     connection: &Connection,
     from: Parts,
-    kept: GroupByMask,
+    mask: GroupByMask,
     range: Range<i64>,
 ) -> Result<Groups, StoreError> {
     let (query, values) = match from {
@@ -81,7 +81,7 @@ fn groups(
         Parts::Sums(length) => (
             "SELECT site, use_case, provider, model, country, id FROM labels WHERE kept = ?3 AND EXISTS
                  (SELECT 1 FROM sums WHERE labels = id AND length = ?4 AND start >= ?1 AND start < ?2)",
-            vec![range.start, range.end, i64::from(kept.bits()), length],
+            vec![range.start, range.end, i64::from(mask.bits()), length],
         ),
     };
     let mut statement = connection.prepare_cached(query)?;
@@ -91,10 +91,10 @@ fn groups(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn fewer(groups: &Groups, kept: GroupByMask) -> Groups {
+fn fewer(groups: &Groups, mask: GroupByMask) -> Groups {
     let mut fewer = Groups::new();
     for (series, from) in groups {
-        fewer.entry(kept.labels(series)).or_default().extend(from);
+        fewer.entry(mask.labels(series)).or_default().extend(from);
     }
     fewer
 }
@@ -102,7 +102,7 @@ fn fewer(groups: &Groups, kept: GroupByMask) -> Groups {
 /// Some at a time, so that the thread that counts never waits long.
 fn write(
     connection: &mut Connection,
-    kept: GroupByMask,
+    mask: GroupByMask,
     length: i64,
     range: &Range<i64>,
     (from, groups): (Parts, &Groups),
@@ -118,7 +118,7 @@ fn write(
         }
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (labels, encoded) in some {
-            put(&transaction, label(&transaction, kept, labels)?, length, range.start, &encoded)?;
+            put(&transaction, label(&transaction, mask, labels)?, length, range.start, &encoded)?;
         }
         transaction.commit()?;
     }

@@ -84,6 +84,6 @@ impl GroupByMask {
 }
 
 /// The first minute of the window of a length that a minute is in.
-pub(in crate::store) const fn first_of(minute: i64, length: i64) -> i64 {
+pub(in crate::store) const fn span_start(minute: i64, length: i64) -> i64 {
     minute.div_euclid(length) * length
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::super::reader::windows;
 use super::super::writer::Writer;
-use super::sealed_hours::{end_of_frozen, freeze};
+use super::sealed_hours::{end_of_sealed, seal};
 use super::*;
 use crate::aggregate::aggregator::{Aggregator, StoredState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
@@ -52,7 +52,7 @@ impl StoredState for Past<'_> {
     }
 
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {
-        Ok(self.1.get(at.position as usize).map(|(kept, _)| kept.report.clone()))
+        Ok(self.1.get(at.position as usize).map(|(mask, _)| mask.report.clone()))
     }
 
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
@@ -93,13 +93,13 @@ impl Counting {
         while self.aggregator.finalize_next(now_ms, &past).unwrap() {}
         self.writer.as_mut().expect("it is open").write(self.aggregator.changes()).unwrap();
         self.aggregator.mark_flushed(now_ms);
-        let oldest = oldest_kept(minute, self.config.store.windows_hours);
-        freeze(&self.sums, oldest).unwrap();
+        let oldest = oldest_minute_kept(minute, self.config.store.windows_hours);
+        seal(&self.sums, oldest).unwrap();
     }
 
     /// What the thread of the sums does, whatever the other one holds.
     fn sum(&mut self, minute: i64) {
-        assert!(sum_up_to(&mut self.sums, minute, &AtomicBool::new(false)).unwrap());
+        assert!(build_due(&mut self.sums, minute, &AtomicBool::new(false)).unwrap());
         trim(&mut self.sums, minute, &self.config.store).unwrap();
     }
 
@@ -257,7 +257,7 @@ fn minutes_are_known_since_the_last_hour_that_stands_for_its_own() {
     counting.config.store.windows_hours = 48;
     counting.die();
     let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
-    assert_eq!(known, first_of(NOW, HOUR_MINUTES) + HOUR_MINUTES);
+    assert_eq!(known, span_start(NOW, HOUR_MINUTES) + HOUR_MINUTES);
     // The clock was set back: hours of a time that is yet to come say nothing.
-    assert_eq!(end_of_frozen(&counting.sums, first_of(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
+    assert_eq!(end_of_sealed(&counting.sums, span_start(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
 }

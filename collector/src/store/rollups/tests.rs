@@ -6,7 +6,7 @@ use beacon::{Outcome, StreamReport};
 
 use super::super::reader::{windows, windows_by};
 use super::super::schema;
-use super::sealed_hours::{change_hour, freeze, of_frozen_hour};
+use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
@@ -57,10 +57,10 @@ fn stats(ttft_ms: i64) -> WindowStats {
 fn put(connection: &Connection, minute: i64, series: usize) {
     let stats = stats(100 + minute % 700);
     let at = WindowKey { minute, series: series as u32 };
-    if let Some(before) = of_frozen_hour(connection, at).unwrap() {
+    if let Some(before) = sealed_hour(connection, at).unwrap() {
         let mut now = before.clone();
         now.merge(&stats);
-        return change_hour(connection, at, &before, &now).unwrap();
+        return change_sealed_hour(connection, at, &before, &now).unwrap();
     }
     touch(connection, minute).unwrap();
     let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
@@ -86,8 +86,8 @@ fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i
 }
 
 fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
-    assert!(sum_up_to(connection, minute, &AtomicBool::new(false)).unwrap());
-    freeze(connection, oldest_kept(minute, limits.windows_hours)).unwrap();
+    assert!(build_due(connection, minute, &AtomicBool::new(false)).unwrap());
+    seal(connection, oldest_minute_kept(minute, limits.windows_hours)).unwrap();
     trim(connection, minute, limits).unwrap();
 }
 
@@ -115,14 +115,14 @@ fn sums_by_country_and_one_more_begin_with_the_first_country() {
         let series = if minute < since { 0 } else { minute % 4 };
         put(&connection, minute, series as usize);
     }
-    let kept = config::Store { windows_hours: 10_000, ..limits() };
+    let mask = config::Store { windows_hours: 10_000, ..limits() };
     let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
     let rows = |connection: &Connection, before: i64| -> i64 {
         connection.query_row(more, [before], |row| row.get(0)).unwrap()
     };
     let range = (NOW - 5 * DAY_MINUTES + 3, NOW - 31);
     let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES).0);
-    sum_all(&mut connection, NOW, &kept);
+    sum_all(&mut connection, NOW, &mask);
     assert_eq!(rows(&connection, since.div_euclid(DAY_MINUTES) * DAY_MINUTES), 0);
     assert!(rows(&connection, NOW) > 0);
     for (filter, exact) in filters().into_iter().zip(before) {
@@ -186,7 +186,11 @@ fn what_comes_into_an_hour_whose_minutes_are_gone_is_in_all_its_sums() {
     assert_eq!(sums(&connection, DAY_MINUTES), exact, "its day does not stand until it is summed again");
     sum_all(&mut connection, NOW, &limits());
     assert_eq!(sums(&connection, DAY_MINUTES), exact);
-    assert_eq!(first_hour(&connection).unwrap(), Some(oldest_kept(NOW, 48)), "no minute of it is there");
+    assert_eq!(
+        first_hour(&connection).unwrap(),
+        Some(oldest_minute_kept(NOW, 48)),
+        "no minute of it is there"
+    );
 }
 
 #[test]
@@ -263,8 +267,8 @@ fn minutes_longer_kept_than_the_history_still_go() {
 fn what_could_not_be_dropped_goes_with_the_next() {
     let (_folder, mut connection) = store();
     fill(&connection);
-    assert!(sum_up_to(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
-    freeze(&connection, oldest_kept(NOW, 48)).unwrap();
+    assert!(build_due(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
+    seal(&connection, oldest_minute_kept(NOW, 48)).unwrap();
     let fail = "CREATE TEMP TRIGGER fail BEFORE DELETE ON sums BEGIN SELECT RAISE(ABORT, 'full'); END";
     connection.execute_batch(fail).unwrap();
     trim(&mut connection, NOW, &limits()).unwrap_err();

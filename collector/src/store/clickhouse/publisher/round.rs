@@ -17,10 +17,10 @@ use crate::store::stream_index::StreamIndex;
 /// Between the thread and the others.
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) heard: Mutex<VecDeque<PeerRevision>>,
+    pub(super) peer_revisions: Mutex<VecDeque<PeerRevision>>,
     pub(super) published_ms: AtomicI64,
     /// Nobody waits for the thread any more: the folder may be somebody else's.
-    pub(super) is_left: AtomicBool,
+    pub(super) is_abandoned: AtomicBool,
 }
 
 /// What the thread owns.
@@ -36,9 +36,9 @@ pub(super) struct PublishState {
     pub(super) version: u64,
     pub(super) sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
     /// By collector: its last revision that was heard of.
-    pub(super) heard_up_to: HashMap<String, SeqNo>,
+    pub(super) read_up_to: HashMap<String, SeqNo>,
     /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
-    pub(super) unheard_from: Option<SeqNo>,
+    pub(super) unread_from: Option<SeqNo>,
     pub(super) dropped_up_to: u64,
 }
 
@@ -49,7 +49,7 @@ impl PublishState {
     /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
     pub(super) fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
         self.client.insert(table, columns, rows)?;
-        match self.shared.is_left.load(Ordering::Relaxed) {
+        match self.shared.is_abandoned.load(Ordering::Relaxed) {
             true => Err(ClickHouseError::TooLate),
             false => Ok(()),
         }
@@ -73,36 +73,36 @@ impl PublishState {
     }
 
     /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
-    pub(super) fn hear(&mut self, unheard_from: SeqNo) -> Result<(), StoreError> {
+    pub(super) fn read_peers(&mut self, unread_from: SeqNo) -> Result<(), StoreError> {
         let known = self
-            .heard_up_to
+            .read_up_to
             .iter()
             .map(|(other, seq)| format!(" AND NOT (collector = '{other}' AND place <= {seq})"));
         let table = self.client.table("streams");
         let query = format!(
             "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
-                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unheard_from}))
+                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unread_from}))
              ORDER BY collector, place",
             known = known.collect::<String>(),
             me = self.collector,
         );
-        let mut heard = Vec::new();
+        let mut peer_revisions = Vec::new();
         let mut up_to = HashMap::new();
         rows::each(&self.client.query(&query)?, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.stream_index.knows(id)
             {
-                heard.push(PeerRevision { id, rev, has_precedence: other > self.collector });
+                peer_revisions.push(PeerRevision { id, rev, has_precedence: other > self.collector });
             }
             let last: &mut SeqNo = up_to.entry(other).or_default();
             *last = seq.max(*last);
             Ok(())
         })?;
         for (other, seq) in up_to {
-            let last = self.heard_up_to.entry(other).or_default();
+            let last = self.read_up_to.entry(other).or_default();
             *last = seq.max(*last);
         }
-        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(heard);
+        self.shared.peer_revisions.lock().unwrap_or_else(PoisonError::into_inner).extend(peer_revisions);
         Ok(())
     }
 }

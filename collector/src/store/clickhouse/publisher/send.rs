@@ -26,7 +26,7 @@ impl PublishState {
             for window in &windows {
                 let sum = SumRow {
                     length: 1,
-                    kept: GroupByMask::ALL.bits().into(),
+                    mask: GroupByMask::ALL.bits().into(),
                     start: window.minute,
                     series: &window.series,
                 };
@@ -50,7 +50,7 @@ impl PublishState {
             let read = spans.len();
             if stands {
                 self.send_sums(&spans)?;
-                self.outbox.look_again(&mut spans)?;
+                self.outbox.recheck(&mut spans)?;
             }
             let mut rows = Rows::default();
             for span in &spans {
@@ -82,8 +82,8 @@ impl PublishState {
             while let Some(from) = next {
                 let sums;
                 (sums, next) = self.outbox.sums(span, from)?;
-                for RollupRow { kept, series, stats } in &sums {
-                    let sum = SumRow { length: span.length, kept: *kept, start: span.start, series };
+                for RollupRow { mask, series, stats } in &sums {
+                    let sum = SumRow { length: span.length, mask: *mask, start: span.start, series };
                     self.push_sum(&mut rows, &sum, &stats.decode()?);
                     if rows.is_full() {
                         self.insert_sums(&mut rows)?;
@@ -98,7 +98,7 @@ impl PublishState {
         let [site, use_case, provider, model, country] = labels(sum.series);
         let key: [Value<'_>; 10] = [
             sum.length.into(),
-            sum.kept.into(),
+            sum.mask.into(),
             sum.start.into(),
             site,
             use_case,
@@ -123,7 +123,7 @@ impl PublishState {
 
     /// In one insert, so that the books are those of one moment.
     pub(super) fn send_counts(&mut self) -> Result<(), StoreError> {
-        let IngestTotals { counts, counted } = self.outbox.books()?;
+        let IngestTotals { counts, counted } = self.outbox.ingest_totals()?;
         let total = CountKey::plain(COUNTED, COUNTED.as_str());
         let mut rows = Rows::default();
         let mut changed = Vec::new();
@@ -246,7 +246,7 @@ impl PublishState {
 /// Where a tally stands.
 struct SumRow<'a> {
     length: i64,
-    kept: i64,
+    mask: i64,
     start: i64,
     series: &'a Series,
 }
