@@ -1,5 +1,5 @@
-//! Waits that ended without what was waited for: a report comes in, goes out how long its user saw nothing,
-//! and who ended it. Definition: `docs/metrics.md#those-who-saw-nothing`.
+//! Censored waits: streams that ended before the token arrived, by who ended them. Definition:
+//! `docs/metrics.md#those-who-saw-nothing`.
 
 use beacon::{Observed, Outcome, StreamReport};
 

@@ -1,5 +1,5 @@
-//! `GET /v1/compare`: a range comes in, goes out the time to first token as browsers and servers saw
-//! it, over the streams where both are known, and what lies between.
+//! `GET /v1/compare`: time to first token of browsers and servers over time, for the streams where both are known, and
+//! the overhead between them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! The only way to an [`AcceptedReport`] report: a body's bytes come in, with what their sender calls itself, goes
-//! out a batch within every limit, or the reason why it is refused. Limits: `docs/api.md#what-a-report-may-say`.
+//! Validates a body: the only source of [`AcceptedReport`]s. Limits: `docs/api.md#what-a-report-may-say`.
 
 use std::borrow::Cow;
 use std::fmt;

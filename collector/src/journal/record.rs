@@ -1,5 +1,5 @@
-//! One report's bytes in the journal: an accepted report comes in, goes out less than half of
-//! what its JSON takes; and the same report back. So do the counts of what of a batch was left out.
+//! Encodes a report for the journal in less than half the bytes of its JSON, and decodes it. The counts of discarded
+//! reports are a record too.
 //!
 //! ```text
 //! 0  layout  1   1, or 2 with a country. The JSON of earlier versions begins with `{`, and is read as well
