@@ -1,5 +1,5 @@
-//! A thread beside the pipeline: a job comes in and runs until it ends by itself, or until its handle is
-//! dropped, which tells it to and waits.
+//! A thread that runs one job until the job ends or its handle is dropped. Dropping the handle stops the job and waits
+//! for it.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};

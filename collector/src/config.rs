@@ -1,6 +1,5 @@
-//! Everything that an operator can choose. `config/load.rs` makes it from a TOML file and the
-//! environment, once, in `main`; `config/validate.rs` says what of it cannot be. Without either: loopback
-//! only, one site `demo`, data in `./llm-rum-data`.
+//! Everything that an operator can choose. `load.rs` reads it from a TOML file and the environment, `validate.rs`
+//! checks it. The default: loopback only, one site `demo`, data in `./llm-rum-data`.
 
 pub(crate) mod country_database;
 pub(crate) mod error;
@@ -48,7 +47,7 @@ pub struct Config {
     pub settle_after_seconds: u32,
     /// How beacons are kept before they are answered.
     pub journal: Journal,
-    /// The front door.
+    /// The ingest endpoint.
     pub ingest: Ingest,
     /// How many label values a site may bring; the rest is counted as `other`.
     pub limits: Limits,
@@ -63,7 +62,7 @@ pub struct Config {
     pub models: BTreeMap<String, String>,
     /// Targets by use case; what a table here leaves out keeps its default. See `docs/configuration.md`.
     pub targets: BTreeMap<String, Targets>,
-    /// Over how long promises are kept or broken.
+    /// The period of error budgets.
     pub slo: Slo,
     /// Where metrics are pushed to. Default nowhere.
     pub otlp: Otlp,
@@ -145,7 +144,7 @@ pub enum Sync {
     Normal,
 }
 
-/// The front door.
+/// The ingest endpoint.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ingest {

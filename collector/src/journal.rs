@@ -1,12 +1,12 @@
-//! Nothing is answered before it is kept: accepted batches come in, stand in the journal's files when
-//! they are answered, and go on, in the order of the journal, to be counted.
+//! Write-ahead journal: a beacon is answered once its batch is in the journal's files, and batches are counted in the
+//! order of the journal.
 //!
-//! Whoever brings the first batch of a group lets all others go first that a worker has at hand. With
-//! `journal.sync = "normal"` it then writes them all, if nobody writes just then: the system takes them in
-//! a few microseconds, a fifth of what handing them to another thread and waiting costs. All else is written
-//! by one thread, so that with `"full"` no worker waits for the disk, and never more than one for a slow one.
+//! Group commit: the task that enqueues first yields once, so that other ready tasks join its write. With
+//! `journal.sync = "normal"` that task then writes the group if no other write is running: a write to the page cache
+//! takes a few microseconds, a fifth of a hand-over to another thread. One thread writes everything else, so that no
+//! worker waits for the disk with `"full"`, and at most one for a slow disk.
 //!
-//! What is counted is read from the very bytes that were written, as it would be after a restart.
+//! Reports are counted from the bytes that were written, as they would be after a restart.
 
 pub(crate) mod batch;
 mod commit_waiters;

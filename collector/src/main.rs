@@ -56,7 +56,7 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Prints alerts for Prometheus on what use cases promise.
+    /// Prints Prometheus alerts on the objectives of use cases.
     Rules {
         /// The collector's TOML file.
         #[arg(long)]
@@ -71,7 +71,7 @@ enum Command {
     /// Prints what a collector with this configuration would have counted of a file, as a JSON object.
     ///
     /// Each line is the body of a beacon, or one report, such as `/v1/streams` gives and `jq -c '.streams[]'`
-    /// writes line by line. It is judged as at the front door and counted in memory: nothing is kept, and a
+    /// writes line by line. It is validated as by the ingest endpoint and counted in memory: nothing is kept, and a
     /// collector that is running takes no notice. Exits with 0 when every line was accepted, with 3 when some were
     /// refused, and with 1 when the file cannot be read.
     Replay {

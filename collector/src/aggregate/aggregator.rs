@@ -1,5 +1,5 @@
-//! What the reports add up to, in memory: accepted reports come in, windows, totals, counts and what
-//! is remembered of each stream go out to the store. Each stream counts once, as its latest revision says.
+//! Counts reports into windows, cumulative statistics, samples and internal metrics, and hands the changes to the
+//! store. Each stream counts once, as its latest revision says.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -50,7 +50,7 @@ pub(crate) struct Aggregator {
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
     cumulative: WriteBackCache<SeriesId, CumulativeStats>,
-    /// Of windows and totals, after a flush.
+    /// Limit for clean windows and cumulative statistics, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
     /// Position in the journal up to which everything is counted.
@@ -205,7 +205,7 @@ impl Aggregator {
         self.weight() >= MOST_HELD_BYTES
     }
 
-    /// Everything that the store does not have yet. It stays so until [`stored`](Self::stored).
+    /// Everything that the store does not have yet. It stays so until [`mark_flushed`](Self::mark_flushed).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         Changes {

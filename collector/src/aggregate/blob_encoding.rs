@@ -1,5 +1,5 @@
-//! Stored bytes: a layout number, then postcard. Comes in a value, goes out what a later version can
-//! still read, or refuse with reason.
+//! Encodes values for the store: a format version, then postcard. A later version reads the bytes or refuses them with
+//! a reason.
 
 use beacon::{Histogram, MAX_INDEX, MIN_INDEX};
 use serde::de::DeserializeOwned;

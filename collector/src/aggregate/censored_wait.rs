@@ -1,5 +1,5 @@
-//! Waits that ended without what was waited for: a report comes in, goes out how long its user saw nothing,
-//! and who ended it. Definition: `docs/statistics.md#censored-waits`.
+//! Censored waits: streams that ended before the token arrived, by who ended them. Definition:
+//! `docs/statistics.md#censored-waits`.
 
 use beacon::{Observed, Outcome, StreamReport};
 

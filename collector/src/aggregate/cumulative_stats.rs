@@ -1,5 +1,5 @@
-//! What was ever counted per series, for Prometheus: reports are added and never taken back, so that
-//! counters only rise. Classic and native buckets are counted from the raw values.
+//! Cumulative statistics of a series, for Prometheus. Nothing is retracted, so counters only rise; classic and native
+//! buckets are counted from the raw values.
 
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};

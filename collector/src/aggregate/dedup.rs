@@ -1,5 +1,5 @@
-//! What is remembered of single streams, newest last: revisions come in, goes out whether a report is
-//! new, which open streams have been silent too long, and which are the latest. Bounded by count and age.
+//! Registry of the recent streams: tells new reports from known ones, finds idle open streams, and lists the newest.
+//! It is bounded by count and by age.
 
 mod ring_buffer;
 
@@ -25,9 +25,9 @@ pub(crate) struct Stream {
     pub(crate) rev: u32,
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
-    /// Where it is counted. `None` while it is open and waits for its end or for being settled.
+    /// Where it is counted. `None` while it is open and not timed out.
     pub(crate) finalized: Option<Finalized>,
-    /// In the totals, which never take back.
+    /// It is in the cumulative statistics, which never retract.
     pub(crate) in_cumulative: bool,
     /// A later revision took its place.
     pub(crate) superseded: bool,
@@ -173,7 +173,7 @@ impl StreamRegistry {
     }
 
     /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
-    /// asked for until [`finalize`](Self::settle).
+    /// asked for until [`finalize`](Self::finalize).
     pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
         while let Some(&seq) = self.open.front() {
             if let Some(stream) = self.waiting(seq) {

@@ -1,5 +1,5 @@
-//! Counts beside the windows: what became of beacons and reports, which bounds sites ran into, what
-//! probes had to drop. Kept in the store, so that they rise over restarts.
+//! Counts of the collector itself: results of beacons and reports, label limits, losses of probes. The store keeps
+//! them, so that they rise over restarts.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl ReportResult {
 /// A family of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Requests to the front door, by result.
+    /// Requests to the ingest endpoint, by result.
     Beacon,
     /// Accepted reports, by what became of them.
     Report,
@@ -63,10 +63,10 @@ pub(crate) enum Kind {
     Received,
     /// What the journal was found to have lost, by kind.
     Repair,
-    /// Streams that gave way to another collector's revision, by what the report here would have become
-    /// there; and how many of them the totals here hold.
+    /// Streams that a peer counts instead, by the result that the report here would have had there; and how many
+    /// of them are in the cumulative statistics here.
     Moved,
-    /// Streams in the totals, as collectors tell each other.
+    /// Streams in the cumulative statistics, as collectors publish them to their peers.
     Counted,
     /// Fields that this version does not know, by site.
     Ignored,
@@ -78,7 +78,7 @@ pub(crate) enum Kind {
     Listener,
 }
 
-/// As collectors tell each other how many streams are in their totals.
+/// The kind by which collectors publish how many streams their cumulative statistics hold.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
@@ -168,7 +168,7 @@ impl Counts {
         self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
 
-    /// Takes over what the front door has counted since the last call.
+    /// Adds the request counters, which start at 0 again.
     pub(crate) fn take(&mut self, counters: &RequestCounters) {
         let mut refusals = String::new();
         for (result, count) in counters.take_results() {
@@ -222,7 +222,7 @@ impl Counts {
         }
     }
 
-    /// The last report of an open stream no longer reads: it will never be in the totals.
+    /// The last report of an open stream is unreadable, so the cumulative statistics never get it.
     pub(crate) fn lost_stream(&mut self) {
         self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
@@ -259,8 +259,8 @@ impl Counts {
         }
     }
 
-    /// Over several collectors: a stream that gave way at one of them counts as what its report would have
-    /// been at the other. Gives back how many streams are in more than one's totals.
+    /// Merges the counts of several collectors: the report of a stream that a peer counts gets the result that it
+    /// would have had there. Returns how many streams are in the cumulative statistics of more than one.
     pub(crate) fn merge_peers(&mut self) -> u64 {
         let moved: Vec<_> = [ReportResult::Revised, ReportResult::Duplicate]
             .into_iter()
@@ -331,7 +331,7 @@ const MOST: u64 = u64::MAX >> 10;
 /// The result of a beacon that was not refused.
 pub(crate) const ACCEPTED: &str = "accepted";
 
-/// Streams that gave way and are in the totals.
+/// Streams that a peer counts and that are in the cumulative statistics here.
 pub(crate) const IN_CUMULATIVE: &str = "totalled";
 
 /// What a journal may be found to have lost: what was being written, never answered, a stretch in it, and the last
@@ -345,7 +345,7 @@ pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "
 /// What became of new files of countries.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];
 
-/// What came in: requests to the front door.
+/// Received: requests to the ingest endpoint.
 pub(crate) const BEACONS: &str = "beacons";
 
 /// What came in: reports in accepted beacons.

@@ -1,6 +1,7 @@
-//! The distributions that a tally keeps: what each is of, its name in the store, and what has to be read with it.
+//! The distributions of a window: the value of each, its name in the store, and the distributions that are read with
+//! it.
 
-/// A distribution that a tally keeps. The number is its name in stored bytes: never reuse one.
+/// A distribution of a window. The number names it in stored bytes: never reuse one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Metric {
     /// Request to first generated text.
@@ -91,7 +92,7 @@ impl Metric {
     }
 
     /// What has to be read to answer for it.
-    pub(crate) fn with_in_vain(self) -> Vec<Self> {
+    pub(crate) fn with_censored(self) -> Vec<Self> {
         let censored = self.censored().map(|CensoredMetrics { abandoned, failed }| [abandoned, failed]);
         [self].into_iter().chain(censored.into_iter().flatten()).collect()
     }

@@ -1,5 +1,4 @@
-//! The buckets of a Prometheus native histogram of schema 3, eight per doubling: values in seconds come
-//! in, counts by bucket number go out.
+//! Buckets of a Prometheus native histogram of schema 3, eight per doubling, for values in seconds.
 
 use beacon::{SCALE, index_of};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! Which single streams are kept beyond the latest: counted streams come in, out of each site and day
-//! stay the slowest, some of the failed, and some of all by lot.
+//! Samples single streams for the whole history: of each site and day the slowest, some of the failed, and a uniform
+//! random sample.
 //!
-//! Each choice follows from the streams alone, not from their order: what a restart counts again is chosen
-//! again, and nothing is chosen twice.
+//! Each choice depends on the streams alone, not on their order. A restart that counts a stream again chooses it
+//! again, and no stream is chosen twice.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -152,7 +152,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// What has changed since [`stored`](Self::stored).
+    /// What has changed since [`mark_flushed`](Self::mark_flushed).
     pub(crate) fn changes(&self) -> SampleChanges<'_> {
         let days = self.by_site.values().flatten();
         let held = days.flat_map(|(day, DaySamples { held, .. })| held.iter().map(|held| (*day, held)));

@@ -1,6 +1,5 @@
-//! Which series a report counts in: label values come in, a number goes out. Each site may bring so
-//! many values of each label; what is beyond counts as `other`, and that is counted too. Names that the
-//! operator has written down are beyond no bound: anybody can send names, and those that come first stay.
+//! Maps the labels of a report to its series. Each site may bring a limited number of values per label; the rest
+//! counts as `other`. Names in the configuration are never limited, as senders could use up the limit first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +15,7 @@ pub(crate) struct Series {
     pub(crate) use_case: String,
     pub(crate) provider: String,
     pub(crate) model: String,
-    /// Only windows tell countries apart: totals are with the series whose country is unknown.
+    /// Only windows group by country: cumulative statistics are of the series whose country is unknown.
     pub(crate) country: String,
 }
 

@@ -1,4 +1,4 @@
-//! One minute of one series, and what is counted in it.
+//! One minute of one series, with its statistics.
 
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window_stats::WindowStats;

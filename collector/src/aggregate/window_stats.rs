@@ -1,5 +1,5 @@
-//! What a set of streams amounts to: reports are added and taken back, tallies merge exactly, and
-//! a tally goes to the store and back as bytes.
+//! Statistics of a set of streams: reports are added and retracted, statistics merge exactly, and they encode to
+//! bytes.
 
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
@@ -79,14 +79,14 @@ impl WindowStats {
     }
 
     /// Takes back a stream that was added with the same `within_slo`. `false`, and nothing changes, when
-    /// it cannot be in this tally.
+    /// it cannot be in these statistics.
     pub(crate) fn retract(&mut self, report: &StreamReport, within_slo: bool) -> bool {
         let mut one = Self::default();
         one.add(report, within_slo);
         self.subtract(&one)
     }
 
-    /// What this tally is once a part of it has become another. `None` when the part cannot be in it.
+    /// These statistics once a part of them has changed. `None` when the part cannot be in them.
     pub(crate) fn with_changed(&self, before: &Self, now: &Self) -> Option<Self> {
         let mut changed = self.clone();
         // What other parts have lost may be in this one too: it is made good before it is taken.
@@ -111,7 +111,7 @@ impl WindowStats {
         true
     }
 
-    /// Adds another tally, exactly.
+    /// Adds other statistics, exactly.
     pub(crate) fn merge(&mut self, other: &Self) {
         add(&mut self.outcomes, &other.outcomes);
         add(&mut self.defects, &other.defects);
@@ -189,7 +189,7 @@ impl WindowStats {
         )
     }
 
-    /// The tally that [`encode`](Self::encode) made these bytes from.
+    /// The statistics that [`encode`](Self::encode) made these bytes from.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         Self::decode_only(bytes, &Metric::ALL)
     }
@@ -228,7 +228,7 @@ impl WindowStats {
         })
     }
 
-    /// The tally that consists of these; a word that is none makes it unreadable.
+    /// The statistics that consist of these parts; an unknown word makes them unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
         let mut stats = Self {
             intact: parts.intact,
@@ -295,7 +295,7 @@ fn subtract(counts: &mut [u64], less: &[u64]) {
     }
 }
 
-/// What a tally consists of, counts by their words. What is left out is 0 or empty.
+/// Parts of statistics, with counts by their words. A missing word counts 0.
 pub(crate) struct Parts {
     pub(crate) outcomes: Vec<(String, u64)>,
     pub(crate) defects: Vec<(String, u64)>,

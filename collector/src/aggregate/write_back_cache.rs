@@ -1,8 +1,8 @@
-//! What is being counted in, in memory: it comes from the store when something in it changes, and goes back there
-//! with the next flush.
+//! Write-back cache for windows and cumulative statistics: loaded from the store on first change, written at the next
+//! flush.
 //!
-//! Pages choose the values that are counted, and a histogram takes as much memory as its values lie apart: a
-//! thousand times as much as a report takes on its way here. So what is held has a weight, and need not stay.
+//! Pages choose the values that are counted, and a histogram can take a thousand times as much memory as its report.
+//! So entries are weighed, and clean ones can be evicted.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,5 +1,4 @@
-//! `GET /v1/abandonment`: a wait comes in, the one for any text or for visible text, goes out the share of
-//! users that would have left by each time, had nothing come by then.
+//! `GET /v1/abandonment`: the share of users that leave by each wait time, for any token or for visible text.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -59,7 +58,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     let (range, filter) = (params.range(&state)?, params.filter());
     let read_all = move |store: &Backend<'_>| {
         let mut all = WindowStats::default();
-        let metrics = which.with_in_vain();
+        let metrics = which.with_censored();
         store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
         Ok(all)
     };

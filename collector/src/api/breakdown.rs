@@ -1,5 +1,5 @@
-//! `GET /v1/breakdown`: a dimension comes in, goes out for each of its values how its streams fared, and
-//! how much more than its share of what failed it has.
+//! `GET /v1/breakdown`: statistics per value of a dimension, and by how much its share of the failures exceeds its
+//! share of the streams.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
     let limit = params.limit()?;
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
-        let metrics = which.with_in_vain();
+        let metrics = which.with_censored();
         let groups_of = |store: &Backend<'_>, range: Range| {
             store.stats_by(&range.windows(&filter, None, &metrics), dimension)
         };

@@ -1,5 +1,5 @@
-//! `GET /v1/compare`: a range comes in, goes out the time to first token as browsers and servers saw
-//! it, over the streams where both are known, and what lies between.
+//! `GET /v1/compare`: time to first token of browsers and servers over time, for the streams where both are known, and
+//! the overhead between them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
     #[serde(flatten)]
     range: Range,
     streams: u64,
-    merged_over_peers: u64,
+    matched: u64,
     sources: BTreeMap<&'static str, u64>,
     client: Quantiles,
     server: Quantiles,
@@ -77,7 +77,7 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     let comparison = Comparison {
         range,
         streams: all.streams(),
-        merged_over_peers: all.histogram(CLIENT).count(),
+        matched: all.histogram(CLIENT).count(),
         sources: all.sources().collect(),
         client: Quantiles::of(&all, CLIENT),
         server: Quantiles::of(&all, SERVER),

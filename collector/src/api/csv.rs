@@ -1,4 +1,4 @@
-//! Answers as tables: rows come in, goes out text after RFC 4180 that a spreadsheet takes as it is meant.
+//! Writes answers as CSV after RFC 4180, guarded against formulas of spreadsheets.
 
 use axum::Json;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};

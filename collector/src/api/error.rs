@@ -1,4 +1,4 @@
-//! How a query that the store cannot answer is answered.
+//! Turns errors of the store into answers.
 
 use crate::http::error::{ApiError, Reason};
 use crate::store::clickhouse::client::ClickHouseError;

@@ -1,4 +1,4 @@
-//! `GET /healthz` and `GET /readyz`: whether the process lives, and whether work should be sent here.
+//! `GET /healthz` and `GET /readyz`: whether the process lives, and whether a load balancer should send work to it.
 
 use std::sync::Arc;
 

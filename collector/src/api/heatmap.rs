@@ -1,5 +1,4 @@
-//! `GET /v1/heatmap`: a metric and a step come in, goes out how its values were spread in each step, in
-//! four buckets per doubling.
+//! `GET /v1/heatmap`: the distribution of a metric in each step, in four buckets per doubling.
 
 use axum::extract::State;
 use axum::response::Response;

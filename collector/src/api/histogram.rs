@@ -1,5 +1,4 @@
-//! `GET /v1/histogram`: a metric comes in, goes out how its values are spread, in four buckets per
-//! doubling.
+//! `GET /v1/histogram`: the distribution of a metric, in four buckets per doubling.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -60,7 +59,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     let read_all = move |store: &Backend<'_>| {
         let all = |store: &Backend<'_>, range: Range| {
             let mut all = WindowStats::default();
-            let metrics = which.with_in_vain();
+            let metrics = which.with_censored();
             store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
             Ok(all)
         };

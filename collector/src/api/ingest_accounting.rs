@@ -1,5 +1,5 @@
-//! `GET /v1/accounting`: what came in beside what became of it, since ever, so that anyone can see that
-//! nothing is lost or counted twice. What each sum means: `docs/query-api.md#accounting`.
+//! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is defined in
+//! `docs/query-api.md#accounting`.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) struct Accounting {
     refused_connections: u64,
 }
 
-/// Requests to the front door: `received` = `accepted` + `preflights` + `sampled_out` + all
+/// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all
 /// `refused` + `under_way`.
 #[derive(Serialize, JsonSchema)]
 struct Beacons {
@@ -95,7 +95,7 @@ impl ProbeCost {
     }
 }
 
-/// Answers with the books.
+/// Answers with the ingest accounting.
 pub(crate) async fn accounting(
     State(state): State<ApiState>,
     params: Params,

@@ -1,5 +1,4 @@
-//! `GET /v1/integrity`: a range comes in, goes out over time how streams ended, what was wrong with them, and
-//! how many arrived whole.
+//! `GET /v1/integrity`: outcomes, defects and intact streams over time.
 
 use std::collections::BTreeMap;
 

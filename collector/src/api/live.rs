@@ -1,5 +1,4 @@
-//! `GET /v1/live`: a filter comes in, goes out what happens now, once or, for who asks for a stream of events,
-//! once a second.
+//! `GET /v1/live`: the current state of a filter, once or as a stream of events, one a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +36,7 @@ pub(crate) struct Snapshot {
     /// When it was taken.
     t: i64,
     of: Of,
-    /// Streams that have told of themselves and have neither ended nor been settled.
+    /// Streams with a report that are not finalized.
     open: u64,
     ended: Ended,
     /// Reports that counted, over the newest 10 s. Absent in a cluster.

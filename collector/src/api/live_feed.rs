@@ -1,5 +1,5 @@
-//! Who listens to what happens now: listeners of a filter come in, goes out to all of them one event a second,
-//! made once. Nothing runs while nobody listens, and no more than one event is made at a time.
+//! Feeds of live events: all subscribers of a filter share one event a second. A feed runs while it has subscribers,
+//! and one event is made at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ pub(crate) enum LiveEvent {
     Refused(Arc<str>),
 }
 
-/// Everybody's end of a new feed. It must be [driven](Live::drive).
+/// Everybody's end of a new feed. It must be [driven](LiveFeeds::drive).
 pub(crate) struct FeedSource {
     filter: Filter,
     feed: watch::Sender<Option<LiveEvent>>,

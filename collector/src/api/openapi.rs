@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the query routes as OpenAPI 3.1, made from the tables that requests are checked
-//! against and from the types that answers are written from.
+//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the tables that check requests and the types that answers
+//! serialize.
 
 use axum::Json;
 use schemars::generate::SchemaSettings;
@@ -107,7 +107,7 @@ fn document() -> Value {
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream());
     paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
-    paths.insert("/v1/accounting".to_owned(), ingest_totals(&mut generator));
+    paths.insert("/v1/accounting".to_owned(), accounting(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
@@ -161,7 +161,7 @@ fn budgets(generator: &mut SchemaGenerator) -> Value {
     } })
 }
 
-fn ingest_totals(generator: &mut SchemaGenerator) -> Value {
+fn accounting(generator: &mut SchemaGenerator) -> Value {
     let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
     json!({ "get": {
         "summary": "What came in beside what became of it.",

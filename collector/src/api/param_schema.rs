@@ -1,5 +1,4 @@
-//! The parameters that queries have: the same table refuses what a route does not have and stands in
-//! `/openapi.json`.
+//! Tables of the query parameters. Requests are checked against them, and `/openapi.json` lists them.
 
 use serde_json::{Value, json};
 

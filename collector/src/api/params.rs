@@ -1,5 +1,5 @@
-//! What a query asks for: the text after `?` comes in, goes out checked, or the reason why not. An
-//! unknown name is a mistake, not ignored: its answer would look right and be wrong.
+//! Parses and checks query parameters. An unknown name is refused: if it were ignored, the answer would look right and
+//! be wrong.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
-//! Percentiles as answers give them: a tally comes in, goes out each percentile of a metric with how many
-//! values stand behind it, where these are few the interval that it may lie in, and beside waits what they
-//! are with those who saw nothing.
+//! Percentiles of a metric with their n, with confidence intervals where n is small, and Kaplan–Meier-adjusted where
+//! waits are censored.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
@@ -72,14 +71,14 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
+    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         Self { percentiles: Percentiles::of(stats, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
-    /// The tally holds the metric [with what goes with it](Metric::with_in_vain).
+    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         let histogram = stats.histogram(metric);
         let n = histogram.count();

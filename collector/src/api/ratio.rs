@@ -1,4 +1,4 @@
-//! A share of a total, as answers of the API have it.
+//! A share of a total, as the API serializes it.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,5 +1,4 @@
-//! `GET /v1/slo`: a use case comes in, goes out what it promises, how much of the failures that it allows
-//! are used up, and how fast.
+//! `GET /v1/slo`: the error budgets and burn rates of a use case.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +28,7 @@ pub(crate) struct Slo {
     budgets: Vec<Budget>,
 }
 
-/// One promise, and what became of it.
+/// The error budget of one objective.
 #[derive(Serialize, JsonSchema)]
 struct Budget {
     promise: Objective,
@@ -47,7 +46,7 @@ struct Budget {
     burn: Vec<Burn>,
     /// The days (UTC) of the period in which streams could keep it or break it, oldest first.
     by_day: Vec<Day>,
-    /// The gravest alarm that sounds.
+    /// The most severe alert that fires.
     #[serde(skip_serializing_if = "Option::is_none")]
     alert: Option<Severity>,
 }
@@ -62,7 +61,7 @@ struct Burn {
     rate: Option<f64>,
 }
 
-/// What became of a promise on one day.
+/// One objective on one day.
 #[derive(Serialize, JsonSchema)]
 struct Day {
     t: i64,

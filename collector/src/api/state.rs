@@ -1,4 +1,4 @@
-//! Everything that the handlers of `/v1` reach.
+//! The state that the handlers of `/v1` share.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What a set of streams amounts to, as answers say it: a tally comes in, goes out its counts, percentiles and
-//! shares.
+//! Counts, percentiles and shares of a set of streams, as the API serializes them.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,7 @@ pub(super) struct Errors {
 }
 
 impl StreamStats {
-    /// The tally holds what is [shown](SHOWN).
+    /// `stats` holds the metrics of [`SHOWN`].
     pub(crate) fn of(stats: &WindowStats) -> Self {
         Self {
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),

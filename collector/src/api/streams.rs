@@ -1,5 +1,4 @@
-//! `GET /v1/streams` and `GET /v1/streams/{id}`: a filter or an id comes in, stored reports go out as
-//! they are, each with the time of its arrival and its country.
+//! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their time of arrival and country.
 
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;

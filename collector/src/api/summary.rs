@@ -1,5 +1,4 @@
-//! `GET /v1/summary`: a range comes in, goes out everything the first screen says, with the equal
-//! period before and a verdict.
+//! `GET /v1/summary`: everything on the dashboard's first screen, with the period of comparison and a verdict.
 
 use std::collections::BTreeMap;
 
@@ -124,7 +123,7 @@ impl Read {
             |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
-            let metrics = Metric::Ttfv.with_in_vain();
+            let metrics = Metric::Ttfv.with_censored();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };

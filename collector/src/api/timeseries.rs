@@ -1,5 +1,4 @@
-//! `GET /v1/timeseries`: a metric and a step come in, goes out one point for every step of the range,
-//! the empty ones too.
+//! `GET /v1/timeseries`: one point per step of the range, empty steps included.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -76,7 +75,7 @@ fn points(
     which: Metric,
 ) -> Result<Vec<Point>, StoreError> {
     let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms), &which.with_in_vain()), |minute, stats| {
+    store.windows(&range.windows(filter, Some(step_ms), &which.with_censored()), |minute, stats| {
         steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
     })?;
     let point = |(t, step): (i64, &WindowStats)| Point {

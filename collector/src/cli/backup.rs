@@ -1,5 +1,5 @@
-//! `llm-rum backup`: a data folder comes in, in use or not; goes out a folder that a collector can start
-//! from, with everything that was answered before the backup began.
+//! `llm-rum backup`: copies a data folder, in use or not, to a folder that a collector can start from. The copy holds
+//! everything that was answered before it began.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;

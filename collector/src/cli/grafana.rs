@@ -1,5 +1,5 @@
-//! `llm-rum grafana`: a configuration comes in, goes out a dashboard for Grafana over what Prometheus scrapes. It
-//! has the configured sites to choose from, and a burn rate for everything that a use case promises.
+//! `llm-rum grafana`: a Grafana dashboard over the Prometheus metrics, with the configured sites and a burn rate per
+//! objective.
 
 mod panels;
 

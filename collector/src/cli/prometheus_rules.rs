@@ -1,8 +1,7 @@
-//! `llm-rum rules`: a configuration comes in, goes out a file of Prometheus alerts, two looks at each budget
-//! for each alarm of `slo/error_budget.rs`.
+//! `llm-rum rules`: a file of Prometheus alerts, two windows per error budget and burn-rate alert.
 //!
-//! They compare shares at an edge of a histogram, which are exact, not percentiles between two edges. A
-//! target that is no edge therefore has no rule.
+//! The alerts compare shares at an edge of a histogram, which are exact, instead of percentiles between two edges. A
+//! target that is not an edge therefore has no rule.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -58,7 +57,7 @@ pub(crate) struct Profile {
     pub(crate) targets: Targets,
 }
 
-/// What a share of broken promises is made of, but for its length.
+/// PromQL of the share of bad streams, without its window.
 pub(crate) struct Shares {
     bad: String,
     all: String,
@@ -99,7 +98,7 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 }
 
 impl Profile {
-    /// `None` where nothing is promised.
+    /// `None` where the use case has no such objective.
     pub(crate) fn shares(&self, objective: Objective) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
@@ -199,7 +198,7 @@ impl Profile {
 }
 
 impl Shares {
-    /// The share by site that broke the promise, over the newest while.
+    /// The share of bad streams by site, over the newest window.
     pub(crate) fn over(&self, length: &str, objective: Objective) -> String {
         let Self { bad, all } = self;
         let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");

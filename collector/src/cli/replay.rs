@@ -1,5 +1,5 @@
-//! `llm-rum replay`: lines of beacons and reports come in, goes out what a collector with this configuration
-//! would have counted. Nothing of it is kept.
+//! `llm-rum replay`: counts a file of beacons and reports as a collector with this configuration would. Nothing is
+//! stored.
 
 mod lines;
 
@@ -103,7 +103,7 @@ impl Replayed {
     }
 }
 
-/// Takes each line as the front door takes a body, of `site` or of the site that a report names, the first of the
+/// Takes each line as the ingest endpoint takes a body, of `site` or of the site that a report names, the first of the
 /// configuration where neither says one, and counts what it holds. All of it arrives at `now_ms`.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what to do about it.
+//! A mistake in the configuration: what is wrong, where, and what to do.
 
 use std::fmt;
 use std::io;

@@ -1,8 +1,7 @@
-//! From text to a [`Config`]: a TOML file and the environment come in, goes out a checked configuration,
-//! or every mistake in them at once, each with its place.
+//! Loads a [`Config`] from a TOML file and the environment, and reports all mistakes at once, each with its location.
 //!
-//! serde stops at the first mistake. So what it stopped at is noted and taken out, and the rest is read
-//! again, until nothing is left to say.
+//! serde stops at the first mistake. So each mistake is noted and cut out, and the rest is read again until no mistake
+//! is left.
 
 mod messages;
 #[cfg(test)]

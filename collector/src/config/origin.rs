@@ -1,4 +1,4 @@
-//! Which pages may send: comes in the `Origin` header's text, goes out yes or no.
+//! Which pages may send, by their `Origin` header.
 
 use serde::Deserialize;
 

@@ -1,5 +1,4 @@
-//! What an answer should be like, per use case: comes in a stream's report, goes out whether it met
-//! its targets. Definitions: `docs/statistics.md#indicators`.
+//! Targets of a use case, and whether a report meets them. Definitions: `docs/statistics.md#indicators`.
 
 use beacon::StreamReport;
 use schemars::JsonSchema;

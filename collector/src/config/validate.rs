@@ -1,4 +1,4 @@
-//! What of a well-formed configuration cannot be: comes in a [`Config`], go out all mistakes.
+//! Finds all mistakes of a well-formed [`Config`].
 
 use std::collections::{HashMap, HashSet};
 

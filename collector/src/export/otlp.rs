@@ -1,6 +1,5 @@
-//! Pushes what Prometheus would be told to an OpenTelemetry endpoint over OTLP/HTTP, where one is configured:
-//! the totals in the store come in, protobuf goes out. On a thread and a connection of its own, so that it
-//! waits for nobody and nobody for it.
+//! Pushes the metrics to an OpenTelemetry endpoint over OTLP/HTTP, where one is configured. It has a thread and a
+//! connection of its own, so that a slow endpoint delays nothing else.
 
 mod points;
 mod wire;

@@ -1,5 +1,5 @@
-//! `GET /metrics`: the totals in the store come in, Prometheus' text or protobuf goes out. Counters are
-//! those of the store, so they rise over restarts. Names and labels: `docs/prometheus.md#metrics`.
+//! `GET /metrics`: the cumulative statistics as Prometheus text or protobuf. Counters come from the store, so they
+//! rise over restarts. Names and labels: `docs/prometheus.md#metrics`.
 
 mod accept;
 mod exemplars;

@@ -1,5 +1,5 @@
-//! Who may read: a request for data comes in, goes on when it shows a configured token, or, where there
-//! is none, when it is addressed to this machine by a loopback name.
+//! Checks who may read data: requests with a configured token or, where none is configured, requests to a loopback
+//! host.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Where a request comes from: a peer's address and its headers come in, goes out the network that
-//! its share is counted for. Addresses are truncated at once; none is stored or logged.
+//! The network that a request is counted for, from the peer's address and the proxies' header. Addresses are truncated
+//! at once; none is stored or logged.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,5 +1,4 @@
-//! What one connection may hold: a share of all connections per client network, the time in which an
-//! answer must be taken, and the timer that its heads and bodies are waited for with.
+//! Limits of a connection: connections per client network, a timeout for writes, and the timer for heads and bodies.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

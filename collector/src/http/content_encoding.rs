@@ -1,5 +1,4 @@
-//! How files are compressed on their way to a browser: what it takes comes in, goes out the name of the form
-//! that stands beside the file.
+//! Chooses the compressed form of a file by the `Accept-Encoding` header.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_ENCODING;

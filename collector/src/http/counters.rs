@@ -1,5 +1,5 @@
-//! What the front door counts: what becomes of each request comes in from every thread that answers one, goes
-//! out what was counted since the last look.
+//! Lock-free counters of requests, connections and file reloads. Request threads increment them, and the aggregation
+//! worker collects them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::http::error::Reason;
 use crate::report::accepted::Discarded;
 
-/// What became of a request to the front door, where it did not reach the journal.
+/// Result of a request to the ingest endpoint that did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestResult {
     /// A browser asked whether it may send.

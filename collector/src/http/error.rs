@@ -1,5 +1,5 @@
-//! Every way a request can be refused: comes in as a [`Reason`], goes out as status, code and
-//! header. Nothing else in the crate knows status codes of refusals. Listed in `docs/http-api.md`.
+//! Every reason to refuse a request, with its status, code and headers. No other file knows status codes of refusals.
+//! List: `docs/http-api.md`.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The probe that pages load: the files that this binary carries, and those that earlier ones did. A page
-//! names them with their integrity, so they are served as long as pages may.
+//! Serves the probe: the files of this binary and those of earlier binaries. Pages name a version and its integrity
+//! hash, so earlier versions stay available.
 
 use std::borrow::Cow;
 use std::fs;

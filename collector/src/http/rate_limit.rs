@@ -1,10 +1,8 @@
-//! How fast a site's beacons and a client network's reports may come: a moment comes in, goes out whether
-//! one more may pass, or how long to wait. One number per site, and one per client network in a table of
-//! fixed size. Nothing locks.
+//! Rate limits of sites and client networks, without locks: one number per site, and a table of fixed size for the
+//! networks.
 //!
-//! A crate such as `governor` keeps one entry per key and grows with them until it is swept; here the
-//! keys are chosen by strangers. The rule is the same, GCRA: what is kept of a sender is the moment at
-//! which all that it sent will be paid for.
+//! A crate such as `governor` keeps one entry per key and grows until it is swept, and here strangers choose the keys.
+//! The algorithm is the same, GCRA: the state of a sender is the moment at which everything it sent is paid for.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,5 @@
-//! `/snippet`: a site key and the address that browsers reach this collector by come in; all that a page
-//! needs to load the probe goes out, as a page for people and as JSON for programs. Integrity hashes are
-//! those of the very bytes that this binary serves.
+//! `/snippet`: everything that a page needs to load the probe, as a page for people and as JSON. Integrity hashes are
+//! those of the bytes that this binary serves.
 
 use std::sync::Arc;
 

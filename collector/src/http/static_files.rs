@@ -1,5 +1,5 @@
-//! What browsers load: a path comes in, goes out a file of the dashboard, embedded in the binary when it was
-//! built, compressed as the browser takes it. In debug builds it is read from its folder.
+//! Serves the dashboard's files, which are embedded in the binary, compressed as the browser accepts them. Debug
+//! builds read them from their folder.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,5 @@
-//! A request's body within bounds: frames come in, goes out the whole body, unpacked, or the reason
-//! why it is refused. Length is bounded after unpacking, time in all, and memory over all bodies that
-//! are under way at once and over those of one client network.
+//! Reads and decompresses a request body within limits: length after decompression, time, and memory over all bodies
+//! and per client network.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Which beacons are of no user: a request's head comes in, goes out why it is not to be counted.
+//! Refuses beacons of bots, prerendered pages and the operator's own tests.
 
 use std::sync::LazyLock;
 

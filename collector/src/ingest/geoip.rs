@@ -1,5 +1,5 @@
-//! Which country a beacon comes from: a proxy's header or the client's network comes in, goes out one of the
-//! codes that there are. Looked up here or not at all; neither address nor network is kept.
+//! Looks up the country of a beacon from a proxy's header or a file of networks. Neither the address nor the network
+//! is stored.
 
 mod file;
 

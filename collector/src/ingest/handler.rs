@@ -1,5 +1,5 @@
-//! The front door, `POST /v1/beacons?site=KEY`: a page's request comes in, goes out 204 when its
-//! reports are kept, or the reason why they are not. Every refusal is counted by reason.
+//! `POST /v1/beacons?site=KEY`: checks the request, validates its reports and answers 204 once the journal has them.
+//! Every refusal is counted by reason.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One name for one thing: names as senders wrote them come in, go out those that they are counted under.
+//! Normalizes names: aliases of models to their configured name, browsers, systems and devices to known families.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The configured sites with what ingest needs to know of each, found by their keys.
+//! The configured sites with their aliases and rate limits, found by key.
 
 use std::collections::HashMap;
 use std::sync::Arc;

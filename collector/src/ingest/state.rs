@@ -1,4 +1,4 @@
-//! Everything that the ingest handler reaches.
+//! The state that requests to the ingest endpoint share.
 
 use std::sync::Arc;
 

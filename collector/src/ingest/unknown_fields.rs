@@ -1,5 +1,5 @@
-//! Counts what a body says that this version does not know: a deserializer comes in, goes out the same one
-//! that counts each field whose value is skipped. Their names are not kept: anyone can make up any number.
+//! A deserializer that counts fields which this version does not know. Their names are not kept, as senders can make
+//! up any number.
 
 use std::cell::Cell;
 use std::fmt;

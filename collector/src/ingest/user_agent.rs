@@ -1,5 +1,5 @@
-//! Where a beacon comes from: a `User-Agent` comes in, goes out the families of browser, system and device,
-//! which its reports get. The header itself is neither kept nor logged.
+//! Recognizes the families of browser, system and device in a `User-Agent`. The header itself is neither stored nor
+//! logged.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;

@@ -1,4 +1,4 @@
-//! A batch of reports on its way into the journal, and as the journal holds it.
+//! A batch of reports before and after it is written to the journal.
 
 use beacon::StreamReport;
 

@@ -1,8 +1,7 @@
-//! Those who wait for one group of batches: what became of it comes in from whoever wrote it, and every
-//! request goes on with it.
+//! Requests that wait for the commit of one group, and the outcome that they get.
 //!
-//! To wake a task of another thread costs a lock and a system call or two. So the writer wakes one of each
-//! thread, and that one wakes the others.
+//! Waking a task of another thread costs a lock and a system call or two. So the writer wakes one task per thread, and
+//! that task wakes the others.
 
 use std::mem;
 use std::pin::Pin;

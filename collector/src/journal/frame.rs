@@ -1,5 +1,4 @@
-//! The journal's bytes: a batch comes in, goes out a frame that says where it ends and whether it is
-//! whole; frames are found again in bytes that may be damaged.
+//! Frames of the journal: a batch is packed into one, and frames are found again in damaged bytes.
 //!
 //! A frame is a head of 16 bytes and a payload, all numbers little-endian:
 //!

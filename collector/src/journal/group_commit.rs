@@ -1,9 +1,9 @@
-//! Who writes when: batches come in from the workers, one of them or the thread writes, and what was
-//! written goes on in the same order. When counting falls behind, writing waits for it; when more waits
-//! than may, it is refused.
+//! Group commit: workers enqueue batches, and one of them or the journal's thread writes a whole group. Written
+//! batches go to the aggregation worker in the same order. Writing pauses while counting lags behind, and batches over
+//! the limit are refused.
 //!
-//! Whoever brings the first batch of a group leads it: nobody takes the group until its leader has let all
-//! others go first that have something to bring.
+//! The task that enqueues the first batch of a group leads it: no other writer takes the group until the leader has
+//! let other ready tasks enqueue theirs.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

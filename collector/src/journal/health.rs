@@ -1,4 +1,4 @@
-//! Whether beacons can be stored, as the last attempts showed.
+//! Whether beacons can be stored, as the last writes showed.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

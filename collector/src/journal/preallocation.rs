@@ -1,5 +1,5 @@
-//! Files for the journal to go on in: those that it no longer needs come in, and where there are none, one is
-//! made before it is needed. Blocks that a file has already are synced sooner than new ones.
+//! Preallocated segments: files that are no longer needed are reused, and a new one is made before it is needed. A
+//! disk syncs allocated blocks faster than new ones.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

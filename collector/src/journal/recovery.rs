@@ -1,5 +1,5 @@
-//! What the journal still holds at the start: every whole frame from a position on comes out in order,
-//! what is damaged is passed over and told, and the end is found.
+//! Reads the journal at the start: replays every intact frame from a position on, logs and skips damage, and finds the
+//! end.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -33,7 +33,7 @@ pub(super) fn replay<E: From<io::Error>>(
         if next_base.is_some_and(|next| next <= from) {
             continue;
         }
-        let Held { bytes, lost_until } = read(segment, next_base)?;
+        let SegmentBytes { bytes, lost_until } = read(segment, next_base)?;
         let begin = usize::try_from(from.saturating_sub(segment.base)).unwrap_or(usize::MAX);
         let end = scan(&bytes, segment.base, begin, &mut recovered, &mut each)?;
         let rest = bytes.get(end..).unwrap_or_default();
@@ -75,25 +75,25 @@ fn scan<E>(
 }
 
 /// The bytes of a file.
-struct Held {
+struct SegmentBytes {
     bytes: Vec<u8>,
     /// Where the last page ends that the disk does not give back; 0 when it gives all.
     lost_until: usize,
 }
 
-fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<Held> {
+fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<SegmentBytes> {
     let held = segment.file.metadata()?.len();
     let len = next_base.map_or(held, |next| held.min(next - segment.base));
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
     match segment.file.read_exact_at(&mut bytes, 0) {
-        Ok(()) => Ok(Held { bytes, lost_until: 0 }),
+        Ok(()) => Ok(SegmentBytes { bytes, lost_until: 0 }),
         Err(error) if is_lost(&error) => read_pages(segment, bytes),
         Err(error) => Err(error),
     }
 }
 
 /// What of a file can still be read. In place of a lost page stands what is no frame and no end.
-fn read_pages(segment: &Segment, mut bytes: Vec<u8>) -> io::Result<Held> {
+fn read_pages(segment: &Segment, mut bytes: Vec<u8>) -> io::Result<SegmentBytes> {
     let (mut at, mut lost_until) = (0, 0);
     for page in bytes.chunks_mut(PAGE_BYTES) {
         let read = segment.file.read_exact_at(page, at as u64);
@@ -107,7 +107,7 @@ fn read_pages(segment: &Segment, mut bytes: Vec<u8>) -> io::Result<Held> {
             Err(error) => return Err(error),
         }
     }
-    Ok(Held { bytes, lost_until })
+    Ok(SegmentBytes { bytes, lost_until })
 }
 
 impl Recovered {

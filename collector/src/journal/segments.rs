@@ -1,8 +1,8 @@
-//! The journal's files: groups of frames go in at the end, reports come out from where they stand,
-//! files that nobody needs are used again.
+//! The journal's files: groups of frames are appended, records are read by their location, and files that are no
+//! longer needed are reused.
 //!
-//! A position counts bytes since the journal began. A file is named after the position of its first
-//! byte, and ends where the next one begins.
+//! A position counts bytes since the journal began. A file is named after the position of its first byte, and ends
+//! where the next one begins.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};

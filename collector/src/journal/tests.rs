@@ -1,4 +1,4 @@
-//! What the files give back after a cut or damage anywhere.
+//! Recovery after a cut or damage anywhere in the files.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

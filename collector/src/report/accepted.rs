@@ -1,4 +1,4 @@
-//! A report that passed validation, and the parts of a batch that are counted but not kept.
+//! A report that passed validation, and the counts of what a batch discards.
 
 use beacon::StreamReport;
 

@@ -1,4 +1,4 @@
-//! A country by its code.
+//! A country by its ISO 3166-1 code.
 
 /// A country by its code in ISO 3166-1, in capitals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

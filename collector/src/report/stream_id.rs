@@ -1,4 +1,4 @@
-//! The id of a stream, and the number that decides whether the stream is sampled.
+//! The id of a stream, and the number by which it is sampled.
 
 /// A stream's id, 128 random bits.
 pub(crate) type StreamId = u128;

@@ -1,8 +1,8 @@
-//! The thread that counts: kept batches come in, in the order of the journal; about once a second
-//! windows, totals, counts and the position up to which the journal is in them go into the store.
+//! The aggregation worker: a thread that counts journaled batches in order and flushes the changes to the store about
+//! once a second.
 //!
-//! Nobody waits for it. Where there are no more processors than busy threads, it would keep one for as long as
-//! it is its turn, a few milliseconds; so it gives the processor away between pieces of what it does.
+//! Background work: it yields between slices of a few milliseconds, so that it does not starve request threads when
+//! all cores are busy.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,4 +1,4 @@
-//! A collector as a whole: opened on a folder, closed when everything is counted.
+//! A running collector: opens the data folder and starts the threads, counts everything and closes the folder.
 
 use std::sync::Arc;
 use std::time::Duration;

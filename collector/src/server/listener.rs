@@ -1,5 +1,5 @@
-//! Connections: a listener and a collector's state come in, served until told to stop, within deadlines and a cap
-//! that `axum::serve` does not have.
+//! Accepts and serves connections until told to stop, within deadlines and a connection limit that `axum::serve`
+//! lacks.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};

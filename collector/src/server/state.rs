@@ -1,4 +1,4 @@
-//! The state that all handlers share. Each layer's handlers take their own part of it.
+//! The state that all handlers share. Each layer's handlers extract their own part of it.
 
 use std::sync::Arc;
 

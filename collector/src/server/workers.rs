@@ -1,10 +1,9 @@
-//! The threads that connections are served by: a connection comes in, and stays with the thread that has the
-//! fewest.
+//! Worker threads: a new connection goes to the thread with the fewest, and stays there.
 //!
-//! With `journal.sync = "full"` requests wait for the disk in groups, several thousand times a second, and
-//! workers that share their tasks wake each other for each group, only to find nothing left: a fifth of their
-//! time. So each has its own. With `"normal"` a worker writes by itself, and while a slow disk holds it, others
-//! have to serve its connections: there they share.
+//! With `journal.sync = "full"` requests wait for the disk in groups, several thousand times a second. Workers that
+//! share tasks would wake each other for each group and find nothing to do, which takes a fifth of their time, so each
+//! has its own runtime. With `"normal"` a worker writes by itself; while a slow disk blocks it, others have to serve
+//! its connections, so they share one runtime.
 
 use std::io;
 use std::num::NonZero;

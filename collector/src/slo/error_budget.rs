@@ -1,5 +1,4 @@
-//! What a use case promises of its streams, and how much of the failures that it allows are used up: tallies
-//! come in, budgets and burn rates go out. Definitions: `docs/statistics.md#error-budgets`.
+//! Objectives of a use case, their error budgets and burn-rate alerts. Definitions: `docs/statistics.md#error-budgets`.
 
 use beacon::RELATIVE_ERROR;
 use schemars::JsonSchema;
@@ -10,7 +9,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// What can be promised of a share of streams.
+/// What a share of streams is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Objective {
@@ -34,7 +33,7 @@ impl Objective {
         }
     }
 
-    /// The promised share. `None` where nothing is promised.
+    /// The target share. `None` where the use case has no such objective.
     pub(crate) fn share(self, targets: &Targets) -> Option<f64> {
         match self {
             Self::Availability => targets.availability,
@@ -43,7 +42,7 @@ impl Objective {
         }
     }
 
-    /// Streams that kept it, and all that could.
+    /// Its service level indicator.
     pub(crate) fn sli(self, stats: &WindowStats, targets: &Targets) -> SliCount {
         match self {
             Self::Availability => {
@@ -72,7 +71,7 @@ impl Targets {
     }
 }
 
-/// Streams that kept a promise, out of all that could.
+/// Good streams of a service level indicator, and all that it measures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SliCount {
     pub(crate) good: u64,
@@ -147,20 +146,20 @@ impl BurnRateAlert {
         },
     ];
 
-    /// The burn rate above which it sounds, for a budget of so many days. Of a short period the share may be
-    /// gone in time although the budget lasts: up to a rate of 1 nothing breaks the promise.
+    /// The burn rate above which it fires, for a budget of so many days. Of a short period the share may be
+    /// used up in time although the budget lasts: up to a rate of 1 the objective is met.
     pub(crate) fn rate(&self, days: u32) -> f64 {
         let rate = self.share * f64::from(days) * DAY_MINUTES as f64 / self.long_minutes as f64;
         rate.max(1.0)
     }
 
-    /// Whether it sounds where every stream breaks the promise. A low objective allows so many that not even
+    /// Whether it fires where every stream is bad. A low target allows so many that not even
     /// that is fast enough.
     pub(crate) fn can_fire(&self, days: u32, target: f64) -> bool {
         self.rate(days) * (1.0 - target) < 1.0
     }
 
-    /// Whether it sounds; never over fewer streams than can be judged by.
+    /// Whether it fires; never over fewer than [`MIN_STREAMS`].
     pub(crate) fn fires(&self, days: u32, target: f64, long: SliCount, short: SliCount) -> bool {
         let over =
             |kept: SliCount| kept.burn_rate(target).is_some_and(|burn_rate| burn_rate > self.rate(days));

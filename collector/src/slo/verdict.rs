@@ -1,5 +1,4 @@
-//! One sentence on how users fare: tallies and targets of use cases come in, goes out what a person on duty
-//! would say after a look at the figures, and how bad it is.
+//! The verdict: one sentence on how users fare against the targets of their use cases, and a severity.
 
 use std::cmp::Ordering;
 

@@ -1,6 +1,5 @@
-//! Waits of which some were cut short: those that ended in what is asked about and those that did not come
-//! in as histograms, goes out what Kaplan and Meier's estimate says of all of them. What it assumes, and what
-//! the buckets do to it: `docs/statistics.md#censored-waits`.
+//! Kaplan–Meier estimate of waits, of which some are censored, over histograms. Assumptions and the effect of buckets:
+//! `docs/statistics.md#censored-waits`.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 

@@ -1,5 +1,4 @@
-//! What a query reads from: questions come in, in terms of windows, counts and streams, and whichever
-//! store is configured answers them. The same question gets the same numbers from each.
+//! Answers queries from the SQLite file or from ClickHouse, whichever is configured. Both give the same numbers.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -113,7 +112,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Counts and totals as one transaction left them.
+    /// Counts and finalized streams as one transaction left them.
     pub(crate) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         match self {
             // It may have been one of several.
@@ -122,7 +121,7 @@ impl Backend<'_> {
         }
     }
 
-    /// How many streams of a filter have neither ended nor been settled.
+    /// How many streams of a filter are not finalized.
     pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         match self {
             Self::File { connection, stream_index } => stream_index.open(connection, filter),

@@ -1,6 +1,5 @@
-//! Whether what is too old may go: the minute by the wall clock and a clock that never jumps come in. A wall
-//! clock that leaps forward would let the whole history look too old; so nothing goes until it has stood for
-//! a day. What is known of it is kept in the store, so that a restart neither forgets a leap nor is one.
+//! Guards retention against wall-clock jumps: after one, nothing is deleted for 24 h. The store keeps its state, so
+//! that a restart neither forgets a jump nor counts as one.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What is remembered of single streams, as bytes: revisions of one flush come in, goes out one blob
-//! that a restart reads back. A row for each stream would cost more than all else that a flush writes.
+//! Encodes the revisions of one flush as one blob, which a restart reads back. A row per stream would cost more than
+//! everything else in a flush.
 
 use std::collections::BTreeMap;
 

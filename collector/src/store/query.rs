@@ -123,7 +123,7 @@ pub(crate) struct WindowsQuery<'a> {
     pub(crate) minutes: (i64, i64),
     /// Longest window that may be handed out, in minutes.
     pub(crate) longest: i64,
-    /// Distributions that are asked for: tallies come without all others.
+    /// Distributions that are asked for: the statistics come without all others.
     pub(crate) metrics: &'a [Metric],
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct SamplesQuery {
 /// What came in and what became of it, since ever.
 pub(crate) struct IngestTotals {
     pub(crate) counts: Counts,
-    /// Streams that are in the totals.
+    /// Streams in the cumulative statistics.
     pub(crate) counted: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Which windows answer a range: minutes come in, goes out the shortest list of sums and minutes that
-//! cover them.
+//! Covers a range with the fewest complete rollups and minutes.
 
 use std::collections::BTreeMap;
 

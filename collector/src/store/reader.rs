@@ -1,5 +1,5 @@
-//! The connections that read: filters and time ranges come in, tallies go out.
-//! They see what the last transaction left, about a second behind, and never wait for the writer.
+//! Reads windows, counts and cumulative statistics from SQLite. A read sees the last transaction, about a second old,
+//! and never waits for the writer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -100,7 +100,7 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     Ok(Counts::new(counts))
 }
 
-/// Counts and totals as one transaction left them.
+/// Counts and finalized streams as one transaction left them.
 pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
     let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
@@ -157,7 +157,7 @@ pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<
     })
 }
 
-/// The condition on a row of `series` that a [`Filter`] stands for.
+/// The condition on a row of `series` that a [`Filter`](crate::store::query::Filter) stands for.
 pub(super) const IN_FILTER: &str =
     "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
     AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)

@@ -1,8 +1,8 @@
-//! Windows of five minutes, an hour and a day, over single series and over all that share some labels:
-//! minutes that are over come in, their exact sums go out, on a thread and a connection of its own.
+//! Rollups of five minutes, an hour and a day, per series and per combination of labels. A thread with a connection of
+//! its own builds them from finished minutes.
 //!
-//! A range is answered from some hundred of them instead of from up to a million minutes. A sum stands only
-//! while nothing in it has changed since it was made; otherwise what it was made from is read.
+//! A range is answered from some hundred rollups instead of from up to a million minutes. A rollup is complete while
+//! nothing in it has changed since it was built; otherwise its parts are read.
 
 mod build;
 pub(crate) mod key;

@@ -1,4 +1,4 @@
-//! Rows of the kept samples: choices of `aggregate/sampling.rs` come in, reports go out, the slowest or the newest first.
+//! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, the slowest or the newest first.
 
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};

@@ -1,4 +1,4 @@
-//! The tables of the file, and how an older file comes to have them.
+//! The tables of the SQLite file, and the migrations of older files.
 
 use std::path::Path;
 
@@ -112,7 +112,7 @@ const LAYOUTS: [&str; 8] = [
     "
     ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
 ",
-    // The wall clock's minute as it last was, and for how many minutes nothing old goes: see `Patience`.
+    // The wall clock's minute as it last was, and for how many minutes nothing old goes: see `ClockJumpGuard`.
     "
     CREATE TABLE clock (minute INTEGER, held INTEGER NOT NULL);
     INSERT INTO clock SELECT max(minute), 0 FROM windows;

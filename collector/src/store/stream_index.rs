@@ -1,4 +1,4 @@
-//! Single streams for queries: which there are comes from memory, what they said from the journal.
+//! Index of single streams for queries: memory lists them, the journal holds their reports.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -27,7 +27,7 @@ impl StreamIndex {
         Self { streams, segments }
     }
 
-    /// How many streams of `filter` have neither ended nor been settled.
+    /// How many streams of `filter` are not finalized.
     pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
         let series = series_in(connection, filter)?;
         let streams = self.streams();

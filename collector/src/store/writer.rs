@@ -1,5 +1,4 @@
-//! The one connection that writes: changes come in, all of a flush as one transaction; the state they
-//! left goes out at the next start.
+//! The writing connection: each flush is one transaction, and the next start loads the state that the last one left.
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use beacon::StreamReport;
 use collector::ClickHouse;
 use serde_json::json;
 
-use crate::harness::{PATIENCE, TestCollector, stream};
+use crate::harness::{TIMEOUT, TestCollector, stream};
 
 /// A ClickHouse without rows that answers no question before so many have come.
 fn clickhouse(at_once: usize) -> String {
@@ -55,20 +55,20 @@ fn answer(mut stream: BufReader<TcpStream>, hear: impl Fn(&str)) -> Option<()> {
 struct Failing {
     sent: bool,
     failed: bool,
-    told: Sender<Told>,
+    events: Sender<PeerEvent>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Told {
+enum PeerEvent {
     Asked,
     GaveWay,
 }
 
 impl Failing {
-    fn start(told: Sender<Told>) -> String {
+    fn start(events: Sender<PeerEvent>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let failing = Arc::new(Mutex::new(Self { sent: false, failed: false, told }));
+        let failing = Arc::new(Mutex::new(Self { sent: false, failed: false, events }));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (mut stream, failing) = (BufReader::new(stream.unwrap()), failing.clone());
@@ -95,7 +95,7 @@ impl Failing {
             self.sent |= statement.contains(&format!(r#",0,"{id}",0,"#));
             if statement.contains(r#"["moved","","revised""#) {
                 // Nobody listens any more when it says so a second time.
-                let _ended = self.told.send(Told::GaveWay);
+                let _ended = self.events.send(PeerEvent::GaveWay);
             }
         }
         if !statement.starts_with("SELECT collector, place, id, rev") {
@@ -105,7 +105,7 @@ impl Failing {
             self.failed = true;
             return (500, "no".to_owned());
         }
-        let _ended = self.told.send(Told::Asked);
+        let _ended = self.events.send(PeerEvent::Asked);
         let is_new = !statement.contains("collector = 'other' AND place <= 0");
         let is_of_those_sent = self.sent && statement.contains("place >= 0))");
         let row = format!(r#"["other",0,"{id}",5]"#);
@@ -153,7 +153,7 @@ fn in_cluster(url: String) -> TestCollector {
             user: "default".into(),
             password: None,
             publish_seconds: 1,
-            timeout_seconds: PATIENCE.as_secs() as u32,
+            timeout_seconds: TIMEOUT.as_secs() as u32,
         });
     })
 }
@@ -169,7 +169,7 @@ async fn metrics_do_not_wait_for_queries_that_wait_for_clickhouse() {
         metrics = collector.get("/metrics") => metrics,
     };
     assert!(metrics.body.contains("llm_rum_cluster_behind_seconds"), "{metrics:?}");
-    assert!(asked.elapsed() < PATIENCE / 2, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < TIMEOUT / 2, "{:?}", asked.elapsed());
     drop(silence);
 }
 
@@ -178,9 +178,9 @@ async fn a_stop_does_not_wait_for_a_silent_clickhouse() {
     let (silence, ended) = mpsc::channel();
     let mut collector = in_cluster(silent(ended));
     collector.report(&[stream(1, 100.0)]).await;
-    let told = Instant::now();
+    let events = Instant::now();
     collector.close();
-    assert!(told.elapsed() < PATIENCE / 2, "{:?}", told.elapsed());
+    assert!(events.elapsed() < TIMEOUT / 2, "{:?}", events.elapsed());
     drop(silence);
 }
 
@@ -204,13 +204,17 @@ async fn a_stream_yielded_to_a_peer_stays_closed_without_the_cluster() {
 
 /// A collector whose only stream is another's.
 async fn give_way(report: &StreamReport) -> TestCollector {
-    let (tell, told) = mpsc::channel();
+    let (tell, events) = mpsc::channel();
     let collector = in_cluster(Failing::start(tell));
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(Told::Asked), "what the other has is heard, and unknown here");
+    assert_eq!(
+        events.recv_timeout(TIMEOUT),
+        Ok(PeerEvent::Asked),
+        "what the other has is heard, and unknown here"
+    );
     collector.report(std::slice::from_ref(report)).await;
     let reported = Instant::now();
-    while told.recv_timeout(PATIENCE) != Ok(Told::GaveWay) {
-        assert!(reported.elapsed() < PATIENCE, "it never gave way");
+    while events.recv_timeout(TIMEOUT) != Ok(PeerEvent::GaveWay) {
+        assert!(reported.elapsed() < TIMEOUT, "it never gave way");
     }
     collector
 }

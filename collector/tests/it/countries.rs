@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use database::database;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::{Process, post};
 
 const BEHIND_A_PROXY: &str = "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\n";
@@ -147,7 +147,7 @@ fn a_file_says_the_country_of_the_clients_network() {
 fn until_files(process: &Process, result: &str, count: u64) {
     let line = format!("llm_rum_country_files_total{{result=\"{result}\"}} {count}");
     let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
+    while asked.elapsed() < TIMEOUT {
         if process.get("/metrics").1.lines().any(|found| found == line) {
             return;
         }

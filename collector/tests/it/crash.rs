@@ -14,7 +14,7 @@ use collector::{Collector, Config};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::{Process, post};
 
 const KILLS: u64 = 200;
@@ -97,7 +97,7 @@ fn send_until_killed(process: &mut Process, kill: u64, answers: usize, sent: &Mu
 
 fn comes_to(count: &AtomicUsize, expected: usize) -> bool {
     let begun = Instant::now();
-    while count.load(Ordering::Relaxed) < expected && begun.elapsed() < PATIENCE {
+    while count.load(Ordering::Relaxed) < expected && begun.elapsed() < TIMEOUT {
         thread::yield_now();
     }
     count.load(Ordering::Relaxed) >= expected
@@ -250,7 +250,7 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     assert!(raised.success());
     let raised = Instant::now();
     while process.get("/readyz").0 != 200 {
-        assert!(raised.elapsed() < PATIENCE, "it is not ready again");
+        assert!(raised.elapsed() < TIMEOUT, "it is not ready again");
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(client.report(answered + 50).unwrap().0, 204);

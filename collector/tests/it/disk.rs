@@ -12,7 +12,7 @@ use beacon::StreamReport;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, far, stream};
+use crate::harness::{TIMEOUT, far, stream};
 use crate::running::{Client, Process, post, post_to};
 
 /// A collector on a disk that does as it is told.
@@ -38,7 +38,7 @@ impl Fallible {
     fn until_ready(&self, status: u16) {
         let asked = Instant::now();
         while self.process.get("/readyz").0 != status {
-            assert!(asked.elapsed() < PATIENCE, "/readyz never was {status}");
+            assert!(asked.elapsed() < TIMEOUT, "/readyz never was {status}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -66,7 +66,7 @@ impl Fallible {
         let asked = Instant::now();
         let mut used = 0;
         while self.processor_ticks() > used + MOST_TICKS_AT_REST {
-            assert!(asked.elapsed() < PATIENCE, "it never came to rest");
+            assert!(asked.elapsed() < TIMEOUT, "it never came to rest");
             used = self.processor_ticks();
             thread::sleep(Duration::from_millis(500));
         }

@@ -17,7 +17,7 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::harness::{PATIENCE, TestCollector, joined, stream};
+use crate::harness::{TIMEOUT, TestCollector, joined, stream};
 
 type Push = (u16, HeaderMap, ExportMetricsServiceRequest);
 
@@ -92,7 +92,7 @@ async fn about(pushes: &mut UnboundedReceiver<Push>, wished: i64) -> Push {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, found).await.expect("such a push")
+    tokio::time::timeout(TIMEOUT, found).await.expect("such a push")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,7 +190,7 @@ async fn every_2xx_status_counts_as_success() {
         collector.report(&[stream(1, 100.0), stream(2, 100.0)]).await;
         about(&mut pushes, 2).await;
         collector.report(&[stream(3, 100.0)]).await;
-        let (_, _, next) = tokio::time::timeout(PATIENCE, pushes.recv()).await.unwrap().unwrap();
+        let (_, _, next) = tokio::time::timeout(TIMEOUT, pushes.recv()).await.unwrap().unwrap();
         assert_eq!(streams(&next), 1, "{status}: what was taken is not told again");
     }
 }
@@ -223,6 +223,6 @@ async fn a_rejected_message_does_not_block_other_messages() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, all_is_told).await.expect("a message behind the one that is refused");
+    tokio::time::timeout(TIMEOUT, all_is_told).await.expect("a message behind the one that is refused");
     assert_eq!(taken, [1], "once, while the other comes again with every push");
 }

@@ -35,12 +35,12 @@ fn with(id: u128, field: &str, value: &Value) -> Value {
     json!({ "reports": [report] })
 }
 
-struct Door {
+struct Ingest {
     collector: TestCollector,
     sent: u128,
 }
 
-impl Door {
+impl Ingest {
     async fn takes(&mut self, field: &str, value: &Value) {
         self.sent += 1;
         let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
@@ -60,26 +60,26 @@ impl Door {
 
 #[tokio::test]
 async fn every_field_may_be_what_the_table_says_and_nothing_beyond() {
-    let mut door = Door { collector: TestCollector::new(), sent: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
         for field in fields.iter().filter(|field| **field != "defects") {
             if let Some(longest) = may_be.strip_prefix("up to ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
-                door.takes(field, &json!("x".repeat(longest))).await;
-                door.refuses(field, &json!("x".repeat(longest + 1))).await;
-                door.refuses(field, &json!("two\nlines")).await;
+                ingest.takes(field, &json!("x".repeat(longest))).await;
+                ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
+                ingest.refuses(field, &json!("two\nlines")).await;
             } else if let Some((_, longest)) = may_be.split_once(", at most ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
-                door.takes(field, &json!("x".repeat(longest))).await;
-                door.refuses(field, &json!("x".repeat(longest + 1))).await;
-                door.refuses(field, &json!("two words")).await;
+                ingest.takes(field, &json!("x".repeat(longest))).await;
+                ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
+                ingest.refuses(field, &json!("two words")).await;
             } else if let Some((from, to)) = may_be.split_once(" to ") {
                 let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
-                door.takes(field, &json!(from)).await;
-                door.takes(field, &json!(to)).await;
-                door.refuses(field, &json!(from - 1)).await;
-                door.refuses(field, &json!(to + 1)).await;
+                ingest.takes(field, &json!(from)).await;
+                ingest.takes(field, &json!(to)).await;
+                ingest.refuses(field, &json!(from - 1)).await;
+                ingest.refuses(field, &json!(to + 1)).await;
             } else {
                 continue;
             }

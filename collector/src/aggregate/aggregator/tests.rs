@@ -1,4 +1,4 @@
-//! The later revision of a stream counts, wherever the earlier one is, and no jump of the clock loses either.
+//! The latest revision of a stream counts, at whichever collector it arrives and however the clock jumps.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
     while aggregator.evict_some(now_ms, past).unwrap() {}
 }
 
-/// What a rollup that applied these revisions of one stream counts, after it heard of one elsewhere.
+/// Counts these revisions of one stream, then a peer's revision, then one more.
 fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
@@ -198,7 +198,8 @@ proptest! {
         flush(&mut aggregator, &mut past, i64::MAX / 2);
         let counted: u64 = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
         prop_assert_eq!(counted, latest.len() as u64);
-        let in_cumulative: u64 = past.cumulative.values().map(|bytes| CumulativeStats::decode(bytes).unwrap().requests()).sum();
+        let requests = |bytes: &Vec<u8>| CumulativeStats::decode(bytes).unwrap().requests();
+        let in_cumulative: u64 = past.cumulative.values().map(requests).sum();
         prop_assert_eq!(in_cumulative, latest.len() as u64);
     }
 }

@@ -1,5 +1,4 @@
-//! A row of values: they come in at its end and go from its front. It grows piece by piece, so that growing
-//! moves nothing, and what has gone gives its memory back.
+//! A queue in chunks: growing it moves no value, and chunks whose values are gone free their memory.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};

@@ -1,4 +1,4 @@
-//! What is asked, over which range and by which steps, and what it is compared with.
+//! Ranges, steps and periods of comparison.
 
 use super::*;
 

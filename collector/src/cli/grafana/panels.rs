@@ -1,5 +1,4 @@
-//! The panels of the dashboard for Grafana: a configuration comes in, goes out what each shows, as questions to
-//! Prometheus. The names of metrics are those that `exposition` writes.
+//! The panels of the Grafana dashboard and their PromQL. `export/prometheus/names.rs` names the metrics.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Lines of any length: bytes come in, goes out one line after the other, of a long one no more than may be held.
+//! Splits input into lines of any length, and holds at most a limited part of a long one in memory.
 
 use std::io::{self, BufRead};
 

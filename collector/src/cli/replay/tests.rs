@@ -1,4 +1,4 @@
-//! What is replayed is counted as it would have been, and whatever a line holds is told by its reason.
+//! A replay counts as a collector does, and reports the reason for every refused line.
 
 use beacon::Outcome;
 use serde_json::{Value, json};

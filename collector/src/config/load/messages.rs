@@ -1,4 +1,4 @@
-//! What of a mistake is told: serde's words about a field come in, go out those of an operator.
+//! Translates serde's messages about a field into words for operators.
 
 use crate::config::error::{Mistake, SourceLocation};
 

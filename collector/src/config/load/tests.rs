@@ -1,4 +1,4 @@
-//! What is said of files with and without mistakes.
+//! Messages about files with and without mistakes.
 
 use super::*;
 

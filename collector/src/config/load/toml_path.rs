@@ -1,5 +1,5 @@
-//! Changes in a table by the names of its fields, as in `sites[0].keys[1]`: what cannot be read is taken out, and
-//! what is missing filled in.
+//! Edits a TOML table by paths such as `sites[0].keys[1]`: removes entries that cannot be read and fills in missing
+//! ones.
 
 use std::borrow::Cow;
 

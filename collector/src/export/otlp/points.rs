@@ -1,5 +1,5 @@
-//! What is told of each series: its total comes in, data points go out, under the names of OpenTelemetry's
-//! GenAI conventions where they have one. The names: `docs/otlp.md`.
+//! Turns cumulative statistics into OTLP data points, named after OpenTelemetry's GenAI conventions where these have a
+//! name. All names: `docs/otlp.md`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The messages of OTLP that a push is made of, by the numbers of opentelemetry-proto 1.x; a test reads them
-//! with the official crate.
+//! The OTLP messages of a push, with the field numbers of opentelemetry-proto 1.x. A test decodes them with the
+//! official crate.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Request {

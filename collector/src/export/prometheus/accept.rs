@@ -1,4 +1,4 @@
-//! Which form a scrape wants: the `Accept` header comes in, one of the forms on offer goes out.
+//! Chooses the exposition format by the `Accept` header.
 
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, HeaderValue};

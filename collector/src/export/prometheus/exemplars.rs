@@ -1,5 +1,4 @@
-//! Single streams that stand for what was counted: the newest stored streams come in, goes out for each
-//! bucket of each series the newest that lies in it.
+//! Chooses an exemplar for each histogram bucket of each series: the newest stored stream in it.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! What metrics are called: here once, for the exposition, for the rules and for the dashboard that ask Prometheus
-//! for them. Histograms have theirs in [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram).
-//! What each is: `docs/prometheus.md#metrics`.
+//! Names of the metrics, for the exposition, the alert rules and the Grafana dashboard. Histograms are named by
+//! [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram). Definitions:
+//! `docs/prometheus.md#metrics`.
 
 pub(crate) const REQUESTS: &str = "llm_requests_total";
 pub(crate) const ERRORS: &str = "llm_generation_errors_total";

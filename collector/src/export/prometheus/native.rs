@@ -1,5 +1,5 @@
-//! What the `prometheus` crate's messages lack: native buckets and exemplars come in, the fields of
-//! Prometheus' own schema (`io/prometheus/client/metrics.proto`) go out, as unknown fields of the crate's.
+//! Adds native buckets and exemplars to messages of the `prometheus` crate, which lacks both. They are written as
+//! unknown fields, by the schema of `io/prometheus/client/metrics.proto`.
 
 use prometheus::proto::{Bucket, Histogram};
 

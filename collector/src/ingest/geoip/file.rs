@@ -1,5 +1,5 @@
-//! A file of networks and their countries: networks come in, countries go out. A file that takes its place is
-//! read soon after; one that cannot be read changes nothing.
+//! A country file in memory. It is reloaded when a new file takes its place; a file that cannot be read changes
+//! nothing.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! A record gives back the report that was written; foreign and damaged bytes give nothing, and no panic.
+//! A record decodes to the report that was written; foreign and damaged bytes decode to none and do not panic.
 
 use beacon::{Defect, Defects, Histogram, Observed};
 use proptest::prelude::*;

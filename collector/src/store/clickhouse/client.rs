@@ -1,4 +1,4 @@
-//! ClickHouse over HTTP: statements and rows come in, rows go out, or what the server said instead.
+//! A client for ClickHouse's HTTP interface.
 
 use std::time::Duration;
 

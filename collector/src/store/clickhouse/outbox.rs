@@ -1,5 +1,5 @@
-//! What ClickHouse does not have yet, as this collector's file knows it: it survives a crash with
-//! everything else that is written in one transaction.
+//! The outbox: changes in this collector's file that ClickHouse lacks. It survives a crash, as it is written in the
+//! transactions that change the file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::store::rollups::key::GroupByMask;
 pub(super) struct Outbox {
     connection: Connection,
     series: HashMap<SeriesId, Series>,
-    /// Of tallies, where fewer than the most at a time fill it.
+    /// Limit for the statistics of one read, where it is reached before the limit of rows.
     most_bytes: usize,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ChangedWindow {
     mark: i64,
 }
 
-/// As the file has it: pages choose how much memory a tally takes, and there are thousands.
+/// Statistics as the file holds them: there are thousands, and pages choose how much memory they take.
 pub(super) struct EncodedStats(Vec<u8>);
 
 /// Five minutes, an hour or a day.

@@ -1,5 +1,5 @@
-//! The thread that publishes: what this collector's file holds and ClickHouse does not goes out, what other
-//! collectors say of streams that are known here comes in. While ClickHouse is away, all waits in the file.
+//! The publishing thread: sends the outbox to ClickHouse and reads the revisions of peers. While ClickHouse is away,
+//! changes stay in the outbox.
 
 mod round;
 mod send;

@@ -1,4 +1,4 @@
-//! Queries over all collectors: questions come in, sums over their shares go out.
+//! Queries over the shares of all collectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -144,7 +144,7 @@ impl ClusterTables {
         Ok(IngestTotals { counts: Counts::new(counts), counted }.merged_over_peers())
     }
 
-    /// Streams that have neither ended nor been silent for so long that they are settled.
+    /// Streams that have neither ended nor been idle for so long that they are finalized.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         // The latest revision of a stream may have come before an earlier one.

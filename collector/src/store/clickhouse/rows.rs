@@ -1,5 +1,4 @@
-//! Rows of the tables as text, one JSON array a line: tallies and reports come in, rows go out, and sums of
-//! rows come back as tallies.
+//! Rows of the tables as JSON arrays, one a line: statistics and reports are encoded, sums are decoded.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,7 @@ impl Rows {
         self.end();
     }
 
-    /// A row of values and all columns of a tally.
+    /// A row of values and all columns of statistics.
     pub(super) fn push_stats(&mut self, values: &[Value<'_>], stats: &WindowStats) {
         self.begin();
         values.iter().for_each(|value| self.value(value));
@@ -149,7 +148,7 @@ pub(super) fn meant(written: String) -> String {
 
 pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
-/// A tally's columns with these metrics: name, how rows are summed in it, and its type.
+/// The columns of statistics with these metrics: name, aggregate function, type.
 pub(super) fn stats_columns(
     metrics: &[Metric],
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {

@@ -1,5 +1,5 @@
-//! The tables in ClickHouse. In each, a row says how things stand, not what was added: sent twice it is
-//! still one, and the highest version has the last word, in whatever order rows arrive.
+//! The tables in ClickHouse. A row holds a state, not a difference: sending it twice changes nothing, and the highest
+//! version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client};
 use super::rows::{LABELS, stats_columns};

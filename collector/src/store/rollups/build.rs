@@ -1,7 +1,7 @@
-//! One window of a length: the shorter ones that it is made from come in, its sums go out.
+//! Builds the rollups of one span from shorter windows.
 //!
-//! One sum after the other, and only what it is made from in memory: there are thousands of series, and pages
-//! choose how much memory the values of each take.
+//! It holds the parts of one rollup in memory at a time: there are thousands of series, and pages choose how much
+//! memory their values take.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

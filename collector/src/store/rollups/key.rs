@@ -1,4 +1,4 @@
-//! Which rollups there are: their lengths, and the labels that each tells apart.
+//! The rollups that exist: their lengths, and the labels that each groups by.
 
 use crate::aggregate::series::Series;
 use crate::store::query::Filter;

@@ -1,5 +1,5 @@
-//! Each stream counts once, as its latest revision says, whether the minutes that it is in are there, are going or
-//! are gone, and wherever the process dies meanwhile.
+//! Each stream counts once, as its latest revision says, while its minutes exist, while they are sealed and
+//! afterwards, wherever the process dies.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Rows of the tables that rollups are made from and written to.
+//! Rows of the tables `labels` and `sums`.
 
 use rusqlite::{Connection, params};
 

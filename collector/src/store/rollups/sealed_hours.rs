@@ -1,5 +1,4 @@
-//! Hours that stand for minutes that are gone: what comes late for such a minute comes in, the hour's own sums
-//! with it in them go out.
+//! Sealed hours: their minutes are deleted. A late report changes the rollups of the hour itself.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -1,4 +1,4 @@
-//! What sums stand for, and which of them stand: over days that are filled unevenly.
+//! Rollups equal the sum of their minutes, over days that are filled unevenly.
 
 use std::collections::HashMap;
 

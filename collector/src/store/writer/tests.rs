@@ -1,4 +1,4 @@
-//! What is noted for whoever publishes, and who waits for whom.
+//! What the outbox lists, and how writers wait for each other.
 
 use std::sync::mpsc;
 

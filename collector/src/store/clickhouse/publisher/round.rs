@@ -1,4 +1,4 @@
-//! State of the publishing thread, its inserts, and the revisions that it reads from other collectors.
+//! State of the publishing thread, its inserts, and the revisions that it reads from peers.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,5 +1,4 @@
-//! What is sent in a round: rows of the outbox come in, inserts go out. Nothing leaves the outbox before
-//! ClickHouse has confirmed it.
+//! Sends rows of the outbox as inserts. A row leaves the outbox once ClickHouse has confirmed it.
 
 use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
 use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
@@ -121,7 +120,7 @@ impl PublishState {
         Ok(())
     }
 
-    /// In one insert, so that the books are those of one moment.
+    /// In one insert, so that the ingest accounting is of one moment.
     pub(super) fn send_counts(&mut self) -> Result<(), StoreError> {
         let IngestTotals { counts, counted } = self.outbox.ingest_totals()?;
         let total = CountKey::plain(COUNTED, COUNTED.as_str());
@@ -243,7 +242,7 @@ impl PublishState {
     }
 }
 
-/// Where a tally stands.
+/// Key of a row of statistics.
 struct SumRow<'a> {
     length: i64,
     mask: i64,

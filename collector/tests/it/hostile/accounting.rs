@@ -1,4 +1,4 @@
-//! The books agree with what senders were told, whatever was sent and whenever the process was killed.
+//! Ingest accounting agrees with the answers that senders got, whatever was sent and whenever the process was killed.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,11 +10,11 @@ use beacon::StreamReport;
 use serde_json::{Value, json};
 
 use super::{Connection, Target, beacon, good, request};
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 
 /// What one sender was told.
 #[derive(Default)]
-struct Told {
+struct Answers {
     accepted: u64,
     preflights: u64,
     refused: BTreeMap<String, u64>,
@@ -23,7 +23,7 @@ struct Told {
     unanswered: u64,
 }
 
-impl Told {
+impl Answers {
     fn add(&mut self, other: Self) {
         self.accepted += other.accepted;
         self.preflights += other.preflights;
@@ -61,43 +61,51 @@ fn mixed(n: u128) -> (Vec<u8>, Option<u128>) {
 }
 
 /// Sends the mixed load from number `first` on, until it has sent `most` or the process is gone.
-fn send(target: &Target, first: u128, most: u128, answered: &AtomicU64) -> Told {
-    let (mut told, mut connection) = (Told::default(), Connection::open(target.process.address));
+fn send(target: &Target, first: u128, most: u128, answered: &AtomicU64) -> Answers {
+    let (mut answers, mut connection) = (Answers::default(), Connection::open(target.process.address));
     for n in first..first + most {
         let (bytes, id) = mixed(n);
-        told.ids.extend(id);
+        answers.ids.extend(id);
         let answer = connection.stream.write_all(&bytes).ok().and_then(|()| connection.answer());
         match answer {
-            Some((204, _)) if n % 8 == 5 => told.preflights += 1,
-            Some((204, _)) => told.accepted += 1,
-            Some((_, code)) => *told.refused.entry(code).or_default() += 1,
+            Some((204, _)) if n % 8 == 5 => answers.preflights += 1,
+            Some((204, _)) => answers.accepted += 1,
+            Some((_, code)) => *answers.refused.entry(code).or_default() += 1,
             None => {
-                told.unanswered += 1;
-                return told;
+                answers.unanswered += 1;
+                return answers;
             }
         }
         answered.fetch_add(1, Ordering::Relaxed);
     }
-    told
+    answers
 }
 
 /// What must hold at every moment.
-fn check_sums(books: &Value) {
-    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{books}"));
+fn check_sums(accounting: &Value) {
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{accounting}"));
     let sum = |value: &Value| value.as_object().unwrap().values().map(number).sum::<u64>();
-    let beacons = &books["beacons"];
+    let beacons = &accounting["beacons"];
     let decided = number(&beacons["accepted"]) + number(&beacons["preflights"]) + sum(&beacons["refused"]);
-    assert_eq!(number(&beacons["received"]), decided + number(&beacons["under_way"]), "{books}");
-    assert_eq!(number(&books["reports"]["received"]), sum(&books["reports"]["became"]), "{books}");
-    assert_eq!(books["reports"]["unexplained"], 0, "{books}");
-    let streams = &books["streams"];
-    assert_eq!(number(&streams["new"]), number(&streams["counted"]) + number(&streams["open"]), "{books}");
+    assert_eq!(number(&beacons["received"]), decided + number(&beacons["under_way"]), "{accounting}");
+    assert_eq!(
+        number(&accounting["reports"]["received"]),
+        sum(&accounting["reports"]["became"]),
+        "{accounting}"
+    );
+    assert_eq!(accounting["reports"]["unexplained"], 0, "{accounting}");
+    let streams = &accounting["streams"];
+    assert_eq!(
+        number(&streams["new"]),
+        number(&streams["counted"]) + number(&streams["open"]),
+        "{accounting}"
+    );
 }
 
 #[test]
 fn the_books_agree_with_what_senders_were_told_after_every_kill() {
     let mut target = Target::start("");
-    let mut told = Told::default();
+    let mut answers = Answers::default();
     for round in 0..12_u128 {
         let first = round << 64;
         let answered = AtomicU64::new(0);
@@ -114,7 +122,7 @@ fn the_books_agree_with_what_senders_were_told_after_every_kill() {
                 .collect();
             if !quiet {
                 let begun = Instant::now();
-                while answered.load(Ordering::Relaxed) < 400 && begun.elapsed() < PATIENCE {
+                while answered.load(Ordering::Relaxed) < 400 && begun.elapsed() < TIMEOUT {
                     check_sums(&target.process.json("/v1/accounting"));
                 }
                 // Senders end when it does.
@@ -122,44 +130,47 @@ fn the_books_agree_with_what_senders_were_told_after_every_kill() {
                 assert!(answered.load(Ordering::Relaxed) >= 400, "{answered:?} answers came");
             }
             for sender in senders {
-                told.add(sender.join().unwrap());
+                answers.add(sender.join().unwrap());
             }
         });
         if quiet {
             // Nobody sends, and the second has passed in which refusals are only in memory.
-            target
-                .process
-                .until("/v1/accounting", |books| books["beacons"]["under_way"] == 0 && agrees(books, &told));
+            target.process.until("/v1/accounting", |accounting| {
+                accounting["beacons"]["under_way"] == 0 && agrees(accounting, &answers)
+            });
         }
         target.restart();
-        let books = target.process.json("/v1/accounting");
-        check_sums(&books);
-        assert_eq!(books["beacons"]["under_way"], 0, "{books}");
-        assert!(agrees(&books, &told) || !quiet, "{books}");
-        told.take_over(&books);
+        let accounting = target.process.json("/v1/accounting");
+        check_sums(&accounting);
+        assert_eq!(accounting["beacons"]["under_way"], 0, "{accounting}");
+        assert!(agrees(&accounting, &answers) || !quiet, "{accounting}");
+        answers.take_over(&accounting);
     }
-    every_stream_is_there_once(&target, &told.ids);
+    every_stream_is_there_once(&target, &answers.ids);
 }
 
 /// Whether the books say exactly what senders were told.
-fn agrees(books: &Value, told: &Told) -> bool {
-    books["beacons"]["accepted"] == told.accepted
-        && books["beacons"]["preflights"] == told.preflights
-        && books["beacons"]["refused"] == json!(told.refused)
+fn agrees(accounting: &Value, answers: &Answers) -> bool {
+    accounting["beacons"]["accepted"] == answers.accepted
+        && accounting["beacons"]["preflights"] == answers.preflights
+        && accounting["beacons"]["refused"] == json!(answers.refused)
 }
 
-impl Told {
+impl Answers {
     /// After a kill in the middle: what was kept without an answer counts, and what was refused in the
     /// last second does not.
-    fn take_over(&mut self, books: &Value) {
-        let accepted = books["beacons"]["accepted"].as_u64().unwrap();
-        assert!((self.accepted..=self.accepted + self.unanswered).contains(&accepted), "{books}");
+    fn take_over(&mut self, accounting: &Value) {
+        let accepted = accounting["beacons"]["accepted"].as_u64().unwrap();
+        assert!((self.accepted..=self.accepted + self.unanswered).contains(&accepted), "{accounting}");
         let refused: BTreeMap<String, u64> =
-            serde_json::from_value(books["beacons"]["refused"].clone()).unwrap();
-        assert!(refused.iter().all(|(code, count)| self.refused.get(code) >= Some(count)), "{books}");
-        assert!(self.refusals() - refused.values().sum::<u64>() < 2_000, "no more than a second's: {books}");
-        let preflights = books["beacons"]["preflights"].as_u64().unwrap();
-        assert!(preflights <= self.preflights, "{books}");
+            serde_json::from_value(accounting["beacons"]["refused"].clone()).unwrap();
+        assert!(refused.iter().all(|(code, count)| self.refused.get(code) >= Some(count)), "{accounting}");
+        assert!(
+            self.refusals() - refused.values().sum::<u64>() < 2_000,
+            "no more than a second's: {accounting}"
+        );
+        let preflights = accounting["beacons"]["preflights"].as_u64().unwrap();
+        assert!(preflights <= self.preflights, "{accounting}");
         (self.accepted, self.preflights, self.refused, self.unanswered) = (accepted, preflights, refused, 0);
     }
 }
@@ -170,7 +181,8 @@ fn every_stream_is_there_once(target: &Target, ids: &[u128]) {
         connection.stream.write_all(&beacon("", good(*id))).unwrap();
         assert_eq!(connection.answer().unwrap().0, 204);
     }
-    let books = target.process.until("/v1/accounting", |books| books["streams"]["new"] == ids.len());
-    check_sums(&books);
-    assert_eq!(books["streams"]["counted"], ids.len(), "{books}");
+    let accounting =
+        target.process.until("/v1/accounting", |accounting| accounting["streams"]["new"] == ids.len());
+    check_sums(&accounting);
+    assert_eq!(accounting["streams"]["counted"], ids.len(), "{accounting}");
 }

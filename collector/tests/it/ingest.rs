@@ -1,4 +1,4 @@
-//! The front door's own rules: packed bodies, room for bodies, rates.
+//! Rules of the ingest endpoint: compressed bodies, memory for bodies, rate limits.
 
 use std::convert::Infallible;
 use std::io::Write;
