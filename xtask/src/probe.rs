@@ -236,9 +236,9 @@ fn tool(package: &Path, name: &str) -> Command {
 /// Names of members that neither the browser, the app nor the Wasm knows: they are made short, in each file
 /// by itself. So extensions, which are in a file of their own and see what the probe keeps with a stream,
 /// have no members called so but for the [`SHARED_NAMES`].
-const INNER_NAMES: &str = "^(answered|asked|bodies|broken|cancelled|clock|drop|due|early|emittedBytes|\
-     ended|examine|facts|first|held|hurry|lastPost|latest|left|look|lost|native|onAbort|ours|post|room|\
-     shown|sink|submit|take|tap|told|wantsWhole|watcher|wrap|_wbg_cb_unref)$";
+const INNER_NAMES: &str = "^(answered|asked|bodies|broken|cancelled|clock|countLost|drop|due|early|emittedBytes|\
+     ended|examine|facts|first|flushSoon|held|lastPost|latest|left|native|onAbort|ours|post|replay|replayBytes|\
+     setHidden|sink|submit|take|tap|told|visibilityBits|wantsWhole|watcher|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page, the probe that it waits for and its extensions know each other. A stub
 /// stays in its page when a newer probe comes: what these are called is never to change.

@@ -99,7 +99,7 @@ function createProbe(options) {
   listen(window, "beforeunload", leave);
   listen(window, "pagehide", leave);
   listen(document, "visibilitychange", () => {
-    guard(() => session?.look(document.hidden));
+    guard(() => session?.setHidden(document.hidden));
     if (document.hidden) leave({});
   });
   for (const gesture of GESTURES)
@@ -125,7 +125,7 @@ function createProbe(options) {
         guard,
         attempt,
         // What the collector would get of the streams that are open.
-        standing: () => consented && session?.standing(),
+        standing: () => consented && session?.openReports(),
         tell: (...moment) => tap.sink(...moment),
       };
       // One that has ended takes nobody in.
@@ -140,7 +140,7 @@ function createProbe(options) {
     },
     async flush() {
       if (tap.held.length) await load();
-      guard(() => session?.hurry(performance.now()));
+      guard(() => session?.flushSoon(performance.now()));
       await pump();
     },
     stop,
@@ -192,11 +192,11 @@ function createProbe(options) {
     if (session || tap.sink == silent) return;
     watcher = made;
     session = createSession(made, describer(options), guard, tellFirst, tellEnd, enrich, made.memory && enlarge);
-    session.look(document.hidden);
+    session.setHidden(document.hidden);
     tap.sink = take;
     for (const [stream, moment, ...told] of tap.held.splice(0))
       if (!stream.early) take(stream, moment, ...told);
-      else if (moment == OPEN) session.lost(1);
+      else if (moment == OPEN) session.countLost(1);
     setTimer();
   }
 
@@ -261,7 +261,7 @@ function createProbe(options) {
       const how = persisted == false && PAGE_GONE;
       // Nothing will be loaded any more: what is held is told without being parsed.
       if (how && !session) takeOver(createChunkWatcher(wake, later));
-      session?.hurry(performance.now(), how, timeStamp);
+      session?.flushSoon(performance.now(), how, timeStamp);
       for (let body; (body = nextBody(2 - navigator.onLine)); ) sender.lastPost(body);
       if (session) setTimer();
     });
@@ -278,7 +278,7 @@ function createProbe(options) {
     for (const { stop } of extensions) stop?.();
     uninstallTap(page, tap);
     running = undefined;
-    guard(() => session?.hurry(performance.now(), UNSEEN));
+    guard(() => session?.flushSoon(performance.now(), UNSEEN));
     pump().then(silence);
   }
 

@@ -36,7 +36,7 @@ export function createOutbox() {
   let dropped = {};
   let told;
 
-  return { push, drop, hurry, next, body, answered };
+  return { push, drop, flushSoon, next, body, answered };
 
   function push(report, now) {
     wait([...waiting, report], now + DELAY_MS);
@@ -47,7 +47,7 @@ export function createOutbox() {
   }
 
   /** Lets what waits go at `time` at the latest. */
-  function hurry(time) {
+  function flushSoon(time) {
     if (waiting.length) due = Math.min(due, time);
   }
 
@@ -125,6 +125,6 @@ export function createOutbox() {
   function wait(reports, time) {
     drop("queue_full", reports.length - MAX_WAITING);
     waiting = reports.slice(-MAX_WAITING);
-    hurry(time);
+    flushSoon(time);
   }
 }

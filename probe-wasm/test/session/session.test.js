@@ -108,16 +108,16 @@ test("an open stream sends a new revision every 15 seconds", () => {
 
 test("visibility is that of the whole stream", () => {
   const { session } = watched();
-  session.look(false);
+  session.setHidden(false);
   open(session);
-  session.look(true);
+  session.setHidden(true);
   open(session);
   const seen = () => {
-    session.hurry(200);
+    session.flushSoon(200);
     return reports(session.body(200, true)).map(({ page }) => page.visibility);
   };
   assert.deepEqual(seen(), ["mixed", "hidden"]);
-  session.look(false);
+  session.setHidden(false);
   assert.deepEqual(seen(), ["mixed", "mixed"]);
 });
 
@@ -133,8 +133,8 @@ test("a page that may go away sends every report once", () => {
   const { session } = watched();
   open(session);
   session.take(open(session), FAILED, {}, 150);
-  session.lost(2);
-  session.hurry(160);
+  session.countLost(2);
+  session.flushSoon(160);
   const told = reports(session.body(160, true));
   assert.deepEqual(told.map(({ open, outcome, dropped }) => [open, outcome, dropped]), [
     [undefined, "network_error", { early: 2 }],
@@ -148,14 +148,14 @@ test("a closed page abandons the streams that it read", () => {
   open(session);
   open(session, { read: false });
   session.take({ time: 100 }, OPEN);
-  session.hurry(200, PAGE_GONE);
+  session.flushSoon(200, PAGE_GONE);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
 });
 
 test("a stream that fails during a navigation is abandoned", () => {
   const { session, ends } = watched();
   const stream = open(session);
-  session.hurry(190, false, 190);
+  session.flushSoon(190, false, 190);
   session.take(stream, FAILED, new TypeError("Load failed"), 200);
   session.take(open(session), FAILED, new TypeError("Load failed"), 210);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
@@ -164,9 +164,9 @@ test("a stream that fails during a navigation is abandoned", () => {
 test("a navigation sends open streams and abandons later failures", () => {
   const { session, ends } = watched();
   const stream = open(session);
-  session.hurry(190, false, 190);
+  session.flushSoon(190, false, 190);
   assert.deepEqual(reports(session.body(190, true)).map(({ open }) => open), [true]);
-  session.hurry(191);
+  session.flushSoon(191);
   session.take(stream, FAILED, new TypeError("Load failed"), 200);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned"]);
 });
@@ -175,7 +175,7 @@ test("a stream with chunks after a navigation fails by itself", () => {
   const { session, ends } = watched();
   const [outlives, silent, unread] = [open(session), open(session), open(session, { read: false })];
   session.take(silent, CHUNK, BYTES, 180);
-  session.hurry(190, false, 190);
+  session.flushSoon(190, false, 190);
   session.take(outlives, CHUNK, BYTES, 1200);
   for (const stream of [outlives, silent, unread]) session.take(stream, FAILED, new TypeError("Load failed"), 5000);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["network_error", "abandoned", "abandoned"]);
@@ -184,18 +184,18 @@ test("a stream with chunks after a navigation fails by itself", () => {
 test("a response that is not read yet has no report", () => {
   const { session } = watched();
   const stream = open(session, { read: false });
-  session.hurry(160);
+  session.flushSoon(160);
   assert.equal(session.body(160, true), undefined);
   assert.equal(session.next(), 15_160);
   session.take(stream, READ);
-  session.hurry(170);
+  session.flushSoon(170);
   assert.equal(reports(session.body(170, true)).length, 1);
 });
 
 test("a stopped probe reports open streams as unobserved", () => {
   const { session, ends } = watched();
   open(session);
-  session.hurry(200, UNSEEN);
+  session.flushSoon(200, UNSEEN);
   assert.deepEqual(ends.map(({ open, outcome, close_ms }) => [open, outcome, close_ms]), [[undefined, "unobserved", 100]]);
 });
 
@@ -232,9 +232,9 @@ test("a discarded or ended stream is not reported again", () => {
 test("an ended stream keeps no events", () => {
   const { session } = watched();
   const stream = open(session);
-  assert.equal(stream.told.length, 2);
+  assert.equal(stream.replay.length, 2);
   session.take(stream, CLOSED, undefined, 160);
-  assert.equal(stream.told, undefined);
+  assert.equal(stream.replay, undefined);
 });
 
 test("each byte of a partly read body counts once", () => {
@@ -255,7 +255,7 @@ test("a response without a body by method or status has no report", () => {
     session.take(open(session, answer), WHOLE, "", 200);
     open(session, { read: false, ...answer });
   }
-  session.hurry(60_141, PAGE_GONE);
+  session.flushSoon(60_141, PAGE_GONE);
   assert.deepEqual([ends, session.next()], [[], Infinity]);
   session.take(open(session, { method: "POST", status: 404 }), WHOLE, "", 200);
   assert.equal(ends.length, 1);
@@ -266,7 +266,7 @@ test("a GET with status 405 is no stream, a POST has failed", () => {
   for (const method of [undefined, "GET", "get", "POST"])
     session.take(open(session, { method, status: 405, read: false }), CLOSED, undefined, 200);
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["http_error"]);
-  assert.equal(session.standing().length, 0);
+  assert.equal(session.openReports().length, 0);
 });
 
 test("values known after the end are in the report that is sent", () => {
@@ -380,10 +380,10 @@ test("chunks beyond the batch limit are read at once and in order", () => {
   const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
   const sizes = [1, 1, 16_000, 384, 1, 17_000, 1];
   sizes.forEach((size, number) => session.take(number % 2 ? one : other, CHUNK, new Uint8Array(size), 150 + number));
-  session.look(true);
+  session.setHidden(true);
   const seen = read.map(([time, ...bytes]) => [time - 150, bytes.length]);
   assert.deepEqual(seen, sizes.slice(0, 6).map((size, number) => [number, size]));
-  assert.equal(session.standing().length, 2);
+  assert.equal(session.openReports().length, 2);
   assert.equal(read.length, 7, "what stands is all that came");
 });
 

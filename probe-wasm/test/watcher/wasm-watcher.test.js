@@ -212,7 +212,7 @@ test("without the larger Wasm a rare stream reports only chunks", () => {
 test("a page that leaves before the larger Wasm reports chunks", () => {
   const { one, ends, enlarged } = session();
   play(one, recording("cohere_text.jsonl"));
-  one.hurry(60_000, PAGE_GONE);
+  one.flushSoon(60_000, PAGE_GONE);
   const [{ observed, outcome, open }] = ends;
   assert.deepEqual([observed, outcome, open], ["chunks", "unobserved", undefined]);
   enlarged(watcher(undefined, all));
