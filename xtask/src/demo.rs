@@ -16,7 +16,7 @@ use crate::run::Guard;
 use crate::steps::Steps;
 use crate::tools;
 
-/// Where things listen, and how much traffic to make.
+/// Ports, traffic and output.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Port of the collector and its dashboard; 0 picks a free one.
@@ -25,13 +25,13 @@ pub(crate) struct Options {
     /// Port of the demo site; 0 picks a free one.
     #[arg(long, default_value_t = 8788)]
     demo_port: u16,
-    /// Send this many real streams from a native client first, so that there is something to see.
+    /// Send this many streams from a native client, so that the dashboard has data.
     #[arg(long, default_value_t = 0)]
     traffic: u32,
-    /// Spread that traffic over so many seconds.
+    /// Spread the traffic over this many seconds.
     #[arg(long, default_value_t = 120)]
     over: u32,
-    /// Relay a real OpenAI-compatible server at this address instead of the scripted one.
+    /// Relay an OpenAI-compatible server at this address instead of the scripted one.
     #[arg(long)]
     upstream: Option<String>,
     /// Print the commands of each step and their output.
@@ -126,7 +126,7 @@ impl Pair {
     }
 }
 
-/// Starts a server and waits for the line that tells its address.
+/// Starts a server and waits for the line with its address.
 fn listening(command: &mut Command) -> Result<(Guard, String)> {
     let mut child =
         Guard(command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?);
@@ -138,7 +138,7 @@ fn listening(command: &mut Command) -> Result<(Guard, String)> {
     child.0.stdout = Some(stdout.into_inner());
     let address = line.trim().rsplit(' ').next().unwrap_or_default();
     if !address.starts_with("http://") {
-        bail!("{command:?} did not say where it listens, but {line:?}");
+        bail!("{command:?} printed {line:?} instead of the address that it listens on");
     }
     Ok((child, address.to_owned()))
 }

@@ -17,13 +17,13 @@ use crate::run::run;
 /// What to fuzz, and for how long.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Which target; every one when left out.
+    /// Which target; all of them by default.
     target: Option<String>,
     /// Executions of each target.
     #[arg(long, default_value_t = 1_000_000)]
     runs: u64,
-    /// Afterwards, keep in `fuzz/found` what reaches code that nothing else there reaches: tests replay
-    /// it.
+    /// Afterwards, keep inputs in `fuzz/found` that reach code which no other input there reaches. Tests replay
+    /// them.
     #[arg(long)]
     keep: bool,
 }

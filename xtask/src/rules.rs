@@ -1,4 +1,5 @@
-//! The rules of form that `cargo xtask check` holds the project to, and `cargo xtask rules` prints.
+//! The rules for imports, names and texts. `cargo xtask check` fails on the enabled ones; `cargo xtask rules`
+//! prints the violations of all.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::structure;
 /// Which rule to print.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Its name; every one when left out.
+    /// Which rule; all of them by default.
     rule: Option<String>,
 }
 

@@ -115,7 +115,8 @@ fn add(hash: &mut Sha256, part: &[u8]) {
     hash.update(part);
 }
 
-fn hex(hash: Sha256) -> String {
+/// As `sha256sum` prints it.
+pub(crate) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
