@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_seen_is_on_the_wire() {
+    fn only_observed_defects_are_on_the_wire() {
         let mut defects = Defects::default();
         defects.add(Defect::Malformed);
         defects.add(Defect::Malformed);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_broken_by_what_is_lost_or_damaged_and_by_nothing_else() {
+    fn only_lost_or_damaged_content_breaks_a_stream() {
         let breaks = |defect: Defect| {
             let mut defects = Defects::default();
             defects.add(Defect::Stall);

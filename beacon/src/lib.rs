@@ -11,16 +11,21 @@
 
 mod around;
 mod defect;
+mod field;
 mod histogram;
+mod name_shape;
 mod outcome;
+pub mod record;
 mod report;
+mod words;
 
-pub use around::{Around, Cost, Protocol};
+pub use around::{Around, Cost};
 pub use defect::{Defect, Defects};
+pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
 pub use histogram::{
     Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
 };
+pub use name_shape::NameShape;
 pub use outcome::Outcome;
-pub use report::{
-    Batch, Dropped, Observed, Page, Phases, SCHEMA_VERSION, ServerStart, ServerTiming, StreamReport,
-};
+pub use report::{Batch, Dropped, MAX_REPORTS, Page, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+pub use words::{Observed, Protocol, ServerStart};

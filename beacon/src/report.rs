@@ -7,347 +7,237 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Around, Cost, Defects, Histogram, Outcome};
+use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
+use crate::words::{Observed, ServerStart};
+use crate::{Around, Cost, Defects, Histogram, NameShape, Outcome};
 
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// Most reports in one [`Batch`].
+pub const MAX_REPORTS: usize = 100;
+
 /// What a `POST /v1/beacons` carries. Accepted or refused as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// At least one.
+    /// 1 to [`MAX_REPORTS`].
     pub reports: Vec<StreamReport>,
 }
 
-/// What one stream was, as the user's browser saw it.
-///
-/// A report may be sent again with a higher [`rev`](Self::rev); the latest replaces the earlier.
-/// `None` always means "not visible" or "did not happen", never zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StreamReport {
-    /// Schema version, [`SCHEMA_VERSION`].
-    pub v: u32,
-    /// Random, 32 hexadecimal digits, made by the probe. Names the stream and nothing else.
-    pub id: String,
-    /// Revision: 0 for the first report of a stream, higher for each that replaces it.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rev: u32,
-    /// The stream had not ended when this was sent. Its outcome then is what it would be if the
-    /// page died now: `abandoned`.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub open: bool,
-    /// Name of the site, set by the collector from the site key; ignored when sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub site: Option<Cow<'static, str>>,
-    /// What the app uses the model for: it picks the targets. `None`: the site's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub use_case: Option<Cow<'static, str>>,
-    /// How much of the stream the probe could see.
-    #[serde(default, skip_serializing_if = "Observed::is_events")]
-    pub observed: Observed,
-    /// Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`,
-    /// `anthropic`, … `None` before the first event and where content could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dialect: Option<Cow<'static, str>>,
-    /// Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. `None` unless
-    /// the page said so, or the host or the content proves it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Cow<'static, str>>,
-    /// Model that the request named. `None` where its body could not be read, or named none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Cow<'static, str>>,
-    /// Model that the answer named, up to 128 bytes. `None` in formats whose answers name none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_model: Option<Cow<'static, str>>,
-    /// The provider's id of the answer, up to 128 bytes, for finding the same stream in the server's
-    /// logs. `None` in formats without one, and where it is empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_id: Option<Cow<'static, str>>,
-    /// HTTP status. `None` when no response came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The provider's own word for why it stopped, up to 128 bytes. `None` until it said one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish_reason: Option<Cow<'static, str>>,
-
-    /// From the user's gesture to the request. `None` without a gesture in the second before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submit_delay_ms: Option<f64>,
-    /// Response headers. `None` when no response came, and where the browser tells only the first byte.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub headers_ms: Option<f64>,
-    /// First body chunk handed to the app. `None` for an empty or unread body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_byte_ms: Option<f64>,
-    /// First whole event. `None` when none came, as in plain text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_event_ms: Option<f64>,
-    /// First generated text of any kind: answer, reasoning, refusal or tool arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttft_ms: Option<f64>,
-    /// First answer text. `None` when there was only reasoning or tool arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttfv_ms: Option<f64>,
-    /// First frame presented with that text in it. `None` without a watched, visible output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttfp_ms: Option<f64>,
-    /// Last generated text. `None` when there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub e2e_ms: Option<f64>,
-    /// Stream closed, failed or cancelled. `None` while open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub close_ms: Option<f64>,
-
-    /// Reads that carried bytes.
-    pub chunks: u32,
-    /// Dispatched events; comments and pings are not among them.
-    pub events: u32,
-    /// Events with generated text.
-    pub deltas: u32,
-    /// Body bytes as the app got them, after decompression.
-    pub bytes: u64,
-
-    /// As the provider counted. `None`, like the other counts of tokens, where it did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// As the provider counted, reasoning included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// As the provider counted; part of `output_tokens`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
-    /// Input tokens served from the provider's cache, as the provider counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_tokens: Option<u64>,
-    /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`, reasoning that was billed
-    /// and not streamed left out of the tokens. `None` below two tokens, without the provider's count, when
-    /// all text came in one read, or where such reasoning may have been a silence in the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tpot_ms: Option<f64>,
-
-    /// Longest time between two reads with generated text. `None` until two have come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest_gap_ms: Option<f64>,
-    /// Times between successive reads with generated text. `None` until two have come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gaps: Option<Histogram>,
-    /// Gaps over max(2 s, 8 × the stream's median gap).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub stalls: u32,
-    /// What else was wrong.
-    #[serde(default, skip_serializing_if = "Defects::is_empty")]
-    pub defects: Defects,
-
-    /// Where the time before the first byte went. `None` where the browser hides it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phases: Option<Phases>,
-    /// What happened around the stream. `None` where nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub around: Option<Around>,
-    /// What the probe itself cost the page. `None` where nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
-    /// What the server said of the same stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerTiming>,
-    /// Where the user was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page: Option<Page>,
-    /// Smallest step that the page's clock showed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_resolution_ms: Option<f64>,
-    /// The share of tabs in which the probe is on, as the app set it: one report stands for `1 / sample_rate`
-    /// streams. `None`: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample_rate: Option<f64>,
-    /// What the probe had to drop since its last report arrived.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped: Option<Dropped>,
-}
-
-/// How much of a stream the probe could see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Observed {
-    /// Content was parsed: events, tokens and the end are known.
-    #[default]
-    Events,
-    /// Only chunks and their times: the page forbids WebAssembly.
-    Chunks,
-    /// As [`Self::Events`], but the body was cloned or teed: times are those of whichever branch was read
-    /// first, perhaps by another script, ahead of the app.
-    Arrival,
-}
-
-impl Observed {
-    /// Whether the content was parsed, as it usually is.
-    #[must_use]
-    pub const fn is_events(&self) -> bool {
-        matches!(self, Self::Events)
-    }
-}
-
-/// Where the time before the first byte went, by Resource Timing. All in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Phases {
-    /// Name look-up; 0 on a reused connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dns_ms: Option<f64>,
-    /// Connecting, without TLS; 0 on a reused connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connect_ms: Option<f64>,
-    /// TLS handshake; 0 on a reused connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls_ms: Option<f64>,
-    /// From the request on the wire to the first response byte.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<f64>,
-}
-
-/// What the server measured of the same stream. Durations on its own clock, in milliseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerTiming {
-    /// Where it was read: `comment` (`: llm-rum {…}`), or the name of who told it in fields of its own,
-    /// by `docs/metrics.md`: `llama_cpp`, `vllm`, …
-    pub source: Cow<'static, str>,
-    /// The moment from which `ttft_ms` counts. `None` when the source does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub starts_from: Option<ServerStart>,
-    /// Time before the request was scheduled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_ms: Option<f64>,
-    /// Time to first token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttft_ms: Option<f64>,
-    /// First token to last token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generation_ms: Option<f64>,
-    /// Tokens that the server generated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-}
-
-/// The moment from which a server counts its time to first token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerStart {
-    /// The request arrived: queueing is in it.
-    Arrival,
-    /// The request left the queue.
-    Scheduled,
-    /// Prompt processing began.
-    Prefill,
-}
-
-impl ServerStart {
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Arrival => "arrival",
-            Self::Scheduled => "scheduled",
-            Self::Prefill => "prefill",
+fields! {
+    /// What one stream was, as the user's browser saw it.
+    ///
+    /// A report may be sent again with a higher [`rev`](Self::rev); the latest replaces the earlier.
+    /// Absent always means "not visible" or "did not happen", never zero.
+    pub struct StreamReport {
+        required {
+            /// Schema version.
+            v: u32 = 1, Rule::Between(1, SCHEMA_VERSION as u64), "Version of the schema.";
+            /// Random, 32 hexadecimal digits, made by the probe. Names the stream and nothing else.
+            id: String = 0, Rule::Id, ID;
+            /// How it ended.
+            outcome: Outcome = 13, Rule::Word(Outcome::WORDS, false), "How the stream ended, one of ten words.";
+            /// Reads that carried bytes.
+            chunks: u32 = 24, Rule::Count(MAX_EVENTS), AMOUNTS;
+            /// Dispatched events; comments and pings are not among them.
+            events: u32 = 25, Rule::Count(MAX_EVENTS), AMOUNTS;
+            /// Events with generated text.
+            deltas: u32 = 26, Rule::Count(MAX_EVENTS), AMOUNTS;
+            /// Body bytes as the app got them, after decompression.
+            bytes: u64 = 27, Rule::Count(MAX_BYTES), AMOUNTS;
+        }
+        optional {
+            /// Revision: 0 for the first report of a stream, higher for each that replaces it.
+            rev: u32 = 2, Rule::Count(u32::MAX as u64), REVISION;
+            /// The stream had not ended when this was sent. Its outcome then is what it would be if the
+            /// page died now: `abandoned`.
+            open: bool = 3, Rule::Flag, REVISION;
+            /// Name of the site, set by the collector from the site key; ignored when sent.
+            site: Option<Cow<'static, str>> = 4, Rule::Collector,
+                "The collector sets it from the site key. The probe never sends it.";
+            /// Purpose of the model in the app, which selects the targets. Absent: the site's default.
+            use_case: Option<Cow<'static, str>> = 5, Rule::Text(128),
+                "The app sets it in `start()`. It selects the targets.";
+            /// How much of the stream the probe could see.
+            observed: Observed = 6, Rule::Word(Observed::WORDS, false),
+                "How much of the stream the probe could see.";
+            /// Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`,
+            /// `anthropic`, … Absent before the first event and where content could not be read.
+            dialect: Option<Cow<'static, str>> = 7, Rule::Text(128), "Wire format, recognised from content.";
+            /// Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. Absent unless
+            /// the page said so, or the host or the content proves it.
+            provider: Option<Cow<'static, str>> = 8, Rule::Text(128),
+                "The app sets it, or the content proves it.";
+            /// Model that the request named. Absent if its body could not be read or named none.
+            model: Option<Cow<'static, str>> = 9, Rule::Name(NameShape::MODEL),
+                "The top-level key `model` of the request's JSON, if it has the shape of a name.";
+            /// Model that the response named. Absent in formats whose responses name none.
+            response_model: Option<Cow<'static, str>> = 10, Rule::Name(NameShape::MODEL), RESPONSE_NAMES;
+            /// The provider's id of the response, which finds the stream in the server's logs. Absent in formats
+            /// without one.
+            response_id: Option<Cow<'static, str>> = 11, Rule::Name(NameShape::MODEL), RESPONSE_NAMES;
+            /// HTTP status. Absent when no response came.
+            status: Option<u16> = 12, Rule::Between(100, 599), "HTTP status of the response.";
+            /// The provider's finish reason. Absent until the response named one.
+            finish_reason: Option<Cow<'static, str>> = 14, Rule::Name(NameShape::FINISH_REASON), RESPONSE_NAMES;
+            /// From the user's gesture to the request. Absent without a gesture in the second before.
+            submit_delay_ms: Option<f64> = 15, Rule::Milliseconds, SUBMIT;
+            /// Response headers. Absent when no response came, and where the browser tells only the first byte.
+            headers_ms: Option<f64> = 16, Rule::Milliseconds, ARRIVAL;
+            /// First body chunk handed to the app. Absent for an empty or unread body.
+            first_byte_ms: Option<f64> = 17, Rule::Milliseconds, ARRIVAL;
+            /// First whole event. Absent when none came, as in plain text.
+            first_event_ms: Option<f64> = 18, Rule::Milliseconds => after "first_byte_ms", ARRIVAL;
+            /// First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was
+            /// none.
+            ttft_ms: Option<f64> = 19, Rule::Milliseconds => after "first_event_ms", ARRIVAL;
+            /// First answer text. Absent when there was only reasoning or tool arguments.
+            ttfv_ms: Option<f64> = 20, Rule::Milliseconds => after "ttft_ms", ARRIVAL;
+            /// First frame presented with that text in it. Absent without a watched, visible output.
+            ttfp_ms: Option<f64> = 21, Rule::Milliseconds => after "ttfv_ms",
+                "Time of the first paint of text, if the page names the output element.";
+            /// Last generated text. Absent when there was none.
+            e2e_ms: Option<f64> = 22, Rule::Milliseconds => after "ttft_ms" "ttfv_ms", ARRIVAL;
+            /// Stream closed, failed or cancelled. Absent while open.
+            close_ms: Option<f64> = 23, Rule::Milliseconds => after "e2e_ms", ARRIVAL;
+            /// Input tokens as the provider counted them. Absent, like the other token counts, if it did not.
+            input_tokens: Option<u64> = 28, Rule::Count(MAX_TOKENS), TOKENS;
+            /// Output tokens as the provider counted them, reasoning included.
+            output_tokens: Option<u64> = 29, Rule::Count(MAX_TOKENS), TOKENS;
+            /// Reasoning tokens as the provider counted them, part of `output_tokens`.
+            reasoning_tokens: Option<u64> = 30, Rule::Count(MAX_TOKENS), TOKENS;
+            /// Input tokens served from the provider's cache, as the provider counted.
+            cached_tokens: Option<u64> = 31, Rule::Count(MAX_TOKENS), TOKENS;
+            /// Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`, reasoning that was billed
+            /// and not streamed left out of the tokens. Absent below two tokens, without the provider's count, when
+            /// all text came in one read, or where such reasoning may have been a silence in the answer.
+            tpot_ms: Option<f64> = 32, Rule::Milliseconds, SPEED;
+            /// Longest time between two reads with generated text. Absent until two have come.
+            longest_gap_ms: Option<f64> = 33, Rule::Milliseconds, SPEED;
+            /// Times between successive reads with generated text. Absent until two have come.
+            gaps: Option<Histogram> = 34, Rule::Histogram, SPEED;
+            /// Gaps over max(2 s, 8 × the stream's median gap).
+            stalls: u32 = 35, Rule::Count(MAX_EVENTS), SPEED;
+            /// How often each defect was seen.
+            defects: Defects = 36, Rule::Defects,
+                "Defects of the stream, as counts by name.";
+            /// Network phases before the first byte, by the extension `phases`. Absent if the browser hides them.
+            phases: Option<Phases> = 37, Rule::Group(Phases::FIELDS), "";
+            /// Events of the page while the stream ran, by the extension `phases`.
+            around: Option<Around> = 42, Rule::Group(Around::FIELDS), "";
+            /// Cost of the probe itself, by the extension `cost`.
+            cost: Option<Cost> = 44, Rule::Group(Cost::FIELDS), "";
+            /// Timing of the same stream as the server measured it.
+            server: Option<ServerTiming> = 38, Rule::Group(ServerTiming::FIELDS), "";
+            /// The page and the device.
+            page: Option<Page> = 39, Rule::Group(Page::FIELDS), "";
+            /// Smallest step that the page's clock showed.
+            clock_resolution_ms: Option<f64> = 40, Rule::Milliseconds,
+                "Step of the page's clock, which bounds how exact the durations are.";
+            /// Share of tabs in which the app runs the probe: one report stands for `1 / sample_rate` streams.
+            /// Absent: all.
+            sample_rate: Option<f64> = 43, Rule::Share,
+                "Share of tabs in which the app runs the probe.";
+            /// Reports that the probe dropped since its last report arrived.
+            dropped: Option<Dropped> = 41, Rule::Group(Dropped::FIELDS), "";
         }
     }
 }
 
-/// Where the user was: families and classes, nothing that could tell one user from another.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
-    /// Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the
-    /// request, like the two below.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub browser: Option<Cow<'static, str>>,
-    /// Operating system family, such as `android`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub os: Option<Cow<'static, str>>,
-    /// `desktop`, `mobile` or `tablet`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<Cow<'static, str>>,
-    /// The browser's own class of the connection, such as `4g`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connection: Option<Cow<'static, str>>,
-    /// `visible`, `hidden`, or `mixed` over the stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub visibility: Option<Cow<'static, str>>,
-    /// Release of the app, as the page named it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<Cow<'static, str>>,
-    /// Path with ids replaced, such as `/chat/:id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub route: Option<Cow<'static, str>>,
+fields! {
+    /// Where the time before the first byte went, by Resource Timing. All in milliseconds.
+    #[derive(Copy)]
+    pub struct Phases {
+        required {
+        }
+        optional {
+            /// Name look-up; 0 on a reused connection.
+            dns_ms: Option<f64> = 1, Rule::Milliseconds, NETWORK;
+            /// Connecting, without TLS; 0 on a reused connection.
+            connect_ms: Option<f64> = 2, Rule::Milliseconds, NETWORK;
+            /// TLS handshake; 0 on a reused connection.
+            tls_ms: Option<f64> = 3, Rule::Milliseconds, NETWORK;
+            /// From the request on the wire to the first response byte.
+            wait_ms: Option<f64> = 4, Rule::Milliseconds, NETWORK;
+        }
+    }
 }
 
-/// What the probe had to drop, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
-    /// Reports that found the queue full.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub queue_full: u32,
-    /// Reports that could not be sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub send_failed: u32,
-    /// Reports that the collector refused for good.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub refused: u32,
-    /// Streams whose early chunks did not fit the queue before the probe had loaded.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub early: u32,
+fields! {
+    /// What the server measured of the same stream. Durations on its own clock, in milliseconds.
+    pub struct ServerTiming {
+        required {
+            /// Source of the timing: `comment` for `: llm-rum {…}`, or the engine or provider that sent its own fields,
+            /// by its name in `docs/metrics.md`, such as `llama_cpp` or `vllm`.
+            source: Cow<'static, str> = 1, Rule::Text(128), SERVER;
+        }
+        optional {
+            /// The moment from which `ttft_ms` counts. Absent when the source does not say.
+            starts_from: Option<ServerStart> = 2, Rule::Word(ServerStart::WORDS, false), SERVER;
+            /// Time before the request was scheduled.
+            queue_ms: Option<f64> = 3, Rule::Milliseconds, SERVER;
+            /// Time to first token.
+            ttft_ms: Option<f64> = 4, Rule::Milliseconds, SERVER;
+            /// First token to last token.
+            generation_ms: Option<f64> = 5, Rule::Milliseconds, SERVER;
+            /// Tokens that the server generated.
+            output_tokens: Option<u64> = 6, Rule::Count(MAX_TOKENS), SERVER;
+        }
+    }
+}
+
+fields! {
+    /// Where the user was: families and classes, nothing that could tell one user from another.
+    #[derive(Eq)]
+    pub struct Page {
+        required {
+        }
+        optional {
+            /// Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the
+            /// request, like the two below.
+            browser: Option<Cow<'static, str>> = 1, Rule::Text(128), CLIENT;
+            /// Operating system family, such as `android`.
+            os: Option<Cow<'static, str>> = 2, Rule::Text(128), CLIENT;
+            /// `desktop`, `mobile` or `tablet`.
+            device: Option<Cow<'static, str>> = 3, Rule::Text(128), CLIENT;
+            /// The browser's own class of the connection, such as `4g`.
+            connection: Option<Cow<'static, str>> = 4, Rule::Text(128),
+                "Class of the connection that the browser names, such as `4g`.";
+            /// `visible`, `hidden`, or `mixed` over the stream.
+            visibility: Option<Cow<'static, str>> = 5, Rule::Text(128),
+                "Visibility of the page while the stream ran.";
+            /// Release of the app, as the page named it.
+            release: Option<Cow<'static, str>> = 6, Rule::Text(128), "The app sets it in `start()`.";
+            /// Path with ids replaced, such as `/chat/:id`.
+            route: Option<Cow<'static, str>> = 7, Rule::Text(256), ROUTE;
+        }
+    }
+}
+
+fields! {
+    /// What the probe had to drop, by reason.
+    #[derive(Copy, Eq)]
+    pub struct Dropped {
+        required {
+        }
+        optional {
+            /// Reports that found the queue full.
+            queue_full: u32 = 1, Rule::Count(u32::MAX as u64), LOST;
+            /// Reports that could not be sent.
+            send_failed: u32 = 2, Rule::Count(u32::MAX as u64), LOST;
+            /// Reports that the collector refused for good.
+            refused: u32 = 3, Rule::Count(u32::MAX as u64), LOST;
+            /// Streams whose early chunks did not fit the queue before the probe had loaded.
+            early: u32 = 4, Rule::Count(u32::MAX as u64), LOST;
+        }
+    }
 }
 
 impl StreamReport {
     /// An open report with nothing seen yet.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
-        Self {
-            v: SCHEMA_VERSION,
-            id: id.into(),
-            rev: 0,
-            open: true,
-            site: None,
-            use_case: None,
-            observed: Observed::Events,
-            dialect: None,
-            provider: None,
-            model: None,
-            response_model: None,
-            response_id: None,
-            status: None,
-            outcome: Outcome::Abandoned,
-            finish_reason: None,
-            submit_delay_ms: None,
-            headers_ms: None,
-            first_byte_ms: None,
-            first_event_ms: None,
-            ttft_ms: None,
-            ttfv_ms: None,
-            ttfp_ms: None,
-            e2e_ms: None,
-            close_ms: None,
-            chunks: 0,
-            events: 0,
-            deltas: 0,
-            bytes: 0,
-            input_tokens: None,
-            output_tokens: None,
-            reasoning_tokens: None,
-            cached_tokens: None,
-            tpot_ms: None,
-            longest_gap_ms: None,
-            gaps: None,
-            stalls: 0,
-            defects: Defects::default(),
-            phases: None,
-            around: None,
-            cost: None,
-            server: None,
-            page: None,
-            clock_resolution_ms: None,
-            sample_rate: None,
-            dropped: None,
-        }
+        Self { v: SCHEMA_VERSION, id: id.into(), open: true, ..Self::default() }
     }
 
     /// Complete, and nothing was lost on the way: what streaming integrity counts as good.
@@ -363,10 +253,27 @@ impl StreamReport {
     }
 }
 
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
-}
+// Notes for `docs/privacy.md` that several fields share.
+const ID: &str = "Random, new for each stream. A later report of the stream replaces an earlier one by it.";
+const AMOUNTS: &str = "Amounts that arrived.";
+const REVISION: &str = "\
+    Which report of the stream it is, and whether the stream still ran: a page that dies has reported what \
+    it saw.";
+const RESPONSE_NAMES: &str = "\
+    Names in the response, if they have the shape of a name. They find the stream in the server's log.";
+const SUBMIT: &str = "\
+    Time from click, Enter or submit to the request. The probe does not read the place on the page or the \
+    typed text.";
+const ARRIVAL: &str = "Times of arrival.";
+const TOKENS: &str = "Token counts of the provider.";
+const SPEED: &str = "Speed of the text: one histogram, no list of times.";
+const NETWORK: &str = "Parts of the time before the first byte.";
+const SERVER: &str = "Times and counts that the server reported in the stream.";
+const CLIENT: &str = "\
+    Family of the browser and of the system, class of the device. The collector sets them from the user \
+    agent, which it does not keep. The probe sends only `tablet`, on an iPad whose user agent is that of a \
+    Mac.";
+const ROUTE: &str = "\
+    Path of the page without query and fragment. Each part that is not a short word in small letters becomes \
+    `:id`.";
+const LOST: &str = "Reports that were lost since the last beacon, by reason.";

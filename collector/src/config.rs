@@ -1,13 +1,19 @@
-//! Everything that an operator can choose. `config/draft.rs` makes it from a TOML file and the
-//! environment, once, in `main`; `config/check.rs` says what of it cannot be. Without either: loopback
-//! only, one site `demo`, data in `./llm-rum-data`.
+//! Everything that an operator can choose. `load.rs` reads it from a TOML file and the environment, `validate.rs`
+//! checks it. The default: loopback only, one site `demo`, data in `./llm-rum-data`.
 
-mod check;
-mod draft;
-mod mistake;
+pub(crate) mod country_database;
+pub(crate) mod error;
+pub(crate) mod filters;
+pub(crate) mod load;
+pub(crate) mod model_name;
+pub(crate) mod origin;
+pub(crate) mod proxy;
+pub(crate) mod rate;
+pub(crate) mod secret;
+pub(crate) mod targets;
+mod validate;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -15,14 +21,12 @@ use axum::http::HeaderName;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-pub use draft::Draft;
-pub use mistake::{ConfigError, Mistake, Place};
-
-use crate::filter::Filters;
-use crate::network::Proxy;
-use crate::origin::Origin;
-use crate::pace::Rate;
-use crate::slo::Targets;
+use filters::Filters;
+use origin::Origin;
+use proxy::Proxy;
+use rate::Rate;
+use secret::Secret;
+use targets::Targets;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]
@@ -43,7 +47,7 @@ pub struct Config {
     pub settle_after_seconds: u32,
     /// How beacons are kept before they are answered.
     pub journal: Journal,
-    /// The front door.
+    /// The ingest endpoint.
     pub ingest: Ingest,
     /// How many label values a site may bring; the rest is counted as `other`.
     pub limits: Limits,
@@ -56,9 +60,9 @@ pub struct Config {
     /// Names that models are counted under, by the name as sent or its beginning and `*`:
     /// `"gpt-5-2026-*" = "gpt-5"`. Default none.
     pub models: BTreeMap<String, String>,
-    /// Targets by use case; what a table here leaves out keeps its default. See `docs/api.md`.
+    /// Targets by use case; what a table here leaves out keeps its default. See `docs/configuration.md`.
     pub targets: BTreeMap<String, Targets>,
-    /// Over how long promises are kept or broken.
+    /// The period of error budgets.
     pub slo: Slo,
     /// Where metrics are pushed to. Default nowhere.
     pub otlp: Otlp,
@@ -140,7 +144,7 @@ pub enum Sync {
     Normal,
 }
 
-/// The front door.
+/// The ingest endpoint.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ingest {
@@ -269,31 +273,6 @@ pub struct Site {
     /// Targets by use case that go over the common ones.
     #[serde(default)]
     pub targets: BTreeMap<String, Targets>,
-}
-
-/// A configured secret: it prints as nothing.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The secret's bytes, for comparing.
-    #[must_use]
-    pub const fn bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
 }
 
 impl Config {

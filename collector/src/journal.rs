@@ -1,113 +1,49 @@
-//! Nothing is answered before it is kept: accepted batches come in, stand in the journal's files when
-//! they are answered, and go on, in the order of the journal, to be counted.
+//! Write-ahead journal: a beacon is answered once its batch is in the journal's files, and batches are counted in the
+//! order of the journal.
 //!
-//! Whoever brings the first batch of a group lets all others go first that a worker has at hand. With
-//! `journal.sync = "normal"` it then writes them all, if nobody writes just then: the system takes them in
-//! a few microseconds, a fifth of what handing them to another thread and waiting costs. All else is written
-//! by one thread, so that with `"full"` no worker waits for the disk, and never more than one for a slow one.
+//! Group commit: the task that enqueues first yields once, so that other ready tasks join its write. With
+//! `journal.sync = "normal"` that task then writes the group if no other write is running: a write to the page cache
+//! takes a few microseconds, a fifth of a hand-over to another thread. One thread writes everything else, so that no
+//! worker waits for the disk with `"full"`, and at most one for a slow disk.
 //!
-//! What is counted is read from the very bytes that were written, as it would be after a restart.
+//! Reports are counted from the bytes that were written, as they would be after a restart.
 
-mod answers;
+pub(crate) mod batch;
+mod commit_waiters;
 mod frame;
-mod queue;
-mod record;
-mod recover;
-mod segments;
-mod spares;
+mod group_commit;
+pub(crate) mod health;
+mod preallocation;
+pub(crate) mod record;
+mod recovery;
+pub(crate) mod segments;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use beacon::StreamReport;
 use tokio::task::yield_now;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
-use crate::admit::Accepted;
 use crate::config::{Config, Sync};
-use crate::country::Country;
-use crate::counts::{Door, LeftOut};
-use crate::error::{ApiError, Reason};
-use crate::streams::StreamId;
-use frame::{Frame, Span};
-use queue::{Entered, Group, Queue};
-use record::Record;
-use segments::Log;
-
-pub use record::reread;
-pub(crate) use record::{read as read_report, write as write_report};
-pub(crate) use segments::{At, Segments, base_of};
+use crate::http::counters::RequestCounters;
+use crate::http::error::{ApiError, Reason};
+use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
+use crate::journal::health::Health;
+use crate::journal::segments::Segments;
+use group_commit::{Entered, Group, GroupQueue};
+use segments::SegmentWriter;
 
 /// The way in for accepted batches, and the way on for what was kept.
 pub(crate) struct Journal {
-    queue: Queue,
-    log: Mutex<Log>,
-    door: Arc<Door>,
+    queue: GroupQueue,
+    log: Mutex<SegmentWriter>,
+    counters: Arc<RequestCounters>,
     health: Arc<Health>,
     sync: Sync,
-}
-
-/// Reports that are to be kept or refused together.
-pub(crate) struct Batch {
-    pub(crate) received_ms: i64,
-    /// `None` where nobody says.
-    pub(crate) country: Option<Country>,
-    /// At least one.
-    pub(crate) reports: Vec<Accepted>,
-    pub(crate) left_out: LeftOut,
-}
-
-/// What a frame holds of a batch.
-enum Item<'a> {
-    Report(&'a Accepted),
-    LeftOut(LeftOut),
-}
-
-/// A batch that stands in the journal, as it was written.
-pub(crate) struct Written {
-    frame: Frame,
-    position: u64,
-}
-
-/// A batch that stands in the journal.
-pub(crate) struct Kept {
-    pub(crate) received_ms: i64,
-    pub(crate) reports: Vec<KeptReport>,
-    pub(crate) left_out: LeftOut,
-    /// Position of what follows it.
-    pub(crate) end: u64,
-}
-
-/// A report that stands in the journal.
-pub(crate) struct KeptReport {
-    pub(crate) id: StreamId,
-    /// Of the client that sent it. `None` where nobody said.
-    pub(crate) country: Option<Country>,
-    pub(crate) report: StreamReport,
-    pub(crate) at: At,
-}
-
-/// What the journal held beside whole batches.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Damage {
-    /// Batches whose bytes are whole and that are no reports of this version, and stretches that were
-    /// whole once and no longer are.
-    pub(crate) unreadable: u64,
-    /// Ends of the journal that were being written when the process or the machine died.
-    pub(crate) torn: u64,
-}
-
-/// Whether beacons can be kept, as the last attempts showed.
-#[derive(Default)]
-pub(crate) struct Health {
-    journal_failed: AtomicBool,
-    store_failed: AtomicBool,
-    draining: AtomicBool,
 }
 
 impl Journal {
@@ -115,28 +51,28 @@ impl Journal {
     pub(crate) fn open<E: From<io::Error>>(
         segments: &Arc<Segments>,
         config: &Config,
-        door: Arc<Door>,
+        counters: Arc<RequestCounters>,
         health: Arc<Health>,
         applied: u64,
-        mut each: impl FnMut(Kept) -> Result<(), E>,
+        mut each: impl FnMut(JournaledBatch) -> Result<(), E>,
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
-        let found = recover::replay(segments, applied, |position, payload, end| {
+        let found = recovery::replay(segments, applied, |position, payload, end| {
             match unpack(position, payload, end) {
-                Some(kept) => each(kept),
+                Some(batch) => each(batch),
                 None => {
                     damage.unreadable += 1;
                     Ok(())
                 }
             }
         })?;
-        found.tell();
+        found.log();
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
         let sync = config.journal.sync;
-        let log = Log::resume(segments.clone(), found.end)?;
-        let queue = Queue::new(&config.ingest);
-        Ok((Self { queue, log: Mutex::new(log), door, health, sync }, damage))
+        let log = SegmentWriter::resume(segments.clone(), found.end)?;
+        let queue = GroupQueue::new(&config.ingest);
+        Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
     /// Starts the thread that writes what waits. It ends when [`close`](Self::close) was called and
@@ -148,18 +84,12 @@ impl Journal {
 
     /// Takes a batch over, or refuses it at once. What it gives back returns when the batch is safe, or
     /// with the reason why it is not kept; that is counted already.
-    pub(crate) fn keep(
+    pub(crate) fn append(
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
-        let left_out = (batch.left_out != LeftOut::default()).then_some(Item::LeftOut(batch.left_out));
-        let items = batch.reports.iter().map(Item::Report).chain(left_out);
-        let frame = Frame::pack(batch.received_ms, items, |item, into| match item {
-            Item::Report(Accepted { id, report }) => record::write(*id, batch.country, report, into),
-            Item::LeftOut(left_out) => record::write_left_out(left_out, into),
-        });
-        let (lead, answer) = match self.queue.enter(frame) {
-            Entered::Leads(answer) => (Some(Lead(self)), answer),
+        let (lead, answer) = match self.queue.enter(batch.pack()) {
+            Entered::Leads(answer) => (Some(GroupLeader(self)), answer),
             Entered::Waits(answer) => (None, answer),
             Entered::Refused(reason) => return Err(refusal(reason)),
         };
@@ -173,14 +103,14 @@ impl Journal {
     }
 
     /// What was kept and is to be counted.
-    pub(crate) const fn queue(&self) -> &Queue {
+    pub(crate) const fn queue(&self) -> &GroupQueue {
         &self.queue
     }
 
     /// Tries whether the disk takes bytes again, if it did not when last asked. Nobody would find out
     /// otherwise while no beacons are sent here.
     pub(crate) fn probe(&self) {
-        if self.health.journal_failed.load(Ordering::Relaxed) && self.queue.begin_probe() {
+        if self.health.journal_failed() && self.queue.begin_probe() {
             let written = self.log().probe();
             self.health.journal_answered(&written);
             self.queue.end_probe();
@@ -209,19 +139,19 @@ impl Journal {
     fn answered(&self, written: &io::Result<u64>, batches: usize) {
         self.health.journal_answered(written);
         if written.is_err() {
-            (0..batches).for_each(|_| self.door.refused(Reason::StorageUnavailable));
+            (0..batches).for_each(|_| self.counters.refused(Reason::StorageUnavailable));
         }
     }
 
-    fn log(&self) -> std::sync::MutexGuard<'_, Log> {
+    fn log(&self) -> std::sync::MutexGuard<'_, SegmentWriter> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The first of a group, which others do not take from it.
-struct Lead<'a>(&'a Journal);
+struct GroupLeader<'a>(&'a Journal);
 
-impl Lead<'_> {
+impl GroupLeader<'_> {
     /// Writes the group, and some of what others bring meanwhile, where that does not wait for the disk.
     fn write(self) {
         let Self(journal) = self;
@@ -238,54 +168,14 @@ impl Lead<'_> {
 }
 
 /// Its sender may be gone before it has written.
-impl Drop for Lead<'_> {
+impl Drop for GroupLeader<'_> {
     fn drop(&mut self) {
         self.0.queue.stop_leading();
     }
 }
 
-impl Health {
-    /// Neither journal nor store may fail for beacons to be welcome.
-    pub(crate) fn storage_failed(&self) -> bool {
-        self.journal_failed.load(Ordering::Relaxed) || self.store_failed.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn store_answered<T, E: std::fmt::Display>(&self, result: &Result<T, E>) {
-        answered(&self.store_failed, result, "store");
-    }
-
-    /// Until the next write is done.
-    pub(crate) fn journal_is_too_slow(&self) {
-        answered(&self.journal_failed, &Err::<(), _>("a write takes too long"), "journal");
-    }
-
-    fn journal_answered<T>(&self, result: &io::Result<T>) {
-        answered(&self.journal_failed, result, "journal");
-    }
-}
-
-fn answered<T, E: std::fmt::Display>(failed: &AtomicBool, result: &Result<T, E>, what: &str) {
-    if failed.load(Ordering::Relaxed) == result.is_err() {
-        return;
-    }
-    let before = failed.swap(result.is_err(), Ordering::Relaxed);
-    match result {
-        Err(error) if !before => error!(%error, "The {what} cannot be written: not ready until it can"),
-        Ok(_) if before => info!("The {what} can be written again"),
-        _ => {}
-    }
-}
-
-impl recover::Recovered {
-    fn tell(&self) {
+impl recovery::Recovered {
+    fn log(&self) {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;
             error!(
@@ -298,46 +188,6 @@ impl recover::Recovered {
                 self.torn_bytes
             );
         }
-    }
-}
-
-impl Written {
-    /// As a restart would find it. `None` where that would find no reports in it.
-    pub(crate) fn kept(&self) -> Option<Kept> {
-        unpack(self.position, self.frame.payload(), self.end())
-    }
-
-    /// What it holds in memory, and of the queue's room.
-    pub(crate) const fn held_bytes(&self) -> usize {
-        self.frame.held_bytes()
-    }
-
-    /// Position of what follows it.
-    const fn end(&self) -> u64 {
-        self.position + self.frame.len() as u64
-    }
-}
-
-fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Kept> {
-    let (received_ms, spans) = frame::unpack(payload)?;
-    let mut kept =
-        Kept { received_ms, reports: Vec::with_capacity(spans.len()), left_out: LeftOut::default(), end };
-    for span in spans {
-        let bytes = span.of(payload);
-        match record::read_left_out(bytes) {
-            Some(left_out) => kept.left_out = left_out,
-            None => {
-                let Record { id, country, report } = record::read(bytes)?;
-                kept.reports.push(KeptReport { id, country, report, at: span.at(position) });
-            }
-        }
-    }
-    Some(kept)
-}
-
-impl Span {
-    const fn at(self, position: u64) -> At {
-        At { position: position + self.offset as u64, len: self.len }
     }
 }
 

@@ -1,151 +1,61 @@
-//! The collector of llm-rum: beacons from browsers come in; percentiles, a dashboard and Prometheus
-//! metrics go out. Each stage of the way is one file, in the order of the modules below.
+//! The collector of llm-rum: it takes beacons from browsers and serves percentiles, a dashboard and Prometheus
+//! metrics. The modules below are its layers, listed in the order in which a report passes through them.
 //!
-//! [`ingest`] takes a request, [`admit`] judges its reports, [`journal`] keeps them before they are
-//! answered, [`counter`] has [`rollup`] count them, [`store`] holds what was counted, [`query`] and [`exposition`]
-//! answer from it.
+//! `ingest` checks a request and validates its reports, `journal` writes them to disk before they are
+//! answered, `aggregate` counts them, `store` holds the counts, `api` and `export` answer from the store.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod access;
-mod admit;
-mod agent;
-mod assets;
-mod background;
-mod backup;
-mod body;
-mod budget;
-mod clock;
-mod codec;
-mod coding;
+// Used by all layers.
+mod background_thread;
+mod time;
+
 mod config;
-mod connection;
-mod counter;
-mod country;
-mod counts;
-mod error;
-mod exposition;
-mod filter;
-mod grafana;
-mod health;
-mod held;
-mod ignored;
-mod in_vain;
+
+mod report;
+
+mod http;
+
 mod ingest;
+
 mod journal;
-mod live;
-mod native;
-mod network;
-mod normal;
-mod origin;
-mod otlp;
-mod pace;
-mod probe;
-mod query;
-mod replay;
-mod rollup;
-mod rules;
-mod samples;
-mod series;
-mod server;
-mod slo;
-mod snippet;
-mod state;
+
+mod aggregate;
+
 mod store;
-mod streams;
-mod survival;
-mod tally;
-mod totals;
-mod verdict;
-mod window;
-mod workers;
 
-use std::any::Any;
+mod stats;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::Request;
-use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
-use tower_http::catch_panic::CatchPanicLayer;
+mod slo;
 
-pub use admit::judge;
-pub use backup::{BackupError, backup};
-pub use config::{
-    ClickHouse, Config, ConfigError, Dedupe, Draft, Ingest, Journal, Limits, Mistake, Place, Secret, Site,
-    Store, Sync, Temporality,
-};
-pub use filter::Filters;
-pub use grafana::grafana;
-pub use journal::reread;
-pub use network::{Proxy, ProxyError};
-pub use origin::{Origin, OriginError};
-pub use otlp::dropped_points;
-pub use pace::Rate;
-pub use replay::{ReplayError, Replayed, replay};
-pub use rules::{NoRule, rules};
-pub use server::serve;
-pub use slo::Targets;
-pub use state::{AppState, Collector};
-pub use store::{ClickHouseError, StoreError, Unreadable};
+mod api;
 
-use connection::Timer;
-use error::{ApiError, Reason};
+mod export;
 
-/// Every route there is.
-pub fn app(state: AppState) -> Router {
-    let data = Router::new()
-        .route("/v1/summary", get(query::summary))
-        .route("/v1/timeseries", get(query::timeseries))
-        .route("/v1/histogram", get(query::histogram))
-        .route("/v1/heatmap", get(query::heatmap))
-        .route("/v1/breakdown", get(query::breakdown))
-        .route("/v1/compare", get(query::compare))
-        .route("/v1/integrity", get(query::integrity))
-        .route("/v1/abandonment", get(query::abandonment))
-        .route("/v1/slo", get(query::slo))
-        .route("/v1/streams", get(query::streams))
-        .route("/v1/streams/{id}", get(query::stream))
-        .route("/v1/accounting", get(query::accounting))
-        .route("/v1/live", get(query::live))
-        .route("/metrics", get(exposition::metrics))
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(state.clone(), access::guard));
-    let open = Router::new()
-        .route(ingest::PATH, any(beacons))
-        .route("/openapi.json", get(query::openapi))
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
-        .route("/llm-rum.js", get(probe::latest))
-        .route("/llm-rum-more.js", get(probe::latest))
-        .route("/llm-rum.mjs", get(probe::latest))
-        .route("/llm-rum-more.mjs", get(probe::latest))
-        .route("/llm-rum-worker.mjs", get(probe::latest))
-        .route("/llm-rum.wasm", get(probe::latest))
-        .route("/llm-rum-all.wasm", get(probe::latest))
-        .route("/llm-rum.d.ts", get(probe::latest))
-        .route("/llm-rum.tgz", get(probe::latest))
-        .route("/stub.js", get(probe::latest))
-        .route("/probe/{version}/{name}", get(probe::versioned))
-        .route("/snippet", get(snippet::page))
-        .route("/snippet.json", get(snippet::json))
-        .route("/snippet.css", get(snippet::style))
-        .fallback(assets::dashboard)
-        .method_not_allowed_fallback(wrong_method);
-    open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
-}
+mod server;
 
-async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
-    ingest::beacons(&state, &Timer::default(), request).await
-}
+mod cli;
 
-async fn wrong_method() -> ApiError {
-    ApiError::new(Reason::MethodNotAllowed, "the route does not have this method")
-}
+pub mod fuzzing;
 
-/// The panic itself is in the log; the process and the connection go on.
-fn after_panic(_: Box<dyn Any + Send>) -> Response {
-    ApiError::new(Reason::Internal, "a fault of the collector, which is in its log").into_response()
-}
+pub use cli::backup::{BackupError, backup};
+pub use cli::grafana::grafana;
+pub use cli::healthcheck::{HealthcheckError, healthcheck};
+pub use cli::prometheus_rules::{NoRule, rules};
+pub use cli::replay::{ReplayError, Replayed, replay};
+pub use config::error::{ConfigError, Mistake, SourceLocation};
+pub use config::filters::Filters;
+pub use config::load::Draft;
+pub use config::origin::{Origin, OriginError};
+pub use config::proxy::{Proxy, ProxyError};
+pub use config::rate::Rate;
+pub use config::secret::Secret;
+pub use config::targets::Targets;
+pub use config::{ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality};
+pub use server::collector::Collector;
+pub use server::listener::serve;
+pub use server::router::app;
+pub use server::state::AppState;
+
+pub use crate::store::clickhouse::client::ClickHouseError;
+pub use store::error::{StoreError, Unreadable};

@@ -1,7 +1,4 @@
-//! The `llm-rum` binary: arguments come in; a collector runs, a configuration is checked, a file
-//! is replayed, or a running collector is asked whether it is well.
-
-mod healthcheck;
+//! The `llm-rum` binary: reads arguments and the configuration, then runs one command.
 
 use std::fs::File;
 use std::io::{BufReader, IsTerminal, Write};
@@ -59,7 +56,7 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Prints alerts for Prometheus on what use cases promise.
+    /// Prints Prometheus alerts on the objectives of use cases.
     Rules {
         /// The collector's TOML file.
         #[arg(long)]
@@ -74,7 +71,7 @@ enum Command {
     /// Prints what a collector with this configuration would have counted of a file, as a JSON object.
     ///
     /// Each line is the body of a beacon, or one report, such as `/v1/streams` gives and `jq -c '.streams[]'`
-    /// writes line by line. It is judged as at the front door and counted in memory: nothing is kept, and a
+    /// writes line by line. It is validated as by the ingest endpoint and counted in memory: nothing is kept, and a
     /// collector that is running takes no notice. Exits with 0 when every line was accepted, with 3 when some were
     /// refused, and with 1 when the file cannot be read.
     Replay {
@@ -136,7 +133,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             writeln!(std::io::stdout(), "{:#}", collector::grafana(&config))?;
         }
         Command::Replay { file, config, site } => return replay(&file, config.as_deref(), site.as_deref()),
-        Command::Healthcheck { url, wait } => healthcheck::check_within(&url, Duration::from_secs(wait))?,
+        Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
     }
     Ok(ExitCode::SUCCESS)
 }

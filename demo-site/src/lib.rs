@@ -7,6 +7,8 @@
 mod answer;
 mod api;
 mod between;
+mod dialect;
+mod event;
 mod json;
 mod llm;
 mod log;
@@ -14,7 +16,10 @@ mod page;
 mod plan;
 mod play;
 mod recorded;
+mod reply;
+mod router;
 mod scenario;
+mod script;
 mod site;
 mod socket;
 mod traffic;
@@ -22,6 +27,7 @@ mod upstream;
 
 pub use log::Log;
 pub use page::{Page, PageError};
-pub use site::{Site, app, serve};
+pub use router::{app, serve};
+pub use site::Site;
 pub use traffic::{Delivered, Sent, Traffic};
 pub use upstream::{Upstream, UpstreamError};

@@ -5,25 +5,22 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, post};
+use axum::routing::{get, post};
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::answer::Asked;
 use crate::api::Api;
 use crate::log::Recorder;
-use crate::plan::plan;
 use crate::play::play;
+use crate::reply::{refuse, stream_headers};
 use crate::scenario::{Scenario, ScenarioError};
+use crate::script::plan;
 use crate::site::Site;
-use crate::socket;
-
-/// Names the answer's entry in `/demo/log`.
-pub(crate) const SEQ_HEADER: HeaderName = HeaderName::from_static("x-demo-seq");
 
 /// One route per API, below `/llm/{scenario}`.
 pub(crate) fn routes() -> Router<Arc<Site>> {
@@ -35,10 +32,8 @@ pub(crate) fn routes() -> Router<Arc<Site>> {
             };
             router.route(&format!("/llm/{{scenario}}{}", api.path()), post(answer))
         })
-        // What an `EventSource` can ask for, and what a socket carries: OpenAI's events are those that most
-        // servers of such chats send.
+        // An `EventSource` gets OpenAI's events: most servers of such chats send them.
         .route("/llm/{scenario}/events", get(events))
-        .route("/llm/{scenario}/socket", any(socket::answer))
 }
 
 /// The few fields that decide how a request is answered.
@@ -142,22 +137,6 @@ fn scripted(site: &Site, api: Api, scenario: &Scenario, asked: &Asked, recorder:
     let status = StatusCode::from_u16(plan.status).expect("plans hold valid statuses");
     recorder.headers(plan.status, plan.id.clone());
     (status, headers, Body::from_stream(play(plan, recorder))).into_response()
-}
-
-/// What every stream carries, so that nothing on the way keeps or buffers it.
-pub(crate) fn stream_headers(seq: u64) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    headers.insert("timing-allow-origin", HeaderValue::from_static("*"));
-    headers.insert(SEQ_HEADER, HeaderValue::from(seq));
-    headers
-}
-
-/// An error in the API's own words.
-pub(crate) fn refuse(api: Api, status: StatusCode, message: &str) -> Response {
-    let body = api.refusal(status.as_u16(), message);
-    (status, [(header::CONTENT_TYPE, "application/json")], Bytes::from(body)).into_response()
 }
 
 fn unix_seconds() -> u64 {

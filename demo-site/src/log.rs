@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorder_dropped_before_its_end_says_that_the_client_closed() {
+    fn a_dropped_recorder_logs_that_the_client_closed() {
         let log = Arc::new(Log::new());
         drop(open(&log));
         let mut cut = open(&log);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_latest_entries_are_held_and_a_forgotten_one_may_still_end() {
+    fn an_entry_that_was_evicted_may_still_end() {
         let log = Arc::new(Log::new());
         let forgotten = open(&log);
         for _ in 0..CAPACITY {

@@ -17,7 +17,6 @@ use sha2::{Digest, Sha256};
 
 use crate::api::Api;
 use crate::scenario::TABLE;
-use crate::site::Site;
 
 /// Built by `npm run build` in `web`.
 #[derive(Embed)]
@@ -130,21 +129,21 @@ impl std::fmt::Display for PageError {
 
 impl std::error::Error for PageError {}
 
-pub(crate) fn routes() -> Router<Arc<Site>> {
-    Router::new().route("/", get(index)).route("/assets/{file}", get(asset))
+pub(crate) fn routes<S>(page: Page) -> Router<S> {
+    Router::new().route("/", get(index)).route("/assets/{file}", get(asset)).with_state(Arc::new(page))
 }
 
-async fn index(State(site): State<Arc<Site>>, Query(loading): Query<Loading>) -> Response {
+async fn index(State(page): State<Arc<Page>>, Query(loading): Query<Loading>) -> Response {
     let Some(template) = Built::get("index.html").and_then(text) else {
         return (StatusCode::SERVICE_UNAVAILABLE, NOT_BUILT).into_response();
     };
     let stub = Probe::get("stub.js").and_then(text);
     let stub = stub.as_deref().map(str::trim);
-    let html = site.page.html(&template, loading.extensions(), stub);
+    let html = page.html(&template, loading.extensions(), stub);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    let csp = loading.csp.and_then(|csp| site.page.policy(&csp, stub));
+    let csp = loading.csp.and_then(|csp| page.policy(&csp, stub));
     if let Some(csp) = csp {
         let csp = HeaderValue::from_str(&csp).expect("an origin and a digest are plain ASCII");
         headers.insert(header::CONTENT_SECURITY_POLICY, csp);
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_allows_the_stub_by_its_digest_and_wasm_only_when_asked() {
+    fn a_policy_allows_the_stub_by_digest_and_wasm_if_asked() {
         let digest = "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
         let strict = format!("script-src 'self' http://127.0.0.1:8787 {digest}");
         assert_eq!(page().policy("strict", Some("abc")), Some(strict.clone()));

@@ -8,7 +8,7 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::time::sleep_until;
 
-use crate::api::Moments;
+use crate::event::Moments;
 use crate::log::{End, Recorder};
 use crate::plan::{Act, Ending, Plan, Step};
 

@@ -7,7 +7,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 
-use crate::api::{Api, Event};
+use crate::api::Api;
+use crate::event::Event;
 use crate::plan::{Act, Ending, Plan, Step};
 
 /// llama.cpp's `llama-server` answering 200 tokens, one row per read of the socket.

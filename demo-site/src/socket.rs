@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::llm::asked;
-use crate::plan::plan;
 use crate::play::play;
+use crate::script::plan;
 use crate::site::Site;
 
 /// `/llm/{scenario}/socket`: each text that names a model is answered. An answer without an end marker

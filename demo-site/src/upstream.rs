@@ -15,11 +15,12 @@ use probe_core::{Meter, Timestamp};
 use reqwest::{Client, Url};
 use tracing::warn;
 
-use crate::api::{Api, Moments, first_token_comment, generation_comment};
+use crate::api::Api;
 use crate::between::Between;
-use crate::llm;
+use crate::event::{Moments, first_token_comment, generation_comment};
 use crate::log::{End, Recorder};
 use crate::play::Cut;
+use crate::reply::{refuse, stream_headers};
 
 /// Where to, and as whom.
 pub struct Upstream {
@@ -67,7 +68,7 @@ impl Upstream {
         if !is_own_page(headers) {
             recorder.headers(403, None);
             recorder.end(End::Complete);
-            return llm::refuse(api, StatusCode::FORBIDDEN, "a relay answers only to its own page");
+            return refuse(api, StatusCode::FORBIDDEN, "a relay answers only to its own page");
         }
         let url = format!("{}{}", self.base, api.path());
         let request = self.client.post(url).headers(self.request_headers(headers)).body(body);
@@ -77,7 +78,7 @@ impl Upstream {
                 warn!(upstream = %self.base, error = &error as &dyn Error, "The upstream did not answer");
                 recorder.headers(502, None);
                 recorder.end(End::Complete);
-                llm::refuse(api, StatusCode::BAD_GATEWAY, "the upstream did not answer")
+                refuse(api, StatusCode::BAD_GATEWAY, "the upstream did not answer")
             }
         }
     }
@@ -139,7 +140,7 @@ fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Respons
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is_sse =
         content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-    let mut headers = llm::stream_headers(recorder.seq());
+    let mut headers = stream_headers(recorder.seq());
     headers.extend(picked(response.headers(), RESPONSE_HEADERS));
     recorder.headers(status.as_u16(), None);
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));

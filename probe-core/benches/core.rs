@@ -15,11 +15,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-/// One way to do the same work: takes the chunks of a body, and gives what it counted in them.
-struct Contender {
-    name: &'static str,
-    run: fn(&[&[u8]]) -> usize,
-}
+use contenders::Contender;
 
 /// What all contenders do with one body.
 struct Contest {

@@ -44,7 +44,7 @@ pub fn framing(input: &[u8]) {
 pub fn json(text: &[u8]) -> bool {
     let whole = with_step_limit(text.len(), 1, || Json::new(text).finish());
     let mut scanner = Json::new(text);
-    let name = scanner.name();
+    let name = scanner.model();
     assert!(name.len() <= 128, "a name is short");
     let number = Json::new(text).number();
     assert!(number.is_nan() || (number.is_finite() && number >= 0.0), "a number is a number");
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_body_says_the_same_read_anew_in_every_dialect() {
+    fn every_body_reads_the_same_again_in_every_dialect() {
         let heads: Vec<_> = dialect_names().map(|name| format!("{name}\n")).collect();
         let mut reached = vec![0; heads.len()];
         each_input("dialects", &heads.iter().map(String::as_str).collect::<Vec<_>>(), |input| {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_costs_the_same_late_in_a_stream_and_however_it_is_split() {
+    fn the_work_of_an_event_depends_on_neither_position_nor_split() {
         let event = b"data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}],\"pad\":\"x\"}\n\n";
         let stream = |events: usize, bytes: usize| {
             let mut meter = Meter::new("", Timestamp::from_ms(0.0));

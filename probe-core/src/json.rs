@@ -9,13 +9,15 @@ mod number;
 mod text;
 mod word;
 
+use beacon::NameShape;
+
 use crate::absent::ABSENT;
 use crate::work_counter;
 
 use number::Decimal;
 pub(crate) use number::whole;
 use text::special_bytes;
-pub(crate) use text::{plain_len, same, unescaped, written_bytes};
+pub(crate) use text::{name, plain_len, same, written_bytes};
 pub(crate) use word::Word;
 
 /// The deepest nesting, as in `serde_json`. Deeper text counts as malformed.
@@ -95,9 +97,9 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Takes a string as a name, as [`unescaped`] returns it. Any other value is empty. Only for names of models.
-    pub(crate) fn name(&mut self) -> String {
-        unescaped(self.string().unwrap_or_default())
+    /// Takes a string as the [`name`] of a model.
+    pub(crate) fn model(&mut self) -> String {
+        name(self.string().unwrap_or_default(), NameShape::MODEL)
     }
 
     /// Takes a number of zero or more, as all counts and durations are. [`ABSENT`] for any other value.

@@ -11,14 +11,14 @@ type Shows = fn(&Value) -> bool;
 
 /// In the order of the table.
 const COLUMNS: [(&str, Shows); 10] = [
-    ("cut off", |report| report["outcome"] == "truncated"),
-    ("error in band", |report| report["outcome"] == "provider_error"),
+    ("truncation", |report| report["outcome"] == "truncated"),
+    ("in-band error", |report| report["outcome"] == "provider_error"),
     ("finish reason", |report| report["finish_reason"].is_string()),
     ("model", |report| report["response_model"].is_string()),
     ("id", |report| report["response_id"].is_string()),
     ("tokens", |report| report["output_tokens"].is_u64()),
-    ("of them reasoning", |report| report["reasoning_tokens"].is_u64()),
-    ("of them cached", |report| report["cached_tokens"].is_u64()),
+    ("reasoning tokens", |report| report["reasoning_tokens"].is_u64()),
+    ("cached tokens", |report| report["cached_tokens"].is_u64()),
     ("lost events", |report| report["defects"]["sequence_gap"].is_u64()),
     // A comment of our own may stand in any stream.
     ("server time", |report| report["server"]["source"].as_str().is_some_and(|source| source != "comment")),

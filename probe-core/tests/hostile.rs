@@ -1,7 +1,7 @@
 //! Bytes, times and calls that nobody would send on purpose: whatever comes in, a report that can
 //! be believed goes out.
 
-use beacon::{Outcome, StreamReport};
+use beacon::{NameShape, Outcome, StreamReport};
 use probe_core::{End, Meter, Timestamp};
 use proptest::prelude::*;
 
@@ -52,12 +52,7 @@ fn check(report: &StreamReport) {
     assert!(report.ttft_ms <= report.e2e_ms && report.deltas <= report.events);
     let names = [&report.response_model, &report.response_id, &report.finish_reason];
     for name in names.into_iter().flatten() {
-        assert!(
-            !name.is_empty()
-                && name.len() <= 128
-                && !name.contains(|char: char| char.is_ascii_control() && char != '\x7f'),
-            "{name:?}"
-        );
+        assert!(NameShape::MODEL.fits(name.as_bytes()), "{name:?}");
     }
 }
 

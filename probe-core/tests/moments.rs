@@ -311,7 +311,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_that_the_body_ends_in_is_read_with_the_bytes_before_it() {
+fn an_unended_last_line_is_read_at_the_time_of_its_bytes() {
     check(&Made {
         format: Format::Ollama,
         said: vec![Said::Answer, Said::Answer],
@@ -373,7 +373,7 @@ fn more_of_the_same_read_is_no_chunk_and_makes_no_gap() {
 
 /// The first answer of a model that thinks in silence, then the same with a silence in the middle of the answer.
 #[test]
-fn tokens_that_were_thought_in_silence_are_not_among_those_that_were_timed() {
+fn tpot_excludes_reasoning_tokens_of_a_silence() {
     for (times, expected) in [([9_000.0, 9_050.0, 9_100.0], Some(25.0)), ([400.0, 450.0, 6_000.0], None)] {
         let mut meter = Meter::new("silent", Timestamp::from_ms(0.0));
         meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");
@@ -393,7 +393,7 @@ fn tokens_that_were_thought_in_silence_are_not_among_those_that_were_timed() {
 
 /// OpenAI's `response.completed` says the whole answer again, with all instructions and tools of the request.
 #[test]
-fn an_end_that_says_everything_again_is_read_up_to_a_megabyte() {
+fn a_final_event_with_the_full_text_is_read_up_to_a_megabyte() {
     let begun = json!({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "status": "in_progress"}});
     let delta = json!({"type": "response.output_text.delta", "sequence_number": 1, "delta": "Hello"});
     for (length, outcome, oversize) in [(70_000, Outcome::Complete, 0), (1_100_000, Outcome::Unobserved, 1)] {
@@ -420,7 +420,7 @@ fn an_end_that_says_everything_again_is_read_up_to_a_megabyte() {
 
 /// An event that was too long was the last one seen, or was not.
 #[test]
-fn what_came_behind_an_event_that_was_too_long_says_how_the_stream_ended() {
+fn the_data_after_an_oversize_event_decides_the_outcome() {
     let long = format!("data: {{\"a\":\"{}\"}}\n\n", "x".repeat(1_100_000));
     let delta = written(Format::OpenAiChat, Said::Answer);
     for (body, end, outcome) in [
@@ -438,7 +438,7 @@ fn what_came_behind_an_event_that_was_too_long_says_how_the_stream_ended() {
 }
 
 #[test]
-fn a_silence_that_nobody_listened_to_is_none() {
+fn an_unobserved_stream_has_no_dead_air() {
     for (end, silences) in [(End::Unseen, 0), (End::Closed, 1), (End::Cancelled, 1)] {
         let mut meter = Meter::new("unread", Timestamp::from_ms(0.0));
         meter.on_headers(Timestamp::from_ms(1.0), 200, "text/event-stream");

@@ -180,7 +180,7 @@ fn a_retry_is_digits_and_nothing_else() {
 }
 
 #[test]
-fn comments_are_heard_when_their_line_ends() {
+fn comments_are_reported_when_their_line_ends() {
     let heard = hear(b": one\n:\ndata: a\n:two\ndata: b\n\n: three\r\n");
     assert_eq!(heard.comments, [" one", "", "two", " three"]);
     assert_eq!(heard.events.len(), 1);
@@ -189,7 +189,7 @@ fn comments_are_heard_when_their_line_ends() {
 }
 
 #[test]
-fn what_is_pending_at_the_end_is_told() {
+fn pending_data_at_the_end_is_reported() {
     for (body, bytes, event) in [
         ("data: a\n\n", 0, None),
         ("data: a\n\ndata: [DONE]", 12, Some("[DONE]")),
@@ -211,7 +211,7 @@ fn bytes_that_are_not_utf8_stay_in_place() {
 }
 
 #[test]
-fn a_web_page_between_events_is_seen() {
+fn a_web_page_between_events_is_detected() {
     let heard = hear(b"data: a\n\n<html>\n<p>502</p>\n\ndata: b\n\n");
     assert_eq!((heard.html, heard.events.len()), (2, 2));
 }
@@ -237,7 +237,7 @@ fn an_event_over_the_cap_is_skipped_and_the_next_is_read() {
 }
 
 #[test]
-fn an_event_of_the_usual_kind_is_lent_from_its_chunk_and_not_copied() {
+fn a_usual_event_is_borrowed_from_its_chunk() {
     let body = b"event: a\ndata: {}\n\n".to_vec();
     let (mut sse, mut input) = (Sse::default(), &body[..]);
     let Some(Frame::Event(event)) = sse.next(&mut input) else { panic!("one event") };

@@ -5,6 +5,8 @@
 mod recording;
 
 use std::fs;
+use std::iter;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use beacon::StreamReport;
@@ -94,6 +96,57 @@ fn a_stream_cut_before_its_end_is_never_complete() {
             assert_eq!(outcome(at), "complete", "{name} cut at {at}");
         }
     }
+}
+
+#[test]
+fn a_secret_at_any_place_of_any_stream_stays_out_of_reports() {
+    for path in streams() {
+        let recording = load(&path);
+        let body = recording.reads.iter().flat_map(|read| read.bytes.clone()).collect::<Vec<_>>();
+        let body = String::from_utf8_lossy(&body);
+        // The first places in a long stream: later events have the shape of earlier ones.
+        for place in places(&body).take(300) {
+            for secret in SECRETS {
+                let planted = format!("{}{secret}{}", &body[..place.start], &body[place.end..]);
+                let report = with_reads(&recording, &[planted.as_bytes()]).report();
+                let report = serde_json::to_string(&report).unwrap();
+                for part in ["medical", "geheim", "\u{79d8}"] {
+                    assert!(!report.contains(part), "{}: {planted} gave {report}", path.display());
+                }
+            }
+        }
+    }
+}
+
+/// No name has blanks, letters outside ASCII or quotes.
+const SECRETS: [&str; 3] = ["my medical history", "\u{79d8}\u{5bc6}", r#"geheim\",\"model\":\"geheim!"#];
+
+/// The contents of all JSON strings, of `event:` and `id:` fields and of comments, from the front.
+fn places(body: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    iter::from_fn(move || {
+        let rest = &body[from..];
+        let quote = rest.find('"').map(|at| (at + 1, string_len(&rest[at + 1..])));
+        let field = ["event: ", "id: ", "\n: "].iter().filter_map(|name| {
+            let at = rest.find(name)? + name.len();
+            Some((at, rest[at..].find('\n').unwrap_or(rest.len() - at)))
+        });
+        let (at, len) = quote.into_iter().chain(field).min()?;
+        let start = from + at;
+        from = (start + len + 1).min(body.len());
+        Some(start..start + len)
+    })
+}
+
+/// Bytes up to the quote that ends a string.
+fn string_len(text: &str) -> usize {
+    let mut escaped = false;
+    let end = |byte: u8| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    };
+    text.bytes().position(end).unwrap_or(text.len())
 }
 
 #[test]

@@ -39,7 +39,7 @@ test("each of its names leads to a file", () => {
   assert.equal(execFileSync("node", ["--input-type=module", "-e", code], { cwd: app, encoding: "utf8" }), "\n");
 });
 
-test("importing it does nothing, and neither does starting it on a server", () => {
+test("the import and a start on a server have no effect", () => {
   const code = `const before = Object.keys(globalThis).join() + globalThis.fetch;
     const { start } = await import("llm-rum");
     const probe = start({ collector: "https://rum.example", site: "x" });

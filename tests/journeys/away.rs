@@ -9,7 +9,7 @@ use tests::{AppPage, Engine, eventually};
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_arrives_in_a_hidden_page_is_told_as_that_in_every_engine() -> Result<()> {
+async fn bytes_in_a_hidden_page_count_as_hidden_in_every_engine() -> Result<()> {
     in_every_engine(hidden).await
 }
 
@@ -40,7 +40,7 @@ async fn hidden(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_of_a_page_that_is_left_and_comes_back_is_told_once_in_every_engine() -> Result<()> {
+async fn a_restored_page_reports_its_stream_once_in_every_engine() -> Result<()> {
     in_every_engine(kept).await
 }
 
@@ -65,7 +65,7 @@ async fn kept(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_made_in_advance_tells_that_it_asked_before_it_was_shown() -> Result<()> {
+async fn a_prerendered_page_reports_requests_made_before_display() -> Result<()> {
     // The others have no speculation rules.
     let stage = Stage::set_in(Engine::Chromium).await?;
     let snippet = stage.collector.get("/snippet.json?site=demo").await?;

@@ -62,7 +62,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
 
 /// The table that sums are in has got a label more, which became part of its key.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> Result<()> {
+async fn rows_published_without_countries_have_unknown_countries() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     configure(folder.path(), &clickhouse.url)?;
@@ -112,7 +112,7 @@ async fn what_was_published_before_there_were_countries_is_of_unknown_ones() -> 
 
 /// A stream in every other hour, as two collectors published them.
 #[tokio::test(flavor = "multi_thread")]
-async fn traffic_with_gaps_is_asked_for_in_few_words() -> Result<()> {
+async fn queries_for_traffic_with_idle_hours_stay_short() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     configure(folder.path(), &clickhouse.url)?;
@@ -160,19 +160,19 @@ async fn sorting_key(clickhouse: &ClickHouse) -> Result<String> {
     clickhouse.query(key).await
 }
 
-/// As `docs/operations.md` has it.
+/// The commands of `docs/cluster.md`.
 async fn copy_of_rows(clickhouse: &ClickHouse) -> Result<String> {
     let told = |from: &str, to: &str| -> Result<&str> {
-        let (_, rest) = OPERATIONS.split_once(from).context("the page has it")?;
+        let (_, rest) = CLUSTER.split_once(from).context("the page has it")?;
         Ok(rest.split_once(to).context("it ends")?.0)
     };
-    let columns = clickhouse.query(told("COLUMNS is what\n\n```sql\n", "\n```")?).await?;
+    let columns = clickhouse.query(told("This query gives COLUMNS:\n\n```sql\n", "\n```")?).await?;
     let [columns]: [String; 1] = serde_json::from_str(&columns)?;
     let copy = told("windows_before;\nINSERT", ";")?;
     Ok(format!("INSERT{}", copy.replace("COLUMNS", &columns)))
 }
 
-const OPERATIONS: &str = include_str!("../../docs/operations.md");
+const CLUSTER: &str = include_str!("../../docs/cluster.md");
 
 fn configure(folder: &Path, clickhouse: &str) -> Result<()> {
     let alone = "settle_after_seconds = 3\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n\

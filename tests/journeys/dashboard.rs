@@ -31,7 +31,7 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
     ensure!((p50 - 800.0).abs() < 9.0, "{p50}");
     let ttfv = text(&browser, "[data-tile=ttfv]").await?;
     ensure!(ttfv.contains("0.8") || ttfv.contains("80") || ttfv.contains("79"), "{ttfv}");
-    for chart in ["ttft", "histogram", "compare", "leaving"] {
+    for chart in ["ttft", "histogram", "compare", "abandonment"] {
         let found = browser
             .page
             .execute(&format!("return !!document.querySelector('figure[data-chart={chart}]')"), vec![])
@@ -98,11 +98,11 @@ async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
     .await?;
     browser.page.goto(&collector.url).await?;
     state(browser, "ready").await?;
-    let adjusted = text(browser, "[data-adjusted]").await?;
-    ensure!(adjusted.contains("the 20 who left") && adjusted.contains("p95 unknown"), "{adjusted}");
-    let curve = text(browser, "[data-chart=leaving]").await?;
-    ensure!(curve.contains("20 of 120 left before the first visible token"), "{curve}");
-    let drawn = "return document.querySelectorAll('[data-chart=leaving] path.step').length";
+    let adjusted = text(browser, "[data-km-adjusted]").await?;
+    ensure!(adjusted.contains("20 abandoned streams") && adjusted.contains("p95 unknown"), "{adjusted}");
+    let curve = text(browser, "[data-chart=abandonment]").await?;
+    ensure!(curve.contains("20 of 120 users (16.7 %) gave up before the first visible token"), "{curve}");
+    let drawn = "return document.querySelectorAll('[data-chart=abandonment] path.step').length";
     ensure!(browser.page.execute(drawn, vec![]).await? == 1, "the curve is drawn");
     Ok(())
 }
@@ -117,7 +117,7 @@ async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
     let errors = format!("tr[data-group='{model}'] [data-errors='{}']", group["errors"]);
     let share = text(browser, &errors).await?;
     ensure!(share.ends_with('%'), "the share of errors is known: {share}");
-    let ended = text(browser, "[data-endings=outcomes]").await?;
+    let ended = text(browser, "[data-counts=outcomes]").await?;
     ensure!(ended.contains("complete") && ended.contains("100"), "{ended}");
 
     browser.page.goto(&format!("{}/?drawing=heatmap", collector.url)).await?;
@@ -153,8 +153,8 @@ async fn promised(browser: &Browser, collector: &Collector) -> Result<()> {
     let first = slowest["streams"][0]["id"].as_str().context("a slowest stream")?;
     let row = "return document.querySelector('[data-list=slowest] tr[data-stream]')?.dataset.stream";
     ensure!(browser.page.execute(row, vec![]).await? == first, "the slowest stream comes first");
-    let books = text(browser, "[data-books=quiet]").await?;
-    ensure!(books.contains("100 reports of 100 streams") && books.contains("refused no request"), "{books}");
+    let accounting = text(browser, "[data-accounting=quiet]").await?;
+    ensure!(accounting.contains("100 reports received (100 streams), 0 of "), "{accounting}");
     Ok(())
 }
 

@@ -40,7 +40,7 @@ async fn nginx_takes_the_balancer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn systemd_takes_the_unit_and_finds_it_as_hardened_as_the_text_says() -> Result<()> {
+async fn systemd_accepts_the_unit_with_the_documented_exposure() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let unit = std::fs::read_to_string(root().join("deploy/llm-rum.service"))?;
     let installed = unit.replace("/usr/local/bin/llm-rum", &binary("llm-rum").display().to_string());
@@ -72,7 +72,7 @@ const SERIES: [(&str, &str, &str, u32, u32, u32); 4] = [
 const ODD: &str = r#"the "new" chat: {{ $v2 }} \ #"#;
 
 #[tokio::test]
-async fn alerts_sound_where_a_budget_burns_and_nowhere_else() -> Result<()> {
+async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let config = format!(
         "admin_token = '0123456789abcdef'\n[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
@@ -184,7 +184,7 @@ const QUIET: [Series; 15] = [
 ];
 
 #[tokio::test]
-async fn each_alert_on_the_collector_sounds_alone_and_none_where_all_is_well() -> Result<()> {
+async fn each_collector_alert_fires_alone_and_none_fires_in_health() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let alerts = root().join("deploy/alerts.yml");
     let told = std::fs::read_to_string(&alerts)?.matches("- alert: ").count();

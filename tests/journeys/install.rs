@@ -9,22 +9,22 @@ use tests::{AppPage, Engine};
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_snippet_says_measures_under_the_policy_it_says() -> Result<()> {
+async fn the_snippet_measures_under_the_policy_that_it_names() -> Result<()> {
     in_every_engine(under_policies).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_probe_that_is_not_what_the_page_names_does_not_run() -> Result<()> {
+async fn a_probe_with_another_hash_does_not_run() -> Result<()> {
     in_every_engine(tampered).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rarer_format_is_read_by_a_second_wasm_or_told_by_its_chunks() -> Result<()> {
+async fn a_rare_format_needs_the_second_wasm_or_reports_chunks() -> Result<()> {
     in_every_engine(rarer).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_shows_what_programs_get() -> Result<()> {
+async fn the_install_page_shows_the_same_snippet_as_the_api() -> Result<()> {
     let stage = Stage::set().await?;
     let snippet = Snippet::ask(&stage).await?;
     stage.browser.page.goto(&format!("{}/snippet", stage.collector.url)).await?;

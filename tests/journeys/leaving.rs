@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_was_left_is_abandoned_with_what_was_seen() -> Result<()> {
+async fn a_stream_that_the_user_left_is_abandoned_with_its_content() -> Result<()> {
     in_every_engine(left).await
 }
 
@@ -48,7 +48,7 @@ async fn left(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_sets_out_tells_before_it_is_gone() -> Result<()> {
+async fn a_page_reports_at_the_start_of_a_navigation() -> Result<()> {
     in_every_engine(told_at_once).await
 }
 
@@ -68,7 +68,7 @@ async fn told_at_once(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tab_that_is_closed_has_told_what_it_had_seen() -> Result<()> {
+async fn a_closed_tab_has_reported_its_stream() -> Result<()> {
     in_every_engine(closed).await
 }
 
@@ -87,7 +87,7 @@ async fn closed(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_ends_with_its_last_tab_has_told_what_that_had_seen() -> Result<()> {
+async fn a_browser_that_ends_with_its_last_tab_has_reported_it() -> Result<()> {
     in_every_engine(ended).await
 }
 
@@ -130,7 +130,7 @@ fn judge(report: &StreamReport, start: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_browser_has_told_what_it_had_seen() -> Result<()> {
+async fn a_killed_browser_has_reported_its_stream() -> Result<()> {
     in_every_engine(killed).await
 }
 
@@ -163,7 +163,7 @@ async fn killed(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tab_that_crashes_has_told_of_an_answer_that_had_not_begun() -> Result<()> {
+async fn a_crashed_tab_has_reported_a_stream_without_chunks() -> Result<()> {
     // The others have no `fetchLater`.
     let stage = Stage::set().await?;
     stage.open("").await?;

@@ -73,7 +73,7 @@ struct Stage {
     collector: Collector,
     demo: DemoSite,
     browser: Browser,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl Stage {
@@ -94,7 +94,7 @@ impl Stage {
         let collector = Collector::start_with(data.path(), &["--config", config]).await?;
         let demo = DemoSite::start(&collector.url).await?;
         let browser = Browser::start_in(engine).await?;
-        Ok(Self { collector, demo, browser, _data: data })
+        Ok(Self { collector, demo, browser, data })
     }
 
     /// Opens the demo page and keeps every report that the probe hands to the page from now on.

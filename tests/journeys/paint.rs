@@ -10,7 +10,7 @@ const FRAME_MS: f64 = 20.0;
 const STEPS_MS: f64 = 2.0;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_paint_is_the_frame_that_has_the_text_in_every_engine() -> Result<()> {
+async fn the_first_paint_is_the_frame_of_the_text_in_every_engine() -> Result<()> {
     // One after the other: three at once would wait for each other's frames.
     for engine in Engine::ALL {
         let measured = paint(engine, STREAMS).await.with_context(|| format!("in {engine}"))?;

@@ -13,7 +13,7 @@ const REQUEST_P99: &str = "histogram_quantile(0.99, rate(llm_request_duration_se
 const ERRORS: &str = "rate(llm_generation_errors_total[5m]) / rate(llm_requests_total[5m])";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_four_queries_give_the_truth_within_their_buckets() -> Result<()> {
+async fn the_four_queries_are_exact_within_their_buckets() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
@@ -39,7 +39,7 @@ async fn the_four_queries_give_the_truth_within_their_buckets() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn native_histograms_give_the_truth_within_their_narrower_buckets() -> Result<()> {
+async fn native_histograms_are_exact_within_their_narrower_buckets() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let features = ["--enable-feature=native-histograms,exemplar-storage"];
@@ -63,7 +63,7 @@ async fn native_histograms_give_the_truth_within_their_narrower_buckets() -> Res
 
 /// Whatever the dashboard for Grafana asks, a Prometheus that scraped a collector with all kinds of streams answers.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_question_of_the_dashboard_for_grafana_has_an_answer() -> Result<()> {
+async fn every_query_of_the_grafana_dashboard_has_a_result() -> Result<()> {
     let data = tempfile::tempdir()?;
     let config = data.path().join("llm-rum.toml");
     std::fs::write(&config, "[limits]\nmodels = 3\n")?;

@@ -1,5 +1,4 @@
-//! The lines of the README, put into a page as they stand there but for the collector's address and the site's
-//! key.
+//! The lines of the README in a page: unchanged, except for the collector's address and the site's key.
 
 use std::path::{Path, PathBuf};
 
@@ -58,12 +57,12 @@ async fn read_there(stage: &Stage) -> Result<StreamReport> {
     stage.collector.final_report(&ids[0]).await
 }
 
-/// The first block of that language below “In your chat page”, for this collector.
+/// The first block of that language below “Add the probe”, for this collector.
 fn block(stage: &Stage, language: &str) -> Result<String> {
-    let (_, section) = README.split_once("## In your chat page").context("the README has the section")?;
+    let (_, section) = README.split_once("### 2. Add the probe").context("the README has the section")?;
     let (_, rest) = section.split_once(&format!("```{language}\n")).context("it has the block")?;
     let (block, _) = rest.split_once("```").context("it ends")?;
-    let own = block.replace("https://rum.example", &stage.collector.url).replace("pk_live_…", "demo");
+    let own = block.replace("https://rum.example", &stage.collector.url).replace("pk_live_1", "demo");
     ensure!(own != block, "it names the collector: {block}");
     Ok(own)
 }

@@ -17,7 +17,7 @@ const EVENT_SOURCE: &str = "plainEventSource";
 const RECORDED: &str = "ai_sdk_ui_text";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_get_the_same_text_and_the_report_has_every_byte_in_every_engine() -> Result<()> {
+async fn clients_read_and_report_every_byte_in_every_engine() -> Result<()> {
     in_every_engine(every_client).await
 }
 
@@ -55,11 +55,43 @@ async fn every_client(engine: Engine) -> Result<()> {
     same_text("reactUseChat", &with, without.last().context("it ran")?)?;
     let sent: usize = recording(RECORDED)?.iter().map(String::len).sum();
     read_whole(&stage, "reactUseChat", sent as u64..=sent as u64).await?;
+    nothing_has_the_prompt(&stage).await?;
     stage.browser.close().await
 }
 
+/// The prompt looks like the key of a model. It is in no beacon, so it is not in the journal, the store or an answer.
+async fn nothing_has_the_prompt(stage: &Stage) -> Result<()> {
+    let accounting = stage.collector.get("/v1/accounting").await?;
+    ensure!(
+        accounting["beacons"]["refused"] == serde_json::json!({}),
+        "the collector refused a beacon: {accounting}"
+    );
+    let reports =
+        stage.browser.run("return JSON.stringify(window.llmRum.probe.lastReport());", vec![]).await?;
+    let (streams, metrics) =
+        (stage.collector.text("/v1/streams").await?, stage.collector.text("/metrics").await?);
+    for (place, text) in [("report", reports.to_string()), ("list of streams", streams), ("metrics", metrics)]
+    {
+        ensure!(!text.contains(SECRET), "the {place} has the prompt: {text}");
+    }
+    let mut folders = vec![stage.data.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = std::fs::read(&path)?;
+                let found = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+                ensure!(!found, "{} has the prompt", path.display());
+            }
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn with_zone_js_promises_rejections_and_timers_are_as_without_the_probe() -> Result<()> {
+async fn the_probe_leaves_zone_js_promises_and_timers_unchanged() -> Result<()> {
     in_every_engine(beside_zone_js).await
 }
 
@@ -118,10 +150,13 @@ fn backend(page: &AppPage) -> Value {
 
 const RECIPES: &str = r#"<script defer src="/recipes/recipes.js"></script>"#;
 
-const ASK: &str = "
+const SECRET: &str = "planted-secret";
+
+const ASK: &str = r#"
     const parts = [];
-    await window.recipes[args[0]](args[1], 'Why does streaming feel faster?', part => parts.push(part));
-    return { text: parts.join(''), parts: parts.length };";
+    const prompt = 'Why? {"model":"planted-secret","a":[{"model":"planted-secret"}]},"model":"planted-secret"';
+    await window.recipes[args[0]](args[1], prompt, part => parts.push(part));
+    return { text: parts.join(''), parts: parts.length };"#;
 
 const ZONE_JS: &str = r#"<script src="/recipes/zone.js"></script>"#;
 

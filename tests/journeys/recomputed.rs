@@ -43,7 +43,7 @@ async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_figure_of_what_a_page_has_read_follows_from_its_reports() -> Result<()> {
+async fn every_figure_of_streams_in_a_page_follows_from_reports() -> Result<()> {
     let stage = Stage::set().await?;
     stage.open("").await?;
     stage.browser.run(READ_MANY, vec![PAGE_STREAMS.into(), json!(WAYS)]).await?;

@@ -12,7 +12,7 @@ const APIS: [&str; 3] = ["event_source", "xhr", "web_socket"];
 const SCENARIOS: [&str; 5] = ["normal", "cut_socket", "cut_clean", "provider_error", "user_stops"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_ways_than_fetch_are_told_as_they_were_in_every_engine() -> Result<()> {
+async fn other_transports_than_fetch_are_measured_in_every_engine() -> Result<()> {
     in_every_engine(every_way).await
 }
 
@@ -87,7 +87,7 @@ async fn many_answers(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_came_before_the_probe_could_read_are_told_apart_in_every_engine() -> Result<()> {
+async fn responses_before_the_wasm_stay_separate_in_every_engine() -> Result<()> {
     in_every_engine(many_early_answers).await
 }
 
@@ -106,7 +106,7 @@ async fn many_early_answers(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_for_the_head_alone_gets_no_stream_in_every_engine() -> Result<()> {
+async fn head_requests_are_no_streams_in_every_engine() -> Result<()> {
     in_every_engine(heads_alone).await
 }
 

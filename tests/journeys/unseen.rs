@@ -33,7 +33,7 @@ async fn gone_elsewhere(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn times_of_a_body_that_another_script_reads_ahead_are_told_as_those_of_its_arrival() -> Result<()> {
+async fn a_body_that_a_script_reads_ahead_has_arrival_times() -> Result<()> {
     in_every_engine(read_ahead).await
 }
 
@@ -53,7 +53,7 @@ async fn read_ahead(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_read_in_part_and_then_whole_is_told_whole_in_every_engine() -> Result<()> {
+async fn a_body_read_in_part_and_then_fully_counts_every_byte() -> Result<()> {
     in_every_engine(read_in_part_and_then_whole).await
 }
 

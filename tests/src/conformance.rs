@@ -2,6 +2,7 @@
 //! are in `conformance/`; here are the scripted server that they talk to, and the run in a browser.
 
 mod log;
+mod request;
 mod script;
 mod server;
 mod socket;

@@ -1,5 +1,6 @@
 //! Every figure that a collector answers with, worked out a second time from single reports and from the words
-//! of `docs/metrics.md` and `docs/api.md`. Nothing here calls the product's own arithmetic.
+//! of `docs/metrics.md`, `docs/statistics.md` and `docs/query-api.md`. Nothing here calls the product's own
+//! arithmetic.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ const RELATIVE_ERROR: f64 = 0.0109;
 /// The durations that have percentiles, by the name that queries know them by.
 pub const METRICS: [&str; 8] = ["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"];
 
-/// What a use case promises, as the table of default targets in `docs/api.md` has it.
+/// What a use case promises, as the table of default targets in `docs/configuration.md` has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Targets {
     /// For the first visible token, in milliseconds.

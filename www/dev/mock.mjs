@@ -1,8 +1,8 @@
 /**
- * A made-up collector for working on the dashboard: `node dev/mock.mjs [--port 8787] [--scenario NAME]`.
- * Serves `dist/` under the collector's content security policy, and `/v1` from invented streams.
- * Scenarios: ready, few, noserver, range (old data only), many (400 models in 30 days), empty, error, falls (answers one
- * load and no more), locked (token `secret`).
+ * A mock collector for work on the dashboard: `node dev/mock.mjs [--port 8787] [--scenario NAME]`.
+ * It serves `dist/` under the collector's content security policy, and `/v1` from invented streams.
+ * Scenarios: ready, few, noserver, range (old data only), many (400 models in 30 days), empty, error,
+ * falls (fails after the first load), locked (token `secret`).
  */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -23,7 +23,7 @@ import {
   summary,
   timeseries,
   windowOf,
-} from "./answers.mjs";
+} from "./responses.mjs";
 import { makeStreams } from "./streams.mjs";
 
 const { values: options } = parseArgs({
@@ -42,12 +42,12 @@ const streams = invent(options.scenario, Date.now());
 
 const server = createServer((request, response) => {
   const address = new URL(request.url, "http://mock");
-  if (address.pathname === "/v1/live" && refusalOf(request) === null) return tellLive(response, address);
+  if (address.pathname === "/v1/live" && accessError(request) === null) return streamLive(response, address);
   const answer = address.pathname.startsWith("/v1/")
-    ? answerApi(request, address)
+    ? apiResponse(request, address)
     : address.pathname === "/snippet.json"
       ? ok({ site: "demo" })
-      : answerFile(address.pathname);
+      : fileResponse(address.pathname);
   Promise.resolve(answer).then(({ status = 200, type = "application/json", body }) => {
     response.writeHead(status, {
       "Content-Type": type,
@@ -82,7 +82,7 @@ function invent(scenario, now) {
   }
 }
 
-/** The newest three have not ended yet. */
+/** Marks the newest three streams as open. */
 function withOpen(all) {
   const open = ({ e2e_ms, close_ms, output_tokens, tpot_ms, finish_reason, ...rest }) => ({
     ...rest,
@@ -94,66 +94,66 @@ function withOpen(all) {
 
 let loads = 0;
 
-function answerApi(request, { pathname, searchParams: query }) {
+function apiResponse(request, { pathname, searchParams: query }) {
   if (pathname === "/v1/summary") loads += 1;
-  const refused = refusalOf(request);
-  if (refused !== null) return refused;
+  const denied = accessError(request);
+  if (denied !== null) return denied;
   const [, , route, id] = pathname.split("/");
   if (route === "streams" && id) {
     const found = streams.find((stream) => stream.id === id);
-    return found ? ok(found) : refuse(404, "unknown_stream", `no stream ${id}`);
+    return found ? ok(found) : errorResponse(404, "unknown_stream", `no stream ${id}`);
   }
   if (route === "slo") return ok(slo(streams, query, Date.now()));
   if (route === "accounting") return ok(accounting(streams));
   const answer = { summary, timeseries, histogram, heatmap, breakdown, compare, abandonment, streams: page }[route];
-  if (!answer) return refuse(404, "not_found", `no route ${pathname}`);
+  if (!answer) return errorResponse(404, "not_found", `no route ${pathname}`);
   try {
     return ok(answer(streams, query, windowOf(query, Date.now())));
   } catch (error) {
-    return refuse(400, "bad_query", error.message);
+    return errorResponse(400, "bad_query", error.message);
   }
 }
 
-function refusalOf(request) {
+function accessError(request) {
   if (options.scenario === "falls" && loads > 1)
-    return refuse(503, "storage_unavailable", "the disk is full");
-  if (options.scenario === "error") return refuse(503, "storage_unavailable", "the disk is full");
+    return errorResponse(503, "storage_unavailable", "the disk is full");
+  if (options.scenario === "error") return errorResponse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
-    return refuse(401, "unauthorized", "this collector wants a token");
+    return errorResponse(401, "unauthorized", "a token is required");
   }
   return null;
 }
 
-/** Time goes on over what was invented: each second ends another stream of it. */
-function tellLive(response, { searchParams: query }) {
+/** Sends an update each second, with one more ended stream. */
+function streamLive(response, { searchParams: query }) {
   response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-  const begun = Date.now();
-  const tell = () => {
+  const startedAt = Date.now();
+  const send = () => {
     if (options.scenario === "falls" && loads > 1) return response.end();
     const now = Date.now();
-    const shifted = options.scenario === "range" ? streams : goneOn(streams, now - begun);
-    response.write(`data: ${JSON.stringify(live(shifted, query, now))}\n\n`);
+    const current = options.scenario === "range" ? streams : replayed(streams, now - startedAt);
+    response.write(`data: ${JSON.stringify(live(current, query, now))}\n\n`);
   };
-  tell();
-  const timer = setInterval(tell, 1000);
+  send();
+  const timer = setInterval(send, 1000);
   response.on("close", () => clearInterval(timer));
 }
 
-/** The last streams again, as if they ended while one looks. */
-function goneOn(all, passed_ms) {
+/** All streams, and the last ones once more with the current time. */
+function replayed(all, elapsedMs) {
   const ended = all.filter((stream) => !stream.open).slice(-200);
-  const again = ended.slice(0, Math.floor(passed_ms / 1000) % 200);
+  const again = ended.slice(0, Math.floor(elapsedMs / 1000) % 200);
   const now = Date.now();
   const shift = (stream, at) => ({ ...stream, received_ms: now - 1000 * (again.length - at) });
   return [...all, ...again.map(shift)];
 }
 
-async function answerFile(pathname) {
+async function fileResponse(pathname) {
   const name = normalize(pathname === "/" ? "/index.html" : pathname);
   try {
     return { type: TYPES[extname(name)], body: await readFile(join(DIST, name)) };
   } catch {
-    return refuse(404, "not_found", `no file ${pathname}`);
+    return errorResponse(404, "not_found", `no file ${pathname}`);
   }
 }
 
@@ -161,6 +161,6 @@ function ok(value) {
   return { body: JSON.stringify(value) };
 }
 
-function refuse(status, code, message) {
+function errorResponse(status, code, message) {
   return { status, body: JSON.stringify({ error: { code, message } }) };
 }

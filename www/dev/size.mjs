@@ -1,4 +1,4 @@
-/** Prints what `dist/` weighs, gzipped, and fails above the budget. */
+/** Prints the gzipped size of `dist/` and fails above the budget. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

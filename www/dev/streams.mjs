@@ -1,4 +1,4 @@
-/** A seed and a time in, made-up stream reports out: several models, some slow, some broken. */
+/** Invents stream reports from a seed: several models, some of them slow, some streams broken. */
 
 const MODELS = [
   { provider: "openai", model: "gpt-5-mini", dialect: "openai_chat", ttft: 420, tpot: 14, share: 0.42 },
@@ -15,7 +15,7 @@ const MODELS = [
   { provider: null, model: null, dialect: "ollama", ttft: 520, tpot: 41, share: 0.04 },
 ];
 
-const ENDINGS = [
+const OUTCOMES = [
   ["complete", 0.93],
   ["aborted", 0.024],
   ["truncated", 0.014],
@@ -26,7 +26,7 @@ const ENDINGS = [
   ["empty", 0.003],
 ];
 
-/** `count` reports that ended between `from` and `to`, oldest first; each model under so many names. */
+/** `count` reports that ended between `from` and `to`, oldest first. Each model has `names` names. */
 export function makeStreams(count, from, to, { seed = 7, server = true, names = 1 } = {}) {
   const random = generator(seed);
   const times = Array.from({ length: count }, () => from + random() * (to - from)).sort((a, b) => a - b);
@@ -39,11 +39,11 @@ function makeStream(random, at, hasServer) {
     random,
     MODELS.map((entry) => [entry, entry.share]),
   );
-  const outcome = pick(random, ENDINGS);
+  const outcome = pick(random, OUTCOMES);
   const rush = 1 + 0.9 * Math.exp(-((((at / 60_000) % 37) - 18) ** 2) / 12);
   const serverTtft = kind.ttft * rush * Math.exp(normal(random) * 0.38);
-  const way = 28 * Math.exp(normal(random) * 0.8) + (random() < 0.03 ? 1400 * random() : 0);
-  const ttft = serverTtft + way;
+  const network = 28 * Math.exp(normal(random) * 0.8) + (random() < 0.03 ? 1400 * random() : 0);
+  const ttft = serverTtft + network;
   const reasons = kind.model === "gpt-5" && random() < 0.6;
   const ttfv = reasons ? ttft + 500 + 2200 * random() : ttft + (random() < 0.1 ? 1.2 : 0);
   const tokens = Math.round(24 + 380 * random() ** 2);
@@ -65,7 +65,7 @@ function makeStream(random, at, hasServer) {
     status: 200,
     outcome,
     submit_delay_ms: tenth(3 + 9 * random()),
-    headers_ms: tenth(way * 1.4),
+    headers_ms: tenth(network * 1.4),
     chunks: 0,
     events: 0,
     deltas: 0,
@@ -82,7 +82,7 @@ function makeStream(random, at, hasServer) {
     received_ms: Math.round(at),
   };
   if (outcome === "http_error")
-    return { ...report, dialect: undefined, status: random() < 0.5 ? 429 : 503, close_ms: tenth(way * 2) };
+    return { ...report, dialect: undefined, status: random() < 0.5 ? 429 : 503, close_ms: tenth(network * 2) };
   if (outcome === "empty" || (outcome === "abandoned" && random() < 0.5))
     return { ...report, close_ms: tenth(ttft * 0.7) };
   const part = outcome === "complete" ? 1 : 0.2 + 0.6 * random();
@@ -90,8 +90,8 @@ function makeStream(random, at, hasServer) {
   const longest = random() < 0.03 ? 2200 + 2500 * random() : kind.tpot * (3 + 6 * random());
   return {
     ...report,
-    first_byte_ms: tenth(Math.min(ttft, way * 1.6)),
-    first_event_ms: tenth(Math.min(ttft, way * 1.6)),
+    first_byte_ms: tenth(Math.min(ttft, network * 1.6)),
+    first_event_ms: tenth(Math.min(ttft, network * 1.6)),
     ttft_ms: tenth(ttft),
     ttfv_ms: tenth(ttfv),
     ...(random() < 0.6 && { ttfp_ms: tenth(ttfv + 4 + 14 * random()) }),
@@ -116,7 +116,7 @@ function makeStream(random, at, hasServer) {
       ...(outcome === "truncated" && { pending_at_eof: 1 }),
       ...(random() < 0.006 && { malformed: 2 }),
     },
-    phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(way * 1.3) },
+    phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(network * 1.3) },
     around: {
       protocol: "h2",
       end_delay_ms: tenth(2 + 30 * random() ** 4),

@@ -1,22 +1,31 @@
-/** The signals of `state.ts` in, the whole screen out. */
-import { Banner } from "./banner";
-import { Books } from "./books-foot";
-import { Breakdown } from "./breakdown";
-import { Budgets } from "./budgets";
-import { Compare } from "./compare";
-import { Detail } from "./detail";
-import { Empty } from "./empty";
-import { Endings } from "./endings";
-import { Header } from "./header";
-import { Histogram } from "./histogram";
-import { Leaving } from "./leaving";
-import { LiveStrip } from "./live-strip";
-import { accounting, answers, budgets, hasData, isAwaited, screen, view, type Answers } from "./state";
-import { Streams } from "./streams";
-import { Tiles } from "./tiles";
-import { TtftChart } from "./ttft-chart";
-import { Unlock } from "./unlock";
-import { Verdict } from "./verdict";
+/** Lays out the screen. */
+import { Histogram } from "./charts/histogram";
+import { AbandonmentPanel } from "./panels/abandonment";
+import { Banner } from "./panels/banner";
+import { Breakdown } from "./panels/breakdown";
+import { Budgets } from "./panels/budgets";
+import { Compare } from "./panels/compare";
+import { Empty } from "./panels/empty";
+import { Header } from "./panels/header";
+import { IngestAccounting } from "./panels/ingest-accounting";
+import { LiveStrip } from "./panels/live-strip";
+import { Login } from "./panels/login";
+import { OutcomesAndDefects } from "./panels/outcomes";
+import { Streams } from "./panels/streams";
+import { Tiles } from "./panels/tiles";
+import { TtftChart } from "./panels/ttft-chart";
+import { Verdict } from "./panels/verdict";
+import {
+  accounting,
+  budgets,
+  dashboardData,
+  hasData,
+  isViewLoading,
+  screen,
+  view,
+  type DashboardData,
+} from "./state";
+import { Detail } from "./stream/detail";
 
 export function App() {
   return (
@@ -24,58 +33,58 @@ export function App() {
       <Header />
       {screen.value !== "locked" && screen.value !== "loading" && <LiveStrip />}
       <Banner />
-      <main class={isAwaited.value ? "stale" : undefined} aria-busy={isAwaited.value}>
-        <Body />
+      <main class={isViewLoading.value ? "stale" : undefined} aria-busy={isViewLoading.value}>
+        <Content />
       </main>
       {screen.value !== "locked" && <Detail />}
     </div>
   );
 }
 
-function Body() {
-  const kept = answers.value;
+function Content() {
+  const data = dashboardData.value;
   switch (screen.value) {
     case "locked":
-      return <Unlock />;
+      return <Login />;
     case "loading":
-      return <p class="empty waiting">Asking the collector…</p>;
+      return <p class="empty waiting">Loading…</p>;
     case "empty":
       return <Empty />;
     case "ready":
-      return kept && <Dashboard answers={kept} />;
+      return data && <Dashboard data={data} />;
     case "error":
-      if (kept === null) return null;
-      return hasData.value ? <Dashboard answers={kept} /> : <Empty />;
+      if (data === null) return null;
+      return hasData.value ? <Dashboard data={data} /> : <Empty />;
   }
 }
 
-function Dashboard({ answers: { summary, asked, at, ...charts } }: { answers: Answers }) {
-  const { range } = asked;
-  const { metric, drawing, by, isLong } = view.value;
+function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { data: DashboardData }) {
+  const { range } = loaded;
+  const { metric, chartType, by, showsAllGroups } = view.value;
   return (
     <>
       <div class="judgement">
         <Verdict summary={summary} />
-        <Budgets asked={budgets.value} />
+        <Budgets result={budgets.value} />
       </div>
-      <Tiles summary={summary} range={range} compare={charts.compare} at={at} />
+      <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
       <TtftChart
         series={charts.timeseries}
         heatmap={charts.heatmap}
         range={range}
         metric={metric}
-        drawing={drawing}
+        chartType={chartType}
         useCases={summary.use_cases}
       />
       <div class="pair">
         <Histogram answer={charts.histogram} />
-        <Compare answer={charts.compare} from={summary.from} to={summary.to} />
+        <Compare result={charts.compare} from={summary.from} to={summary.to} />
       </div>
-      <Leaving answer={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown answer={charts.breakdown} asked={asked} by={by} isLong={isLong} />
-      <Endings summary={summary} />
+      <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
+      <Breakdown result={charts.breakdown} view={loaded} by={by} showsAll={showsAllGroups} />
+      <OutcomesAndDefects summary={summary} />
       <Streams summary={summary} />
-      <Books asked={accounting.value} />
+      <IngestAccounting result={accounting.value} />
     </>
   );
 }

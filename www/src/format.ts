@@ -1,21 +1,24 @@
-/** Numbers in, short text out. Three significant digits at most: percentiles are no more exact than 1.1 %. */
-import type { Dimension } from "./answers";
+/**
+ * Formats numbers and times as short text. Three significant digits at most, as the error bound of percentiles is 1.1
+ * %.
+ */
+import type { Dimension } from "./api/api-types";
 
-/** Stands where there is nothing to show: never a zero. */
+/** Placeholder for an absent value. */
 export const ABSENT = "–";
 
 const SPACE = "\u00a0";
 const countries = new Intl.DisplayNames("en", { type: "region" });
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const wholeNumber = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export type Maybe = number | null | undefined;
+export type MaybeNumber = number | null | undefined;
 
-export function isKnown(value: Maybe): value is number {
+export function isKnown(value: MaybeNumber): value is number {
   return value !== null && value !== undefined && Number.isFinite(value);
 }
 
 /** A duration: `0.4 ms`, `812 ms`, `1.42 s`, `2 min 5 s`, `1 h 3 min`. */
-export function duration(ms: Maybe): string {
+export function duration(ms: MaybeNumber): string {
   if (!isKnown(ms)) return ABSENT;
   if (ms < 0) return `−${duration(-ms)}`;
   if (ms === 0) return `0${SPACE}ms`;
@@ -23,73 +26,73 @@ export function duration(ms: Maybe): string {
   if (ms < 999.5) return `${significant(ms)}${SPACE}ms`;
   if (ms < 59_950) return `${significant(ms / 1000)}${SPACE}s`;
   const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return pair(seconds, 60, "min", "s");
-  return pair(Math.round(seconds / 60), 60, "h", "min");
+  if (seconds < 3600) return twoUnits(seconds, 60, "min", "s");
+  return twoUnits(Math.round(seconds / 60), 60, "h", "min");
 }
 
-/** A duration with as many digits as its neighbours above and below: for columns. */
-export function steadyDuration(ms: Maybe): string {
+/** A duration with a constant number of digits, for columns. */
+export function columnDuration(ms: MaybeNumber): string {
   if (!isKnown(ms) || ms < 0.05 || ms >= 59_950) return duration(ms);
   return ms < 999.5 ? `${threeDigits(ms)}${SPACE}ms` : `${threeDigits(ms / 1000)}${SPACE}s`;
 }
 
-/** A duration exact to the report's microsecond-free tenth: for one stream, not for percentiles. */
-export function exactDuration(ms: Maybe): string {
+/** A duration with one decimal, for a single stream. */
+export function exactDuration(ms: MaybeNumber): string {
   if (!isKnown(ms)) return ABSENT;
   if (Math.abs(ms) >= 10_000) return `${(ms / 1000).toFixed(2)}${SPACE}s`.replace("-", "−");
   return `${grouped(ms, 1)}${SPACE}ms`;
 }
 
-/** A duration shorter than a page's clock could tell at once: `2.4 µs`. */
-export function microseconds(us: Maybe): string {
+/** A duration in microseconds: `2.4 µs`. */
+export function microseconds(us: MaybeNumber): string {
   return isKnown(us) ? `${significant(us)}${SPACE}µs` : ABSENT;
 }
 
-/** A value of an axis: neighbours below a millisecond stay apart. `50 µs`, `2 ms`. */
+/** An axis value: `50 µs`, `2 ms`. */
 export function tickDuration(ms: number): string {
   return ms > 0 && ms < 0.9995 ? microseconds(ms * 1000) : duration(ms);
 }
 
-/** A share: `94.7 %`. Rounds to neither 0 nor 100 what is not exactly so. */
-export function percent(ratio: Maybe): string {
+/** A share: `94.7 %`. Only exact values show as 0 % or 100 %. */
+export function percent(ratio: MaybeNumber): string {
   if (!isKnown(ratio)) return ABSENT;
   return `${percentDigits(ratio * 100)}${SPACE}%`;
 }
 
-/** A share that someone chose, without digits it was not given: `0.5 %`. */
-export function plainPercent(ratio: Maybe): string {
+/** A configured share, without added digits: `0.5 %`. */
+export function configuredPercent(ratio: MaybeNumber): string {
   return isKnown(ratio) ? `${Number((ratio * 100).toPrecision(6))}${SPACE}%` : ABSENT;
 }
 
-export function count(value: Maybe): string {
-  return isKnown(value) ? whole.format(value) : ABSENT;
+export function count(value: MaybeNumber): string {
+  return isKnown(value) ? wholeNumber.format(value) : ABSENT;
 }
 
-/** A count that must fit a small place: `950`, `12.4k`, `3.1M`. */
+/** A count for small places: `950`, `12.4k`, `3.1M`. */
 export function shortCount(value: number): string {
   if (value < 1000) return String(Math.round(value));
   if (value < 999_500) return `${significant(value / 1000)}k`;
   return `${significant(value / 1_000_000)}M`;
 }
 
-/** A rate per second, or per minute or hour where that reads better. */
-export function rate(perSecond: Maybe): string {
+/** A rate per second, or per minute or hour for low rates. */
+export function rate(perSecond: MaybeNumber): string {
   if (!isKnown(perSecond)) return ABSENT;
-  if (perSecond === 0) return "0 per second";
-  if (perSecond >= 1) return `${significant(perSecond)} per second`;
-  if (perSecond * 60 >= 1) return `${significant(perSecond * 60)} per minute`;
-  return `${significant(perSecond * 3600)} per hour`;
+  if (perSecond === 0) return "0/s";
+  if (perSecond >= 1) return `${significant(perSecond)}/s`;
+  if (perSecond * 60 >= 1) return `${significant(perSecond * 60)}/min`;
+  return `${significant(perSecond * 3600)}/h`;
 }
 
-export function bytes(value: Maybe): string {
+export function bytes(value: MaybeNumber): string {
   if (!isKnown(value)) return ABSENT;
   if (value < 1000) return `${value}${SPACE}B`;
   if (value < 999_500) return `${significant(value / 1000)}${SPACE}kB`;
   return `${significant(value / 1_000_000)}${SPACE}MB`;
 }
 
-/** Change of a duration against an earlier one, in words: `12 % slower`. */
-export function slower(now: Maybe, before: Maybe): string | null {
+/** Change of a duration: `12 % slower`. */
+export function durationChange(now: MaybeNumber, before: MaybeNumber): string | null {
   if (!isKnown(now) || !isKnown(before) || before <= 0) return null;
   const change = (now - before) / before;
   if (Math.abs(change) < 0.015) return "unchanged";
@@ -101,16 +104,16 @@ export function slower(now: Maybe, before: Maybe): string | null {
   return `${share} ${change > 0 ? "slower" : "faster"}`;
 }
 
-/** Change of a share against an earlier one, in percentage points: `+0.3 pp`. */
-export function points(now: Maybe, before: Maybe): string | null {
+/** Change of a share in percentage points: `+0.3 pp`. */
+export function percentagePoints(now: MaybeNumber, before: MaybeNumber): string | null {
   if (!isKnown(now) || !isKnown(before)) return null;
   const change = (now - before) * 100;
   if (Math.abs(change) < 0.05) return "unchanged";
   return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change))}${SPACE}pp`;
 }
 
-/** Change of a count against an earlier one: `+12 %`. */
-export function growth(now: number, before: number): string | null {
+/** Change of a count: `+12 %`. */
+export function countChange(now: number, before: number): string | null {
   if (before <= 0) return null;
   const change = (now - before) / before;
   if (Math.abs(change) < 0.005) return "unchanged";
@@ -118,21 +121,21 @@ export function growth(now: number, before: number): string | null {
   return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change) * 100)}${SPACE}%`;
 }
 
-/** `23:05:09` in the reader's own time zone. */
-export function clock(unixMs: number): string {
+/** `23:05:09` in the local time zone. */
+export function timeOfDay(unixMs: number): string {
   const at = new Date(unixMs);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
 }
 
-/** The clock, with the day in front when it is not `today`'s. */
-export function moment(unixMs: number, today: number): string {
-  const same = new Date(unixMs).toDateString() === new Date(today).toDateString();
-  return same ? clock(unixMs) : `${day(unixMs)}${SPACE}${clock(unixMs).slice(0, 5)}`;
+/** The time of day, with the date if it is not today. */
+export function dateTime(unixMs: number, today: number): string {
+  const isSameDay = new Date(unixMs).toDateString() === new Date(today).toDateString();
+  return isSameDay ? timeOfDay(unixMs) : `${day(unixMs)}${SPACE}${timeOfDay(unixMs).slice(0, 5)}`;
 }
 
-/** A step of a series: `12:40 – 12:42`, with its day when that is not `today`'s. A day may be another one than here. */
-export function stretch(from: number, length: number, today: number): string {
-  const [start, end] = [from, from + length].map((at) => clock(at).slice(0, 5));
+/** The interval of a step: `12:40 – 12:42`, with the date if it is not today. A UTC day can span two local days. */
+export function timeInterval(from: number, length: number, today: number): string {
+  const [start, end] = [from, from + length].map((at) => timeOfDay(at).slice(0, 5));
   if (length >= 86_400_000)
     return start === "00:00" ? day(from) : `${day(from)}${SPACE}${start} – ${day(from + length)}${SPACE}${end}`;
   const isToday = new Date(from).toDateString() === new Date(today).toDateString();
@@ -144,20 +147,25 @@ export function day(unixMs: number): string {
   return `${at.getDate()}${SPACE}${MONTHS[at.getMonth()]}`;
 }
 
-/** A word from the wire as people write it: `first_byte` becomes `first byte`. */
-export function words(name: string): string {
+/** A name of the API as words: `first_byte` becomes `first byte`. */
+export function humanize(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-/** A value of a dimension as people say it: a country by its name. */
-export function nameOf(dimension: Dimension, value: string): string {
+/** A source of server timing as text. */
+export function sourceLabel(source: string): string {
+  return source === "comment" ? "SSE comment" : humanize(source);
+}
+
+/** A value of a dimension as text: a country by its name. */
+export function valueLabel(dimension: Dimension, value: string): string {
   if (dimension !== "country" || !/^[A-Z]{2}$/.test(value)) return value;
   return countries.of(value) ?? value;
 }
 
 /** `1 stream`, `2,000 streams`. */
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
+export function plural(value: number, singular: string, pluralForm = `${singular}s`): string {
+  return `${count(value)} ${value === 1 ? singular : pluralForm}`;
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -167,14 +175,14 @@ function significant(value: number): string {
 }
 
 function threeDigits(value: number): string {
-  if (value >= 99.95) return whole.format(value);
+  if (value >= 99.95) return wholeNumber.format(value);
   const digits = value >= 9.995 ? 1 : value >= 0.995 ? 2 : 1;
   return value.toFixed(digits);
 }
 
-/** Changes are not worth more than two digits: what they compare is not exact itself. */
+/** Changes show two digits, because both values have an error. */
 function twoSignificant(value: number): string {
-  return value >= 9.95 ? whole.format(value) : trimZeros(value.toFixed(1));
+  return value >= 9.95 ? wholeNumber.format(value) : trimZeros(value.toFixed(1));
 }
 
 function percentDigits(value: number): string {
@@ -189,7 +197,7 @@ function trimZeros(text: string): string {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-function pair(total: number, base: number, large: string, small: string): string {
+function twoUnits(total: number, base: number, large: string, small: string): string {
   const rest = total % base;
   const head = `${Math.floor(total / base)}${SPACE}${large}`;
   return rest === 0 ? head : `${head} ${rest}${SPACE}${small}`;

@@ -1,13 +1,13 @@
-/** Starts the theme, the feed and the screen. */
+/** Starts the theme, the polling and the screen. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
 
 import { App } from "./app";
-import { startFeed } from "./feed";
+import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
-import { startListening } from "./listen";
-import { startMinutely } from "./minutely";
-import { answers, followHistory, screen } from "./state";
+import { startLiveFeed } from "./polling/live-feed";
+import { startSlowPoll } from "./polling/slow-poll";
+import { dashboardData, followHistory, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";
 import "./style/page.css";
@@ -26,11 +26,11 @@ effect(() => {
   document.documentElement.dataset["state"] = screen.value;
 });
 effect(() => {
-  const p95 = answers.value?.summary.ttfv.p95_ms;
+  const p95 = dashboardData.value?.summary.ttfv.p95_ms;
   document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
 });
 const host = document.getElementById("app");
 if (host) render(<App />, host);
 startFeed();
-startMinutely();
-startListening();
+startSlowPoll();
+startLiveFeed();

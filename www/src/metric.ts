@@ -1,71 +1,71 @@
-/** What each metric is called, and which of the targets it is held against. */
-import type { Metric, Quantiles, Summary, Targets, Wait } from "./answers";
+/** Names of the metrics and the targets that apply to each. */
+import type { Metric, Quantiles, Summary, Targets, WaitMetric } from "./api/api-types";
 import { isKnown } from "./format";
 
-interface MetricLook {
-  /** On the switch. */
+interface MetricLabels {
+  /** Label on the switch. */
   short: string;
-  /** As a heading. */
+  /** Heading. */
   title: string;
-  /** In a sentence, after a number: "of …". */
+  /** Inside a sentence. */
   phrase: string;
-  /** What it is, for the curious. */
+  /** Tooltip. */
   meaning: string;
-  /** How pages come to measure it, where they do not by themselves. */
-  wants?: string;
+  /** Requirement of a metric that pages do not measure by default. */
+  requirement?: string;
 }
 
-export const METRIC_LOOKS: Record<Metric, MetricLook> = {
+export const METRIC_LABELS: Record<Metric, MetricLabels> = {
   ttfv: {
-    short: "First visible",
+    short: "TTFT",
     title: "Time to first visible token",
     phrase: "time to first visible token",
-    meaning: "From the request to the first text of the answer",
+    meaning: "From the request to the first visible text",
   },
   ttft: {
-    short: "First token",
-    title: "Time to first token",
-    phrase: "time to first token",
-    meaning: "From the request to the first generated text of any kind, reasoning included",
+    short: "TTFT (any)",
+    title: "Time to first token (any kind)",
+    phrase: "time to first token (any kind)",
+    meaning: "From the request to the first generated text, reasoning included",
   },
   ttfp: {
     short: "First paint",
-    title: "Time to first paint",
-    phrase: "time to first paint",
-    meaning: "From the request to the first frame with text of the answer in it, where the page watches for it",
-    wants: "Pages measure it with the extension paint().",
+    title: "Time to first painted token",
+    phrase: "time to first painted token",
+    meaning: "From the request to the first frame that shows text",
+    requirement: "Needs the probe extension paint().",
   },
   e2e: {
     short: "End to end",
-    title: "End to end",
+    title: "End-to-end time",
     phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
   },
   server_ttft: {
-    short: "Server",
-    title: "Server's time to first token",
-    phrase: "server's time to first token",
-    meaning: "As servers say it, of the streams in which they do",
-    wants: "It is known of streams in which the server says it: see Client against server.",
+    short: "Server TTFT",
+    title: "Server TTFT",
+    phrase: "server TTFT",
+    meaning: "Server-reported TTFT (only streams that include it)",
+    requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   overhead: {
     short: "Overhead",
-    title: "Overhead of the first token",
-    phrase: "overhead of the first token",
-    meaning: "What the user waited longer than the server says it took: client minus server, stream by stream",
-    wants: "It is known of streams in which the server says its own: see Client against server.",
+    title: "Network overhead",
+    phrase: "network overhead",
+    meaning: "Browser TTFT minus server TTFT, per stream",
+    requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   tpot: {
-    short: "Per token",
+    short: "TPOT",
     title: "Time per output token",
     phrase: "time per output token",
-    meaning: "After the first token, by the provider's own token count",
+    meaning: "After the first token, by the provider's token count",
   },
   gap: {
-    short: "Gap",
-    title: "Gap between chunks",
-    phrase: "gap between chunks",
-    meaning: "Between successive reads that carried generated text",
+    short: "Inter-chunk",
+    title: "Inter-chunk latency",
+    phrase: "inter-chunk latency",
+    meaning: "Time between two reads that carried generated text",
   },
 };
 
@@ -76,12 +76,12 @@ export const QUANTILES = [
 ] as const satisfies readonly { name: string; key: keyof Quantiles; colour: string }[];
 
 export interface Target {
-  /** The percentile that it holds for; `null` where it holds for every stream. */
+  /** The percentile of the target; `null` if it applies to every stream. */
   quantile: "p50" | "p95" | "p99" | null;
   value: number;
 }
 
-/** Where each target belongs. Those for the first token are set on what the user sees: the first visible one. */
+/** Metric of each target. Targets for the first token apply to the first visible token. */
 const TARGETS = [
   { metric: "ttfv", quantile: "p50", key: "ttft_p50_ms" },
   { metric: "ttfv", quantile: "p95", key: "ttft_p95_ms" },
@@ -93,28 +93,28 @@ const TARGETS = [
   { metric: "tpot", quantile: null, key: "tpot_ms" },
 ] as const satisfies readonly { metric: Metric; quantile: Target["quantile"]; key: keyof Targets }[];
 
-/** Targets of a metric. */
+/** Targets of one metric. */
 export function targetsOf(metric: Metric, targets: Targets): Target[] {
-  return TARGETS.flatMap(({ metric: of, quantile, key }) => {
+  return TARGETS.flatMap(({ metric: targetMetric, quantile, key }) => {
     const value = targets[key];
-    return of === metric && isKnown(value) ? [{ quantile, value }] : [];
+    return targetMetric === metric && isKnown(value) ? [{ quantile, value }] : [];
   });
 }
 
-/** Whether use cases may have targets for it. */
-export function canHaveTargets(metric: Metric): boolean {
-  return TARGETS.some(({ metric: of }) => of === metric);
+/** Whether a use case can have a target for the metric. */
+export function hasTargets(metric: Metric): boolean {
+  return TARGETS.some(({ metric: targetMetric }) => targetMetric === metric);
 }
 
-/** The targets of all that is in view: one says nothing of streams that have different ones. */
+/** Targets of the streams in view. Empty if several use cases with different targets are in view. */
 export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | "use_cases">): Targets {
   return use_cases > 1 ? {} : targets;
 }
 
-/** Whether users leave in it: then its percentiles come with those who did. */
-export function isWait(metric: Metric): metric is Wait {
+/** Whether the metric has censored waits. */
+export function isWaitMetric(metric: Metric): metric is WaitMetric {
   return metric === "ttfv" || metric === "ttft";
 }
 
-/** Below this many samples a percentile is shown as uncertain. */
-export const FEW = 30;
+/** A percentile of fewer samples is marked as uncertain. */
+export const MIN_SAMPLES = 30;

@@ -1,4 +1,4 @@
-/** What the screen shows, as signals. The address bar holds what was chosen; `feed.ts` fills in what was answered. */
+/** The state of the screen as signals. `url.ts` holds the view, `polling/` fills in the responses. */
 import { computed, signal } from "@preact/signals";
 
 import type {
@@ -14,120 +14,120 @@ import type {
   Metric,
   Outcome,
   Range,
-  Sample,
+  SampleKind,
   StreamReport,
   Summary,
   Timeseries,
-} from "./answers";
-import { LOADING, type Asked, type Tried } from "./asked";
-import { nextOf, rowsOf, type Listed } from "./latest";
-import { canBeSent } from "./token";
-import { readView, writeView, type Drawing, type View } from "./url";
+} from "./api/api-types";
+import { LOADING, type AsyncResult, type Result } from "./api/async-result";
+import { isValidToken } from "./api/token";
+import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
+import { readView, writeView, type ChartType, type View } from "./url";
 
-/** `loading` until the first answer, `locked` when a token is wanted, `failed` while there is no good answer. */
-export type Link = { kind: "loading" | "open" | "locked" } | { kind: "failed"; what: string };
+/** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */
+export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
 
-/** One coherent set of answers to the same question. */
-export interface Answers {
+/** Responses to the same view. */
+export interface DashboardData {
   summary: Summary;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
-  abandonment: Tried<Abandonment>;
-  compare: Tried<Compare>;
-  breakdown: Tried<Breakdown>;
-  /** Asked for while it is looked at. */
-  heatmap: Tried<Heatmap> | null;
-  /** What was asked. */
-  asked: View;
-  /** When they arrived, by this browser's clock. */
-  at: number;
+  abandonment: Result<Abandonment>;
+  compare: Result<Compare>;
+  breakdown: Result<Breakdown>;
+  /** Loaded only while the heatmap is shown. */
+  heatmap: Result<Heatmap> | null;
+  /** The view of the responses. */
+  view: View;
+  /** Time of arrival by this browser's clock. */
+  loadedAt: number;
 }
 
-/** The newest streams outside the chosen range: with its filters, and of all. */
-export interface Elsewhere {
+/** The newest streams outside the range: with the filters, and without them. */
+export interface OutsideRange {
   newest: StreamReport | null;
-  ofAll: StreamReport | null;
-  /** For the line that a page needs, where there is no stream at all; `null` where the collector names no key. */
+  newestOfAll: StreamReport | null;
+  /** For the script tag while there is no stream; `null` if the collector names no key. */
   siteKey: string | null;
 }
 
 export const view = signal<View>(readView(location.search));
-export const link = signal<Link>({ kind: "loading" });
-export const answers = signal<Answers | null>(null);
-export const listed = signal<Listed | null>(null);
-export const rows = computed(() => (listed.value === null ? [] : rowsOf(listed.value)));
-export const nextCursor = computed(() => listed.value && nextOf(listed.value));
-/** Asked only when the range is empty. */
-export const elsewhere = signal<Elsewhere | null>(null);
+export const connection = signal<Connection>({ kind: "loading" });
+export const dashboardData = signal<DashboardData | null>(null);
+export const streamList = signal<StreamList | null>(null);
+export const rows = computed(() => (streamList.value === null ? [] : rowsOf(streamList.value)));
+export const nextCursor = computed(() => streamList.value && nextCursorOf(streamList.value));
+/** Loaded only when the range is empty. */
+export const outsideRange = signal<OutsideRange | null>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 
-// Stands before the signal that reads it: a `const` further down is not there yet.
+// Must precede the signal that reads it: a `const` below is not initialized yet.
 const TOKEN_KEY = "llm-rum-token";
 export const token = signal<string | null>(readToken());
 
-/** Of the use cases that the filters leave. */
-export const budgets = signal<Asked<Budgets>>(LOADING);
-export const accounting = signal<Asked<Accounting>>(LOADING);
+/** Error budgets within the filters. */
+export const budgets = signal<AsyncResult<Budgets>>(LOADING);
+export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 
-/** The one stream that is open, or why it cannot be shown; `mayCome` while its report may be on its way. */
-export type Opened = { report: StreamReport } | { missing: string; mayCome: boolean } | null;
-export const opened = signal<Opened>(null);
+/** The open stream, or why it is missing. `mayArrive` while its report can still arrive. */
+export type OpenedStream = { report: StreamReport } | { missing: string; mayArrive: boolean } | null;
+export const opened = signal<OpenedStream>(null);
 
-/** `live` while the collector tells what happens now; `away` while it does not and is asked again. */
+/** `live` while updates arrive, `away` while the client reconnects. */
 export type LiveState = { kind: "joining" | "away" | "paused" } | { kind: "live"; now: Live };
 export const live = signal<LiveState>({ kind: "joining" });
 
 export type Screen = "loading" | "empty" | "ready" | "error" | "locked";
 
 export const hasData = computed(() => {
-  const summary = answers.value?.summary;
+  const summary = dashboardData.value?.summary;
   return summary !== undefined && (summary.streams > 0 || summary.open > 0 || rows.value.length > 0);
 });
 
-/** Whether what is on screen answers an earlier question than the view now asks. */
+/** Whether the screen shows data of an earlier view. */
 export const isStale = computed(() => {
-  const asked = answers.value?.asked;
-  if (asked === undefined) return false;
+  const loaded = dashboardData.value?.view;
+  if (loaded === undefined) return false;
   const now = view.value;
-  return writeView({ ...asked, stream: null }) !== writeView({ ...now, stream: null });
+  return writeView({ ...loaded, stream: null }) !== writeView({ ...now, stream: null });
 });
 
-/** Whether the answer to what the view asks is on its way. During an outage it is not: what is shown stays readable. */
-export const isAwaited = computed(() => isStale.value && busy.value && link.value.kind !== "failed");
+/** Whether data of the current view is loading. During an outage the old data stays readable. */
+export const isViewLoading = computed(() => isStale.value && busy.value && connection.value.kind !== "failed");
 
 export const screen = computed<Screen>(() => {
-  const { kind } = link.value;
+  const { kind } = connection.value;
   if (kind === "locked") return "locked";
   if (kind === "failed") return "error";
-  if (answers.value === null) return "loading";
+  if (dashboardData.value === null) return "loading";
   return hasData.value ? "ready" : "empty";
 });
 
-/** Changes what is shown and leaves a step for the back button. */
-export function go(change: Partial<View>): void {
+/** Changes the view and adds an entry to the browser history. */
+export function navigate(change: Partial<View>): void {
   const next = { ...view.value, ...change };
   const address = writeView(next);
   if (address !== writeView(view.value)) history.pushState(null, "", address || location.pathname);
   view.value = next;
 }
 
-export const setRange = (range: Range) => go({ range });
-export const setMetric = (metric: Metric) => go({ metric });
-export const setDrawing = (drawing: Drawing) => go({ drawing });
-export const setBy = (by: Dimension) => go({ by, isLong: false });
-export const setLong = (isLong: boolean) => go({ isLong });
-export const setOutcome = (outcome: Outcome | null) => go({ outcome });
-export const setSample = (sample: Sample | null) => go({ sample });
-export const openStream = (stream: string) => go({ stream });
-export const closeStream = () => go({ stream: null });
+export const setRange = (range: Range) => navigate({ range });
+export const setMetric = (metric: Metric) => navigate({ metric });
+export const setChartType = (chartType: ChartType) => navigate({ chartType });
+export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
+export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
+export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
+export const setSample = (sample: SampleKind | null) => navigate({ sample });
+export const openStream = (stream: string) => navigate({ stream });
+export const closeStream = () => navigate({ stream: null });
 
-/** Narrows to one value of a dimension, or widens again with `null`. A stream's detail closes to show the result. */
+/** Sets or removes a filter. Closes the stream detail to show the result. */
 export function setFilter(dimension: Dimension, value: string | null): void {
   const filters = { ...view.value.filters };
   if (value === null) delete filters[dimension];
   else filters[dimension] = value;
-  go({ filters, stream: null });
+  navigate({ filters, stream: null });
 }
 
 export function followHistory(): void {
@@ -136,20 +136,20 @@ export function followHistory(): void {
   });
 }
 
-export function keepToken(value: string | null): void {
+export function storeToken(value: string | null): void {
   token.value = value;
   try {
     if (value === null) sessionStorage.removeItem(TOKEN_KEY);
     else sessionStorage.setItem(TOKEN_KEY, value);
   } catch {
-    // Storage may be forbidden: the token then lasts as long as the page.
+    // Storage can be disabled: the token then lasts as long as the page.
   }
 }
 
 function readToken(): string | null {
   try {
-    const kept = sessionStorage.getItem(TOKEN_KEY);
-    return kept !== null && canBeSent(kept) ? kept : null;
+    const stored = sessionStorage.getItem(TOKEN_KEY);
+    return stored !== null && isValidToken(stored) ? stored : null;
   } catch {
     return null;
   }

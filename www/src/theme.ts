@@ -1,18 +1,18 @@
-/** Light, dark, or what the system says. Kept per browser; `?theme=` in the address wins for this page. */
+/** Light theme, dark theme or the system's. The browser stores the choice; `?theme=` overrides it for one page. */
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
 
-const KEY = "llm-rum-theme";
+const STORAGE_KEY = "llm-rum-theme";
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(systemDark.matches);
 
-/** Paper is white, whatever the screen is. */
+/** Print output is always light. */
 const isPrinting = signal(false);
 
-export const theme = signal<Theme>(firstTheme());
-export const shade = computed<"light" | "dark">(() => {
+export const theme = signal<Theme>(initialTheme());
+export const shownTheme = computed<"light" | "dark">(() => {
   if (isPrinting.value) return "light";
   if (theme.value !== "auto") return theme.value;
   return systemIsDark.value ? "dark" : "light";
@@ -21,9 +21,9 @@ export const shade = computed<"light" | "dark">(() => {
 export function nextTheme(): void {
   theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto";
   try {
-    localStorage.setItem(KEY, theme.value);
+    localStorage.setItem(STORAGE_KEY, theme.value);
   } catch {
-    // Storage may be forbidden: the choice then lasts as long as the page.
+    // Storage can be disabled: the choice then lasts as long as the page.
   }
 }
 
@@ -32,34 +32,34 @@ export function startTheme(): void {
   addEventListener("beforeprint", () => (isPrinting.value = true));
   addEventListener("afterprint", () => (isPrinting.value = false));
   effect(() => {
-    document.documentElement.dataset["theme"] = shade.value;
+    document.documentElement.dataset["theme"] = shownTheme.value;
   });
 }
 
-const resolved = new Map<string, string>();
+const colourCache = new Map<string, string>();
 
-/** A colour of `colours.css` as a canvas takes it. A `light-dark()` has its value only where it colours something. */
-export function colourOf(name: string): string {
-  const key = `${shade.peek()} ${name}`;
-  const known = resolved.get(key);
-  if (known !== undefined) return known;
-  const sample = document.body.appendChild(document.createElement("span"));
-  sample.hidden = true;
-  sample.style.color = `var(${name})`;
-  const { color } = getComputedStyle(sample);
-  sample.remove();
-  resolved.set(key, color);
+/** A colour of `colours.css` for a canvas. `light-dark()` resolves only on an element. */
+export function canvasColour(name: string): string {
+  const key = `${shownTheme.peek()} ${name}`;
+  const cached = colourCache.get(key);
+  if (cached !== undefined) return cached;
+  const probe = document.body.appendChild(document.createElement("span"));
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  colourCache.set(key, color);
   return color;
 }
 
-function firstTheme(): Theme {
-  const asked = new URLSearchParams(location.search).get("theme") ?? stored();
-  return THEMES.find((name) => name === asked) ?? "auto";
+function initialTheme(): Theme {
+  const requested = new URLSearchParams(location.search).get("theme") ?? storedTheme();
+  return THEMES.find((name) => name === requested) ?? "auto";
 }
 
-function stored(): string | null {
+function storedTheme(): string | null {
   try {
-    return localStorage.getItem(KEY);
+    return localStorage.getItem(STORAGE_KEY);
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
-/** The address bar's query string in, what the screen shows out, and back. Unknown values fall to the defaults. */
-import type { Dimension, Filters, Metric, Outcome, Range, Sample } from "./answers";
+/** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
+import type { Dimension, Filters, Metric, Outcome, Range, SampleKind } from "./api/api-types";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -26,24 +26,24 @@ export const OUTCOMES: readonly Outcome[] = [
   "unobserved",
 ];
 
-export const SAMPLES: readonly Sample[] = ["slowest", "failed", "uniform"];
+export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 
-/** How the metric is drawn over time. */
-export type Drawing = "lines" | "heatmap";
-export const DRAWINGS: readonly Drawing[] = ["lines", "heatmap"];
+/** Chart of the metric over time. */
+export type ChartType = "lines" | "heatmap";
+export const CHART_TYPES: readonly ChartType[] = ["lines", "heatmap"];
 
 export interface View {
   range: Range;
   filters: Filters;
   metric: Metric;
-  drawing: Drawing;
-  /** What the streams are broken down by. */
+  chartType: ChartType;
+  /** Dimension of the breakdown. */
   by: Dimension;
-  /** All values of it, not only those with the most streams. */
-  isLong: boolean;
+  /** Shows all values, not only those with the most streams. */
+  showsAllGroups: boolean;
   outcome: Outcome | null;
-  /** Which streams are listed: those kept for long, or `null` for the newest. */
-  sample: Sample | null;
+  /** Sample to list; `null` for the newest streams. */
+  sample: SampleKind | null;
   stream: string | null;
 }
 
@@ -51,35 +51,35 @@ export const DEFAULT_VIEW: View = {
   range: "1h",
   filters: {},
   metric: "ttfv",
-  drawing: "lines",
+  chartType: "lines",
   by: "model",
-  isLong: false,
+  showsAllGroups: false,
   outcome: null,
   sample: null,
   stream: null,
 };
 
-export function readView(query: string): View {
-  const given = new URLSearchParams(query);
+export function readView(search: string): View {
+  const query = new URLSearchParams(search);
   const filters: Filters = {};
   for (const dimension of DIMENSIONS) {
-    const value = given.get(dimension);
+    const value = query.get(dimension);
     if (value) filters[dimension] = value;
   }
   return {
-    range: oneOf(RANGES, given.get("range")) ?? DEFAULT_VIEW.range,
+    range: oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
-    metric: oneOf(METRICS, given.get("metric")) ?? DEFAULT_VIEW.metric,
-    drawing: oneOf(DRAWINGS, given.get("drawing")) ?? DEFAULT_VIEW.drawing,
-    by: oneOf(DIMENSIONS, given.get("by")) ?? DEFAULT_VIEW.by,
-    isLong: given.get("rows") === "all",
-    outcome: oneOf(OUTCOMES, given.get("outcome")),
-    sample: oneOf(SAMPLES, given.get("sample")),
-    stream: given.get("stream") || null,
+    metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
+    chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
+    by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
+    showsAllGroups: query.get("rows") === "all",
+    outcome: oneOf(OUTCOMES, query.get("outcome")),
+    sample: oneOf(SAMPLES, query.get("sample")),
+    stream: query.get("stream") || null,
   };
 }
 
-/** What differs from the defaults, as a query string with its `?`, or nothing. */
+/** The differences from the defaults as a query string with its `?`, or an empty string. */
 export function writeView(view: View): string {
   const query = new URLSearchParams();
   if (view.range !== DEFAULT_VIEW.range) query.set("range", view.range);
@@ -88,9 +88,9 @@ export function writeView(view: View): string {
     if (value) query.set(dimension, value);
   }
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
-  if (view.drawing !== DEFAULT_VIEW.drawing) query.set("drawing", view.drawing);
+  if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
-  if (view.isLong) query.set("rows", "all");
+  if (view.showsAllGroups) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);
   if (view.sample) query.set("sample", view.sample);
   if (view.stream) query.set("stream", view.stream);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { backoff, EventReader } from "../src/events";
+import { backoff, EventStreamParser } from "../src/api/events";
 
 const STREAM = 'data: {"open":1}\n\n: \n\nevent: refused\ndata: {"error":{}}\n\ndata: a\ndata: b\n\n';
 const EVENTS = [
@@ -9,33 +9,33 @@ const EVENTS = [
   { name: "message", data: "a\nb" },
 ];
 
-describe("the events of a stream", () => {
-  it("are the same however the stream is cut", () => {
+describe("the event stream parser", () => {
+  it("gives the same events for every split", () => {
     for (let size = 1; size <= STREAM.length; size += 1) {
-      const reader = new EventReader();
+      const parser = new EventStreamParser();
       const pieces = Array.from({ length: Math.ceil(STREAM.length / size) }, (_, at) =>
         STREAM.slice(at * size, at * size + size),
       );
-      expect(pieces.flatMap((piece) => reader.read(piece))).toEqual(EVENTS);
+      expect(pieces.flatMap((piece) => parser.parse(piece))).toEqual(EVENTS);
     }
   });
 
-  it("are told when they are whole", () => {
-    const reader = new EventReader();
-    expect(reader.read("data: 1\n")).toEqual([]);
-    expect(reader.read("\n")).toEqual([{ name: "message", data: "1" }]);
+  it("returns an event once it is complete", () => {
+    const parser = new EventStreamParser();
+    expect(parser.parse("data: 1\n")).toEqual([]);
+    expect(parser.parse("\n")).toEqual([{ name: "message", data: "1" }]);
   });
 
-  it("do not grow without an end", () => {
-    const reader = new EventReader();
+  it("limits the size of an event", () => {
+    const parser = new EventStreamParser();
     const piece = "x".repeat(300_000);
-    for (let at = 0; at < 3; at += 1) expect(reader.read(piece)).toEqual([]);
-    expect(() => reader.read(piece)).toThrow(RangeError);
+    for (let at = 0; at < 3; at += 1) expect(parser.parse(piece)).toEqual([]);
+    expect(() => parser.parse(piece)).toThrow(RangeError);
   });
 });
 
-describe("asking again", () => {
-  it("waits longer each time, and never over half a minute", () => {
+describe("the reconnect delay", () => {
+  it("doubles up to half a minute", () => {
     const longest = [0, 1, 2, 3, 4, 5, 60].map((attempt) => backoff(attempt, 1));
     expect(longest).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     expect(backoff(0, 0)).toBe(500);

@@ -14,21 +14,21 @@ const QUIET: Record<string, unknown> = {
   [`streams/${ID}`]: { id: ID, open: false },
 };
 
-type Answer = (asked: URL, init: RequestInit) => Response | Promise<Response>;
+type Answer = (address: URL, init: RequestInit) => Response | Promise<Response>;
 
 let answer: Answer;
-let asked: URL[];
+let requests: URL[];
 
 beforeEach(() => {
   vi.useFakeTimers();
-  asked = [];
-  answer = told;
+  requests = [];
+  answer = defaultAnswer;
   const listen = { addEventListener: () => undefined };
   vi.stubGlobal("location", { search: `?stream=${ID}`, pathname: "/" });
   vi.stubGlobal("history", { pushState: () => undefined });
   vi.stubGlobal("document", { baseURI: "http://collector.test/", hidden: false, ...listen });
   vi.stubGlobal("fetch", (address: URL, init: RequestInit) => {
-    asked.push(address);
+    requests.push(address);
     return Promise.resolve(answer(address, init));
   });
 });
@@ -39,120 +39,123 @@ afterEach(() => {
   vi.resetModules();
 });
 
-/** A page whose first questions have had their answers. */
+/** The page after its first load. */
 async function opened() {
-  const [feed, state] = [await import("../src/feed"), await import("../src/state")];
+  const [feed, state] = [await import("../src/polling/feed"), await import("../src/state")];
   feed.startFeed();
   await vi.advanceTimersByTimeAsync(0);
   return { ...feed, ...state };
 }
 
-function told({ pathname }: URL): Response {
+function defaultAnswer({ pathname }: URL): Response {
   return Response.json(QUIET[pathname.replace("/v1/", "")] ?? {});
 }
 
 const refused = (status: number, code: string) =>
   Response.json({ error: { code, message: `because of ${code}` } }, { status });
 
-it("a link to one stream opens it after an outage", async () => {
+it("a link to a stream opens it after an outage", async () => {
   answer = () => refused(503, "storage_unavailable");
   const page = await opened();
-  expect([page.link.value.kind, page.opened.value]).toEqual(["failed", null]);
-  answer = told;
+  expect([page.connection.value.kind, page.opened.value]).toEqual(["failed", null]);
+  answer = defaultAnswer;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a link to one stream opens it after the page is unlocked", async () => {
-  answer = (address, { headers }) =>
-    new Headers(headers).get("Authorization") === `Bearer ${TOKEN}` ? told(address) : refused(401, "unauthorized");
+it("a link to a stream opens it after the login", async () => {
+  answer = (address, { headers }) => {
+    const isAuthorized = new Headers(headers).get("Authorization") === `Bearer ${TOKEN}`;
+    return isAuthorized ? defaultAnswer(address) : refused(401, "unauthorized");
+  };
   const page = await opened();
-  expect([page.link.value.kind, page.opened.value]).toEqual(["locked", null]);
-  page.unlock(TOKEN);
+  expect([page.connection.value.kind, page.opened.value]).toEqual(["locked", null]);
+  page.login(TOKEN);
   await vi.advanceTimersByTimeAsync(0);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a stream whose report is on its way is shown once it is there", async () => {
-  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+it("a stream opens once its report has arrived", async () => {
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : defaultAnswer(address));
   const page = await opened();
-  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: true });
-  answer = told;
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayArrive: true });
+  answer = defaultAnswer;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a stream that was given up is shown where the list has it", async () => {
-  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+it("a stream that timed out opens once the list has it", async () => {
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : defaultAnswer(address));
   const page = await opened();
   await vi.advanceTimersByTimeAsync(5 * page.REFRESH_MS);
-  expect(page.opened.value).toMatchObject({ mayCome: false });
+  expect(page.opened.value).toMatchObject({ mayArrive: false });
   answer = (address) =>
-    address.pathname === "/v1/streams" ? Response.json({ streams: [{ id: ID }], next: null }) : told(address);
+    address.pathname === "/v1/streams" ? Response.json({ streams: [{ id: ID }], next: null }) : defaultAnswer(address);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a stream that is not kept is given up after a while", async () => {
-  const ofStream = () => asked.filter(({ pathname }) => pathname.endsWith(ID)).length;
-  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : told(address));
+it("a missing stream times out", async () => {
+  const ofStream = () => requests.filter(({ pathname }) => pathname.endsWith(ID)).length;
+  answer = (address) => (address.pathname.endsWith(ID) ? refused(404, "unknown_stream") : defaultAnswer(address));
   const page = await opened();
   await vi.advanceTimersByTimeAsync(4 * page.REFRESH_MS);
-  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayCome: false });
+  expect(page.opened.value).toEqual({ missing: "because of unknown_stream", mayArrive: false });
   const before = ofStream();
   await vi.advanceTimersByTimeAsync(3 * page.REFRESH_MS);
   expect(ofStream()).toBe(before);
 });
 
-it("steps are left to the collector, which may have hours only", async () => {
+it("the collector chooses the step of its windows", async () => {
   answer = (address) =>
-    address.pathname === "/v1/timeseries" ? Response.json({ step_ms: 3_600_000, points: [] }) : told(address);
+    address.pathname === "/v1/timeseries" ? Response.json({ step_ms: 3_600_000, points: [] }) : defaultAnswer(address);
   await opened();
   const steps = (route: string) =>
-    asked.filter(({ pathname }) => pathname === `/v1/${route}`).map(({ searchParams }) => searchParams.get("step"));
+    requests.filter(({ pathname }) => pathname === `/v1/${route}`).map(({ searchParams }) => searchParams.get("step"));
   expect([steps("timeseries"), steps("compare")]).toEqual([[null], ["3600"]]);
 });
 
-it("what fails beside the figures of all streams fails alone", async () => {
+it("a failed panel leaves the other panels alone", async () => {
   vi.stubGlobal("location", { search: "?drawing=heatmap", pathname: "/" });
-  const besides = ["abandonment", "breakdown", "compare", "heatmap"] as const;
+  const panels = ["abandonment", "breakdown", "compare", "heatmap"] as const;
   answer = (address) =>
-    besides.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : told(address);
+    panels.some((route) => address.pathname === `/v1/${route}`) ? refused(400, "bad_query") : defaultAnswer(address);
   const page = await opened();
-  expect([page.link.value.kind, page.screen.value]).toEqual(["open", "ready"]);
-  const failed = { kind: "failed", what: "The collector answers with an error: because of bad_query (bad_query)." };
-  expect(besides.map((route) => page.answers.value?.[route])).toEqual(Array(4).fill(failed));
+  expect([page.connection.value.kind, page.screen.value]).toEqual(["open", "ready"]);
+  const failed = { kind: "failed", message: "The collector returned an error: because of bad_query (bad_query)." };
+  expect(panels.map((route) => page.dashboardData.value?.[route])).toEqual(Array(4).fill(failed));
 });
 
-it("what fails because another question was asked is not told as failed", async () => {
-  answer = (address, init) => (address.pathname === "/v1/compare" ? hung(address, init) : told(address));
+it("an aborted request is not shown as failed", async () => {
+  answer = (address, init) =>
+    address.pathname === "/v1/compare" ? neverAnswers(address, init) : defaultAnswer(address);
   const page = await opened();
   const shown: (string | undefined)[] = [];
-  page.answers.subscribe((answers) => shown.push(answers?.compare.kind));
-  answer = told;
+  page.dashboardData.subscribe((answers) => shown.push(answers?.compare.kind));
+  answer = defaultAnswer;
   await page.refresh();
   expect(shown).toEqual([undefined, "known"]);
 });
 
-it("nothing at all is empty, whichever outcome is asked for", async () => {
+it("no stream at all is empty with any outcome filter", async () => {
   vi.stubGlobal("location", { search: "?outcome=timeout", pathname: "/" });
   answer = (address) =>
     address.pathname === "/v1/summary"
       ? Response.json({ ...(QUIET["summary"] as object), streams: 0 })
-      : told(address);
+      : defaultAnswer(address);
   expect((await opened()).screen.value).toBe("empty");
   vi.resetModules();
-  answer = told;
+  answer = defaultAnswer;
   expect((await opened()).screen.value).toBe("ready");
 });
 
-it("an older page that comes after the list has moved on is asked for anew", async () => {
+it("an older page is loaded again if the list has changed", async () => {
   const rows = (...ids: string[]) => ids.map((id) => ({ id, received_ms: 1 }));
   let newest = { streams: rows("d", "c"), next: "c" };
   let answerLate = () => undefined as void;
   answer = (address) => {
-    if (address.pathname !== "/v1/streams") return told(address);
+    if (address.pathname !== "/v1/streams") return defaultAnswer(address);
     const cursor = address.searchParams.get("cursor");
     if (cursor === null) return Response.json(newest);
     if (cursor === "e") return Response.json({ streams: rows("d", "c"), next: "c" });
@@ -170,103 +173,103 @@ it("an older page that comes after the list has moved on is asked for anew", asy
   expect(page.rows.value.map(({ id }) => id).join("")).toBe("fedc");
 });
 
-/** Takes the question and never answers, as a process that is stopped. */
-const hung: Answer = (_, { signal }) =>
+/** Like a stopped process: accepts the request and never responds. */
+const neverAnswers: Answer = (_, { signal }) =>
   new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
 
-it("a collector that hangs is told as one that is away, and its figures as old", async () => {
+it("a hanging collector counts as unreachable", async () => {
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api");
-  const at = page.answers.value?.at;
-  answer = hung;
-  await vi.advanceTimersByTimeAsync(page.REFRESH_MS + LIMIT_MS);
-  expect(page.link.value).toEqual({ kind: "failed", what: "The collector cannot be reached." });
-  expect([page.screen.value, page.answers.value?.at]).toEqual(["error", at]);
-  answer = told;
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
+  const at = page.dashboardData.value?.loadedAt;
+  answer = neverAnswers;
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS + REQUEST_TIMEOUT_MS);
+  expect(page.connection.value).toEqual({ kind: "failed", message: "The collector cannot be reached." });
+  expect([page.screen.value, page.dashboardData.value?.loadedAt]).toEqual(["error", at]);
+  answer = defaultAnswer;
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
 });
 
-it("what is shown stays readable while nothing answers, and waits while something may", async () => {
+it("old data stays readable during an outage", async () => {
   const page = await opened();
-  answer = hung;
+  answer = neverAnswers;
   page.setRange("6h");
-  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, true]);
-  const { LIMIT_MS } = await import("../src/api");
-  await vi.advanceTimersByTimeAsync(LIMIT_MS);
-  expect([page.isStale.value, page.isAwaited.value]).toEqual([true, false]);
+  expect([page.isStale.value, page.isViewLoading.value]).toEqual([true, true]);
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
+  await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
+  expect([page.isStale.value, page.isViewLoading.value]).toEqual([true, false]);
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
-  expect([page.busy.value, page.isAwaited.value]).toEqual([true, false]);
-  answer = told;
+  expect([page.busy.value, page.isViewLoading.value]).toEqual([true, false]);
+  answer = defaultAnswer;
   await page.refresh();
   expect(page.isStale.value).toBe(false);
 });
 
-it("a body that does not end is given up as well", async () => {
+it("a body without an end times out", async () => {
   const never = (signal: AbortSignal | null | undefined) =>
     new ReadableStream({
       start: (body) => signal?.addEventListener("abort", () => body.error(signal.reason)),
     });
   answer = (_, { signal }) => new Response(never(signal));
   const page = await opened();
-  const { LIMIT_MS } = await import("../src/api");
-  await vi.advanceTimersByTimeAsync(LIMIT_MS);
-  expect(page.link.value.kind).toBe("failed");
+  const { REQUEST_TIMEOUT_MS } = await import("../src/api/client");
+  await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS);
+  expect(page.connection.value.kind).toBe("failed");
 });
 
-it("an older question is dropped at once when another one is asked", async () => {
-  answer = hung;
+it("a new view aborts the requests of the old view", async () => {
+  answer = neverAnswers;
   const page = await opened();
-  answer = told;
+  answer = defaultAnswer;
   await page.refresh();
-  expect(page.link.value.kind).toBe("open");
+  expect(page.connection.value.kind).toBe("open");
 });
 
-it("what answers without being a collector is told as that", async () => {
+it("a response that is not JSON has its own message", async () => {
   answer = () => new Response("<!doctype html><title>Sign in</title>");
   const page = await opened();
-  expect(page.link.value).toEqual({
+  expect(page.connection.value).toEqual({
     kind: "failed",
-    what: "What answers here is no collector: it sent something else than JSON.",
+    message: "Unexpected response (not JSON). Is this URL an llm-rum collector?",
   });
 });
 
-it("budgets are those of the filters that are chosen, or not known yet", async () => {
+it("budgets of other filters are never shown", async () => {
   const page = await opened();
-  const { startMinutely } = await import("../src/minutely");
-  startMinutely();
+  const { startSlowPoll } = await import("../src/polling/slow-poll");
+  startSlowPoll();
   await vi.advanceTimersByTimeAsync(0);
   expect(page.budgets.value.kind).toBe("known");
-  answer = (address, init) => (address.pathname === "/v1/slo" ? hung(address, init) : told(address));
+  answer = (address, init) => (address.pathname === "/v1/slo" ? neverAnswers(address, init) : defaultAnswer(address));
   page.setFilter("use_case", "coding");
   await vi.advanceTimersByTimeAsync(0);
   expect(page.budgets.value.kind).toBe("loading");
 });
 
-it("an empty range asks what there is with its filters first", async () => {
+it("an empty range looks for streams with its filters first", async () => {
   const [mine, theirs] = [{ id: "mine" }, { id: "theirs" }];
   vi.stubGlobal("location", { search: "?site=shop&model=large", pathname: "/" });
   answer = (address) => {
     const { pathname, searchParams: query } = address;
     if (pathname === "/v1/summary") return Response.json({ ...(QUIET["summary"] as object), streams: 0 });
-    if (pathname !== "/v1/streams" || query.has("range")) return told(address);
+    if (pathname !== "/v1/streams" || query.has("range")) return defaultAnswer(address);
     const hasFilters = query.get("site") === "shop" && query.get("model") === "large";
     return Response.json({ streams: [hasFilters ? mine : theirs], next: null });
   };
   const page = await opened();
-  expect(page.elsewhere.value).toEqual({ newest: mine, ofAll: theirs, siteKey: null });
+  expect(page.outsideRange.value).toEqual({ newest: mine, newestOfAll: theirs, siteKey: null });
 });
 
-it("where there is no stream at all the line for pages has the collector's key, if it names one", async () => {
+it("the script tag has the site key if the collector names it", async () => {
   answer = (address) => {
     if (address.pathname === "/v1/summary") return Response.json({ ...(QUIET["summary"] as object), streams: 0 });
-    return address.pathname === "/snippet.json" ? Response.json({ site: "pk_live_1" }) : told(address);
+    return address.pathname === "/snippet.json" ? Response.json({ site: "pk_live_1" }) : defaultAnswer(address);
   };
   const page = await opened();
-  expect(page.elsewhere.value?.siteKey).toBe("pk_live_1");
+  expect(page.outsideRange.value?.siteKey).toBe("pk_live_1");
   const named = answer;
   answer = (address, init) =>
     address.pathname === "/snippet.json" ? refused(403, "unknown_site") : named(address, init);
   await page.refresh();
-  expect([page.link.value.kind, page.elsewhere.value?.siteKey]).toEqual(["open", null]);
+  expect([page.connection.value.kind, page.outsideRange.value?.siteKey]).toEqual(["open", null]);
 });

@@ -3,23 +3,23 @@ import { describe, expect, it } from "vitest";
 import {
   ABSENT,
   bytes,
-  clock,
+  columnDuration,
+  configuredPercent,
+  countChange,
+  dateTime,
   duration,
+  durationChange,
   exactDuration,
-  growth,
-  moment,
-  nameOf,
   percent,
-  plainPercent,
-  points,
+  percentagePoints,
   rate,
   shortCount,
-  slower,
-  steadyDuration,
-  stretch,
+  timeInterval,
+  timeOfDay,
+  valueLabel,
 } from "../src/format";
 
-/** Figures and units are held together by no-break spaces; the cases are easier to read without. */
+/** Replaces the no-break spaces between numbers and units. */
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ") ?? null;
 
 function check<Input>(format: (value: Input) => string | null, cases: [Input, string | null][]) {
@@ -27,7 +27,7 @@ function check<Input>(format: (value: Input) => string | null, cases: [Input, st
 }
 
 describe("durations", () => {
-  it("keep three digits and change their unit at the right place", () => {
+  it("have three digits and a fitting unit", () => {
     check(duration, [
       [0.1, "0.1 ms"],
       [8.34, "8.34 ms"],
@@ -45,7 +45,7 @@ describe("durations", () => {
     ]);
   });
 
-  it("tell zero from almost zero and from absent", () => {
+  it("distinguish zero, almost zero and absent", () => {
     check(duration, [
       [0, "0 ms"],
       [0.01, "<0.1 ms"],
@@ -55,8 +55,8 @@ describe("durations", () => {
     ]);
   });
 
-  it("keep their zeros in columns", () => {
-    check(steadyDuration, [
+  it("keep trailing zeros in columns", () => {
+    check(columnDuration, [
       [4000, "4.00 s"],
       [4183, "4.18 s"],
       [740, "740 ms"],
@@ -65,7 +65,7 @@ describe("durations", () => {
     ]);
   });
 
-  it("of one stream keep the tenth that was measured", () => {
+  it("of one stream have one decimal", () => {
     check(exactDuration, [
       [-9.7, "−9.7 ms"],
       [0, "0.0 ms"],
@@ -74,13 +74,13 @@ describe("durations", () => {
     ]);
   });
 
-  it("carry a minus sign when one is due", () => {
+  it("can be negative", () => {
     check(duration, [[-12.4, "−12.4 ms"]]);
   });
 });
 
 describe("shares", () => {
-  it("are never rounded to all or nothing", () => {
+  it("round to 0 or 100 % only if exact", () => {
     check(percent, [
       [1, "100 %"],
       [0.99996, ">99.99 %"],
@@ -94,8 +94,8 @@ describe("shares", () => {
     ]);
   });
 
-  it("that someone chose are shown as chosen", () => {
-    check(plainPercent, [
+  it("from the configuration keep their digits", () => {
+    check(configuredPercent, [
       [1 - 0.995, "0.5 %"],
       [1 - 0.999, "0.1 %"],
       [0.1, "10 %"],
@@ -105,8 +105,8 @@ describe("shares", () => {
 });
 
 describe("changes", () => {
-  it("of a duration are told in words", () => {
-    const to = (now: number | null) => slower(now, 1000);
+  it("of a duration are words", () => {
+    const to = (now: number | null) => durationChange(now, 1000);
     check(to, [
       [1120, "12 % slower"],
       [955, "4.5 % faster"],
@@ -116,16 +116,16 @@ describe("changes", () => {
     ]);
   });
 
-  it("have no answer without an earlier figure", () => {
-    expect(slower(1000, undefined)).toBeNull();
-    expect(slower(1000, 0)).toBeNull();
-    expect(points(0.9, undefined)).toBeNull();
-    expect(growth(12, 0)).toBeNull();
+  it("need an earlier value", () => {
+    expect(durationChange(1000, undefined)).toBeNull();
+    expect(durationChange(1000, 0)).toBeNull();
+    expect(percentagePoints(0.9, undefined)).toBeNull();
+    expect(countChange(12, 0)).toBeNull();
   });
 
   it("of a share are percentage points", () => {
     check(
-      (now: number) => points(now, 0.95),
+      (now: number) => percentagePoints(now, 0.95),
       [
         [0.953, "+0.3 pp"],
         [0.8, "−15 pp"],
@@ -134,9 +134,9 @@ describe("changes", () => {
     );
   });
 
-  it("of a count say when it is many times as much", () => {
+  it("of a count can be multiples", () => {
     check(
-      (now: number) => growth(now, 100),
+      (now: number) => countChange(now, 100),
       [
         [112, "+12 %"],
         [97, "−3 %"],
@@ -161,46 +161,46 @@ describe("amounts", () => {
     ]);
   });
 
-  it("pick the unit of time that reads best", () => {
+  it("have a fitting unit of time", () => {
     check(rate, [
-      [2.4, "2.4 per second"],
-      [0.36, "21.6 per minute"],
-      [0.0045, "16.2 per hour"],
-      [0, "0 per second"],
+      [2.4, "2.4/s"],
+      [0.36, "21.6/min"],
+      [0.0045, "16.2/h"],
+      [0, "0/s"],
       [undefined, ABSENT],
     ]);
   });
 });
 
-describe("times of day", () => {
+describe("times", () => {
   const noon = new Date(2026, 10, 20, 12, 40, 5).getTime();
   const yesterday = new Date(2026, 10, 19, 23, 5, 9).getTime();
 
-  it("carry their day when it is another one", () => {
-    expect(clock(noon)).toBe("12:40:05");
-    expect(moment(noon, noon)).toBe("12:40:05");
-    expect(plain(moment(yesterday, noon))).toBe("19 Nov 23:05");
+  it("have a date if it is not today", () => {
+    expect(timeOfDay(noon)).toBe("12:40:05");
+    expect(dateTime(noon, noon)).toBe("12:40:05");
+    expect(plain(dateTime(yesterday, noon))).toBe("19 Nov 23:05");
   });
 
-  it("of a step name both ends", () => {
-    expect(stretch(noon, 120_000, noon)).toBe("12:40 – 12:42");
-    expect(plain(stretch(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
+  it("of a step have both ends", () => {
+    expect(timeInterval(noon, 120_000, noon)).toBe("12:40 – 12:42");
+    expect(plain(timeInterval(yesterday, 120_000, noon))).toBe("19 Nov, 23:05 – 23:07");
   });
 
-  it("of a day name the hour that it begins at where that is not midnight here", () => {
+  it("of a UTC day have an hour if it is not midnight here", () => {
     const midnight = new Date(2026, 10, 20).getTime();
-    expect(plain(stretch(midnight, 86_400_000, noon))).toBe("20 Nov");
-    expect(plain(stretch(midnight + 19 * 3_600_000, 86_400_000, noon))).toBe("20 Nov 19:00 – 21 Nov 19:00");
+    expect(plain(timeInterval(midnight, 86_400_000, noon))).toBe("20 Nov");
+    expect(plain(timeInterval(midnight + 19 * 3_600_000, 86_400_000, noon))).toBe("20 Nov 19:00 – 21 Nov 19:00");
   });
 });
 
-it("countries have names, and what is none keeps its word", () => {
-  expect(["DE", "XK", "unknown", "other", "ZZZ"].map((value) => nameOf("country", value))).toEqual([
+it("countries have names, other values stay", () => {
+  expect(["DE", "XK", "unknown", "other", "ZZZ"].map((value) => valueLabel("country", value))).toEqual([
     "Germany",
     "Kosovo",
     "unknown",
     "other",
     "ZZZ",
   ]);
-  expect(nameOf("model", "DE")).toBe("DE");
+  expect(valueLabel("model", "DE")).toBe("DE");
 });

@@ -1,45 +1,45 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
+import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "../src/charts/ticks";
 import { tickDuration } from "../src/format";
-import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "../src/ticks";
 
 describe("log ticks", () => {
   it("are ones, twos and fives", () => {
     expect(logTicks(200, 10_000, 8)).toEqual([200, 500, 1000, 2000, 5000, 10_000]);
   });
 
-  it("thin out where there is little room", () => {
+  it("get fewer in a small space", () => {
     expect(logTicks(200, 10_000, 4)).toEqual([300, 1000, 3000, 10_000]);
     expect(logTicks(1, 1_000_000, 4).length).toBeLessThanOrEqual(4);
   });
 
-  it("stay exact below one", () => {
+  it("are exact below one", () => {
     expect(logTicks(0.1, 1, 4)).toEqual([0.1, 0.2, 0.5, 1]);
   });
 
-  it("are told apart however short", () => {
-    const told = logTicks(0.005, 2, 20).map((tick) => tickDuration(tick).replace("\u00a0", " "));
-    expect(told).toEqual(["5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]);
+  it("have distinct labels at any size", () => {
+    const labels = logTicks(0.005, 2, 20).map((tick) => tickDuration(tick).replace("\u00a0", " "));
+    expect(labels).toEqual(["5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]);
   });
 
-  it("have nothing to say about an axis that is none", () => {
+  it("are empty for an invalid axis", () => {
     expect(logTicks(0, 10, 5)).toEqual([]);
     expect(logTicks(10, 10, 5)).toEqual([]);
   });
 });
 
 describe("log limits", () => {
-  it("are the round values around what is shown", () => {
+  it("are the round values around the data", () => {
     expect(logLimits([230, 4100])).toEqual([200, 5000]);
   });
 
-  it("stand open around a single value", () => {
+  it("surround a single value", () => {
     const [low, high] = logLimits([1000]);
     expect(low).toBeLessThan(1000);
     expect(high).toBeGreaterThan(1000);
   });
 
-  it("ignore what has no place on a log axis", () => {
+  it("ignore values that a log axis cannot show", () => {
     expect(logLimits([0, -3, Number.NaN])).toEqual([100, 10_000]);
     expect(logLimits([])).toEqual([100, 10_000]);
   });
@@ -63,19 +63,19 @@ describe("time ticks", () => {
     expect(ticks[0]).toBe(new Date(2026, 10, 20, 12, 0).getTime());
   });
 
-  it("know zones that are half an hour off", () => {
+  it("follow time zones with half an hour", () => {
     vi.stubEnv("TZ", "Asia/Kolkata");
     const from = Date.UTC(2026, 10, 20);
     const { ticks } = timeTicks(from, from + 24 * hour, 4);
     expect(ticks.map((tick) => (tick + 5.5 * hour) % (6 * hour))).toEqual([0, 0, 0, 0]);
   });
 
-  it("stay on round times where the clock is put back or forward", () => {
+  it("stay on round times through a clock change", () => {
     vi.stubEnv("TZ", "Europe/Berlin");
     for (const [month, date] of [[9, 25], [2, 29]] as const) {
       const from = new Date(2026, month, date - 2, 9, 30).getTime();
-      const told = timeTicks(from, from + 5 * 24 * hour, 12).ticks.map((tick) => timeLabel(tick, 12 * hour));
-      expect(new Set(told.filter((label) => label.includes(":"))), String(month)).toEqual(new Set(["12:00"]));
+      const labels = timeTicks(from, from + 5 * 24 * hour, 12).ticks.map((tick) => timeLabel(tick, 12 * hour));
+      expect(new Set(labels.filter((label) => label.includes(":"))), String(month)).toEqual(new Set(["12:00"]));
       const days = timeTicks(from, from + 5 * 24 * hour, 6).ticks;
       expect(days.map((tick) => new Date(tick).getHours())).toEqual([0, 0, 0, 0, 0]);
     }
@@ -84,7 +84,7 @@ describe("time ticks", () => {
     expect(hours).toEqual(["01:00", "03:00", "04:00", "05:00", "06:00"]);
   });
 
-  it("of several days are the same days wherever the range begins", () => {
+  it("of several days do not depend on the start", () => {
     const ticks = (date: number) => {
       const from = new Date(2026, 10, date).getTime();
       return timeTicks(from, from + 20 * 24 * hour, 12).ticks;

@@ -2,19 +2,19 @@ import { expect, it } from "vitest";
 
 import { DEFAULT_VIEW, readView, writeView, type View } from "../src/url";
 
-it("the defaults leave the address bare", () => {
+it("the defaults give an empty query string", () => {
   expect(writeView(DEFAULT_VIEW)).toBe("");
   expect(readView("")).toEqual(DEFAULT_VIEW);
 });
 
-it("a view survives the way through the address", () => {
+it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
     metric: "gap",
-    drawing: "heatmap",
+    chartType: "heatmap",
     by: "use_case",
-    isLong: true,
+    showsAllGroups: true,
     outcome: "truncated",
     sample: "slowest",
     stream: "9f86d081884c7d659a2feaa0c55ad015",
@@ -22,8 +22,9 @@ it("a view survives the way through the address", () => {
   expect(readView(writeView(view))).toEqual(view);
 });
 
-it("unknown words fall to the defaults", () => {
-  expect(readView("?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43")).toEqual(DEFAULT_VIEW);
+it("unknown values fall back to the defaults", () => {
+  const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43";
+  expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });
 
 it("an empty value is no filter", () => {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`: benchmarks live beside what they measure; this builds and starts them.
+//! `cargo xtask bench NAME`: builds and starts the benchmarks.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,34 +6,35 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use crate::paths::target_dir;
 use crate::run::{output, run, show};
 use crate::{artefacts, conformance, tools};
 
 /// Which benchmark, and how to print it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Which one; every one when left out.
+    /// Which benchmark; `ingest` by default.
     name: Option<Name>,
-    /// One JSON object on standard output instead of a table.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Name {
-    /// The collector's requests per second beside a bare axum handler's.
+    /// Beacons per second of the collector, compared with a bare axum handler.
     Ingest,
-    /// Answers over 30 days of 2,000 series, with and without the files in memory.
+    /// Queries over 30 days of 2,000 series, with and without the files in memory.
     Query,
-    /// The same answers from ClickHouse's engine.
+    /// The same queries answered by ClickHouse's engine.
     Cluster,
-    /// Processor time, memory and bytes on disk per million streams.
+    /// CPU time, memory and disk space per million streams.
     Capacity,
-    /// Framing and pipeline beside what one would use instead.
+    /// Framing and parsing, compared with other libraries.
     Core,
-    /// The probe's errors against the demo server's log and Chromium's frames, in every engine.
+    /// Measurement errors of the probe in three browsers.
     Accuracy,
-    /// What the probe costs a page in Chromium, beside other SDKs.
+    /// CPU time and memory that the probe takes in Chromium, compared with other SDKs.
     Browser,
 }
 
@@ -68,7 +69,7 @@ fn core(root: &Path, json: bool) -> Result<()> {
     let build =
         ["build", "-q", "-p", "probe-core", "--example", "in_page", "--profile", "wasm", "--target", target];
     run(Command::new("cargo").current_dir(root).args(build))?;
-    let wasm = artefacts::target_dir(root).join(target).join("wasm/examples/in_page.wasm");
+    let wasm = target_dir(root).join(target).join("wasm/examples/in_page.wasm");
     let mut native = Command::new("cargo");
     native.current_dir(root).args(["bench", "-q", "-p", "probe-core", "--bench", "core", "--"]);
     let mut page = Command::new("cargo");

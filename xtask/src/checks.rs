@@ -11,13 +11,18 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::run::{output, run};
-use crate::{artefacts, size, tools};
+use crate::{artefacts, rules, size, tools};
 
 /// Format, lints, unit tests: what a change should pass before it is committed.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let mut checks = Checks::default();
     fast(root, &mut checks);
     checks.close()
+}
+
+/// Writes the generated types and tables.
+pub(crate) fn generate(root: &Path) -> Result<()> {
+    run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate"]))
 }
 
 /// Everything, from a fresh clone.
@@ -58,6 +63,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
 }
 
 fn fast(root: &Path, checks: &mut Checks) {
+    checks.stage("rules", || rules::hold(root));
     checks.stage("format", || run(&mut cargo(root, &["fmt", "--all", "--check"])));
     checks.stage("lints", || {
         run(&mut cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
@@ -70,6 +76,9 @@ fn fast(root: &Path, checks: &mut Checks) {
                 .args(features)
                 .args(["--", "-D", "warnings"]))
         })
+    });
+    checks.stage("generated files", || {
+        run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate", "--", "--check"]))
     });
     checks.stage("pages: types", || {
         PAGES.iter().try_for_each(|folder| {
@@ -274,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failing_tests_said_is_kept_and_what_the_others_said_is_not() -> Result<()> {
+    fn output_is_kept_of_failing_tests_alone() -> Result<()> {
         let runner = "running 2 tests\ntest good ... ok\ntest bad ... FAILED\n\nsuccesses:\n\n---- good stdout ----\nfine\n\n\
             failures:\n\n---- bad stdout ----\nError: one of three\n\nfailures:\n    bad\n\n\
             test result: FAILED. 1 passed; 1 failed; 0 ignored\n";
@@ -286,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_test_that_said_much_the_reason_or_the_end_is_told() {
+    fn long_output_is_cut_to_its_reason_or_its_end() {
         let heading = "---- bad stdout ----".to_owned();
         let rows = |count| (0..count).map(|row| format!("row {row}"));
         let of = |lines: Vec<String>| -> Vec<String> { last(&lines).cloned().collect() };

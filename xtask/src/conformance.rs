@@ -12,8 +12,8 @@ use crate::{artefacts, tools};
 /// Whose table to print.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Another SDK beside the probe: `opentelemetry`, `sentry`, `sentry-streams`, `elastic`, `datadog`, or
-    /// any file of `tests/conformance/sdks`. May be given more than once.
+    /// Another SDK to compare with: `opentelemetry`, `sentry`, `sentry-streams`, `elastic`, `datadog`, or the
+    /// name of a file in `tests/conformance/sdks`. May be given more than once.
     #[arg(long)]
     sdk: Vec<String>,
 }

@@ -10,10 +10,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::artefacts;
+use crate::artefacts::{self, DASHBOARD, DEMO_PAGE, PROBE};
+use crate::profile::Profile;
 use crate::run::Guard;
+use crate::steps::Steps;
+use crate::tools;
 
-/// Where things listen, and how much traffic to make.
+/// Ports, traffic and output.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Port of the collector and its dashboard; 0 picks a free one.
@@ -22,29 +25,27 @@ pub(crate) struct Options {
     /// Port of the demo site; 0 picks a free one.
     #[arg(long, default_value_t = 8788)]
     demo_port: u16,
-    /// Send this many real streams from a native client first, so that there is something to see.
+    /// Send this many streams from a native client, so that the dashboard has data.
     #[arg(long, default_value_t = 0)]
     traffic: u32,
-    /// Spread that traffic over so many seconds.
+    /// Spread the traffic over this many seconds.
     #[arg(long, default_value_t = 120)]
     over: u32,
-    /// Relay a real OpenAI-compatible server at this address instead of the scripted one.
+    /// Relay an OpenAI-compatible server at this address instead of the scripted one.
     #[arg(long)]
     upstream: Option<String>,
+    /// Print the commands of each step and their output.
+    #[arg(long)]
+    verbose: bool,
 }
 
 pub(crate) fn run_pair(root: &Path, options: &Options) -> Result<()> {
-    artefacts::build(root)?;
+    let mut steps = Steps::new(7, options.verbose);
+    build(root, &mut steps)?;
     let (stopping, stop) = mpsc::channel();
-    // Once nobody waits any more, there is nobody left to tell.
+    // A send fails only after the loop below has ended, and then nothing is left to stop.
     ctrlc::set_handler(move || _ = stopping.send(()))?;
-    let mut pair = Pair::start(
-        root,
-        &root.join("llm-rum-data"),
-        options.port,
-        options.demo_port,
-        options.upstream.as_deref(),
-    )?;
+    let mut pair = steps.step("servers", || Pair::start(root, options))?;
     println!("dashboard  {}", pair.collector_url);
     println!("demo site  {}", pair.demo_url);
     println!("running until Ctrl-C");
@@ -68,6 +69,20 @@ pub(crate) fn run_pair(root: &Path, options: &Options) -> Result<()> {
     }
 }
 
+/// Builds what the servers need. What is there already, from the same sources, is not built again.
+fn build(root: &Path, steps: &mut Steps) -> Result<()> {
+    steps.step("Rust target for WebAssembly", tools::wasm_target)?;
+    steps.step("npm packages", || {
+        tools::npm_packages(&root.join(PROBE))?;
+        DASHBOARD.install(root)?;
+        DEMO_PAGE.install(root)
+    })?;
+    steps.product("probe (Wasm)", || artefacts::probe(root, Profile::Demo))?;
+    steps.product("dashboard", || DASHBOARD.build(root))?;
+    steps.product("demo page", || DEMO_PAGE.build(root))?;
+    steps.step("collector and demo site", || artefacts::programs(root, Profile::Demo))
+}
+
 /// A collector and a demo site that reports to it; both end with this value.
 struct Pair {
     collector: Guard,
@@ -79,14 +94,15 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(root: &Path, data: &Path, port: u16, demo_port: u16, upstream: Option<&str>) -> Result<Self> {
-        let mut collector = Command::new(artefacts::binary(root, "llm-rum"));
-        collector.arg("serve").arg("--listen").arg(loopback(port)).arg("--data").arg(data);
+    fn start(root: &Path, options: &Options) -> Result<Self> {
+        let mut collector = program(root, "llm-rum");
+        collector.arg("serve").arg("--listen").arg(loopback(options.port));
+        collector.arg("--data").arg(root.join("llm-rum-data"));
         let (collector, collector_url) = listening(&mut collector)?;
-        let mut demo = Command::new(artefacts::binary(root, "demo-site"));
-        demo.arg("serve").arg("--listen").arg(loopback(demo_port));
+        let mut demo = program(root, "demo-site");
+        demo.arg("serve").arg("--listen").arg(loopback(options.demo_port));
         demo.args(["--collector", &collector_url, "--site", "demo"]);
-        if let Some(upstream) = upstream {
+        if let Some(upstream) = &options.upstream {
             demo.args(["--upstream", upstream]);
         }
         let (demo, demo_url) = listening(&mut demo)?;
@@ -103,14 +119,14 @@ impl Pair {
 
     /// Starts to send `streams` real streams through the demo site, spread over so many seconds.
     fn traffic(&self, root: &Path, streams: u32, over: u32) -> Result<Guard> {
-        let mut client = Command::new(artefacts::binary(root, "demo-site"));
+        let mut client = program(root, "demo-site");
         client.args(["traffic", "--demo", &self.demo_url, "--collector", &self.collector_url]);
         client.args(["--site", "demo", "--streams", &streams.to_string(), "--over", &over.to_string()]);
         Ok(Guard(client.spawn().context("cannot start the traffic")?))
     }
 }
 
-/// Starts a server and waits for the line that tells its address.
+/// Starts a server and waits for the line with its address.
 fn listening(command: &mut Command) -> Result<(Guard, String)> {
     let mut child =
         Guard(command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?);
@@ -122,9 +138,13 @@ fn listening(command: &mut Command) -> Result<(Guard, String)> {
     child.0.stdout = Some(stdout.into_inner());
     let address = line.trim().rsplit(' ').next().unwrap_or_default();
     if !address.starts_with("http://") {
-        bail!("{command:?} did not say where it listens, but {line:?}");
+        bail!("{command:?} printed {line:?} instead of the address that it listens on");
     }
     Ok((child, address.to_owned()))
+}
+
+fn program(root: &Path, name: &str) -> Command {
+    Command::new(artefacts::program(root, Profile::Demo, name))
 }
 
 fn loopback(port: u16) -> String {

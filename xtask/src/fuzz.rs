@@ -11,19 +11,19 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
 use crate::run::run;
 
 /// What to fuzz, and for how long.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Which target; every one when left out.
+    /// Which target; all of them by default.
     target: Option<String>,
     /// Executions of each target.
     #[arg(long, default_value_t = 1_000_000)]
     runs: u64,
-    /// Afterwards, keep in `fuzz/found` what reaches code that nothing else there reaches: tests replay
-    /// it.
+    /// Afterwards, keep inputs in `fuzz/found` that reach code which no other input there reaches. Tests replay
+    /// them.
     #[arg(long)]
     keep: bool,
 }

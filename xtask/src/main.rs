@@ -1,5 +1,5 @@
-//! The project's own commands, run as `cargo xtask NAME`. Each prints what it runs, installs what it
-//! can, and names exactly what is missing when it cannot.
+//! The project's own commands, run as `cargo xtask NAME`. A command installs the tools that it needs where it
+//! can. Where it cannot, it names the missing packages.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,16 +12,26 @@ mod bench;
 mod checks;
 mod conformance;
 mod demo;
+mod dist;
 mod fuzz;
+mod language;
+mod notices;
+mod paths;
 mod probe;
+mod profile;
+mod rules;
 mod run;
 mod screenshots;
 mod size;
+mod sources;
+mod stamp;
+mod steps;
+mod structure;
 mod tools;
 mod unchanged;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "llm-rum's own commands")]
+#[command(name = "cargo xtask", about = "Build, test, measure and release llm-rum")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,31 +39,37 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build everything, start the collector and the demo site, and run until Ctrl-C.
+    /// Build and start the collector and the demo site. Ctrl-C stops them.
     Demo(demo::Options),
-    /// Every check there is, from a fresh clone: format, lints, unit, integration, browser.
+    /// Run every check: formatting, lints, and unit, integration and browser tests.
     Test,
-    /// The fast part of `test`: format, lints, unit tests.
+    /// Run the fast checks: rules, formatting, lints and unit tests.
     Check,
-    /// Build the probe, the dashboard, the demo page and the release binaries.
+    /// Write the types and tables that are generated from the table of report fields.
+    Generate,
+    /// Build the probe, the dashboard, the demo page and the release programs.
     Build,
-    /// Print the size of what a page downloads.
+    /// Make the files of a release in `target/dist`.
+    Dist(dist::Options),
+    /// Print the sizes of the files that a page downloads.
     Size {
-        /// One JSON object on standard output instead of a table.
+        /// Print one JSON object instead of a table.
         #[arg(long)]
         json: bool,
     },
-    /// Run a benchmark: `ingest`, `query`, `core`, `accuracy` or `browser`.
+    /// Run a benchmark.
     Bench(bench::Options),
-    /// Feed made-up input to what reads foreign bytes; needs nightly Rust, and installs it.
+    /// Fuzz the parsers of foreign input. Installs nightly Rust and cargo-fuzz.
     Fuzz(fuzz::Options),
-    /// Print what an app sees of fetch with the probe, check × engine; `--sdk` sets another beside it.
+    /// Run the conformance suite in three browsers and print a table of its checks.
     Conformance(conformance::Options),
-    /// Make the pictures of the dashboard under `docs/images` anew.
+    /// Print every violation of the rules for imports, names and texts.
+    Rules(rules::Options),
+    /// Take the screenshots of the dashboard in `docs/images`.
     Screenshots,
 }
 
-/// An error is told in a line: twenty more of where in here it was noticed would hide what failed above it.
+/// Prints an error as one line. A backtrace would hide the output of the program that failed.
 fn main() -> ExitCode {
     match run_command(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +86,9 @@ fn run_command(command: Command) -> Result<()> {
         Command::Demo(options) => demo::run_pair(&root, &options),
         Command::Test => checks::test(&root),
         Command::Check => checks::check(&root),
+        Command::Generate => checks::generate(&root),
         Command::Build => artefacts::build(&root),
+        Command::Dist(options) => dist::make(&root, &options),
         Command::Size { json } => {
             artefacts::build_probe(&root)?;
             size::print(&root, json)
@@ -78,6 +96,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Bench(options) => bench::run_named(&root, &options),
         Command::Fuzz(options) => fuzz::run_targets(&root, &options),
         Command::Conformance(options) => conformance::print(&root, &options),
+        Command::Rules(options) => rules::print(&root, &options),
         Command::Screenshots => screenshots::take(&root),
     }
 }

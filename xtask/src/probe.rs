@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
-use self::shrink::Addresses;
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
+use crate::profile::Profile;
 use crate::run::{output, run};
 
 /// Builds everything in `probe-wasm/dist`.
-pub(crate) fn build(root: &Path) -> Result<()> {
+pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     let package = root.join("probe-wasm");
     let dist = package.join("dist");
     let made = target_dir(root).join("probe");
@@ -28,8 +28,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let _alone = alone_in(&made)?;
     let mut glues = Vec::new();
     for (file, features) in MODULES {
-        let addresses = compile(root, &made, features)?;
-        glues.push(optimise(&package, &made, &addresses, &dist.join(file))?);
+        compile(root, &made, features, profile)?;
+        glues.push(optimise(&package, &made, &dist.join(file), profile)?);
     }
     ensure!(glues.iter().all(|glue| *glue == glues[0]), "a page has one glue, and the modules want others");
     for (entry, file, format) in BUNDLES {
@@ -40,6 +40,11 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     }
     pack(&package, &made, &dist)?;
     run(Command::new("node").arg(root.join("xtask/compress.mjs")).arg(&dist))
+}
+
+/// The glue between JavaScript and Wasm, which [`size`] measures with the parts around it.
+pub(crate) fn glue_file(root: &Path) -> PathBuf {
+    target_dir(root).join("probe").join(GLUE)
 }
 
 /// Bytes of what pages download.
@@ -125,68 +130,47 @@ fn alone_in(made: &Path) -> Result<fs::File> {
     Ok(lock)
 }
 
-fn compile(root: &Path, made: &Path, features: &str) -> Result<Addresses> {
+fn compile(root: &Path, made: &Path, features: &str, profile: Profile) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
     run(Command::new(cargo)
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "wasm", "--target", target, "--no-default-features", "--features", features])
-        // Each constant by itself, so that `shrink` knows where it ends.
-        .args(["--", "-Clink-arg=--no-merge-data-segments", STACK])
+        .args(["--profile", profile.of_wasm(), "--target", target])
+        .args(["--no-default-features", "--features", features])
+        .args(["--", STACK])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
         .current_dir(root))?;
-    let compiled = target_dir(root).join(target).join("wasm/probe_wasm.wasm");
+    let compiled = target_dir(root).join(target).join(profile.of_wasm()).join("probe_wasm.wasm");
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
-    let addresses = shrink::addresses(&module);
     shrink::trap_instead_of_panicking(&mut module)?;
     shrink::keep_objects_outside(&mut module);
-    Bindgen::new()
-        .input_module("glue", module)
-        .bundler(true)?
-        .typescript(false)
-        .generate_output()?
-        .emit(made)?;
-    Ok(addresses)
+    Bindgen::new().input_module("glue", module).bundler(true)?.typescript(false).generate_output()?.emit(made)
 }
 
-/// Twice, as the first time shows which constants and which glue are left over. Constants stay in one
-/// piece: cut at the zeros between them, they would compress worse.
-fn optimise(package: &Path, made: &Path, addresses: &Addresses, output: &Path) -> Result<String> {
-    let (bound, once, less) = (made.join("glue_bg.wasm"), made.join("once.wasm"), made.join("less.wasm"));
-    wasm_opt(package, ORDERS[0], &bound, &once)?;
-    let mut module = shrink::parse(&fs::read(&once)?)?;
-    shrink::drop_unused_constants(&mut module, addresses)?;
+/// Removes the glue that the module does not import, then optimises the module for size.
+fn optimise(package: &Path, made: &Path, output: &Path, profile: Profile) -> Result<String> {
+    let (bound, used, named) = (made.join("glue_bg.wasm"), made.join("used.wasm"), made.join("named.wasm"));
+    wasm_opt(package, REMOVE_UNUSED, &bound, &used)?;
+    let mut module = shrink::parse(&fs::read(&used)?)?;
     let text = fs::read_to_string(made.join("glue_bg.js"))?;
     let text = glue::trim(&text, |name| module.imports.iter().any(|import| import.name == name));
     let text = shrink::shorten_names(&mut module, text);
     fs::write(made.join("trimmed.js"), &text)?;
-    fs::write(&less, module.emit_wasm())?;
-    keep_smallest(package, made, &less, output)?;
+    fs::write(&named, module.emit_wasm())?;
+    match profile {
+        Profile::Release => wasm_opt(package, FOR_SIZE, &named, output)?,
+        Profile::Demo => _ = fs::copy(&named, output)?,
+    }
     Ok(text)
 }
 
-/// Which order of passes compresses best is another after every change of the code, by up to 80 bytes.
-fn keep_smallest(package: &Path, made: &Path, input: &Path, output: &Path) -> Result<()> {
-    let tried = made.join("tried.wasm");
-    let mut smallest = u64::MAX;
-    for order in ORDERS {
-        wasm_opt(package, order, input, &tried)?;
-        let FileSize { brotli, .. } = measure("tried.wasm", &tried)?;
-        if brotli < smallest {
-            smallest = brotli;
-            fs::copy(&tried, output)?;
-        }
-    }
-    Ok(())
-}
-
-fn wasm_opt(package: &Path, order: &[&str], input: &Path, output: &Path) -> Result<()> {
-    run(tool(package, "wasm-opt").args(WASM_OPT).args(order).arg(DEALIGN).arg("-o").args([output, input]))
+fn wasm_opt(package: &Path, passes: &str, input: &Path, output: &Path) -> Result<()> {
+    run(tool(package, "wasm-opt").args(WASM_OPT).arg(passes).arg(DEALIGN).arg("-o").args([output, input]))
 }
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {
     let mut glue = std::ffi::OsString::from("--alias:llm-rum-glue=");
-    glue.push(made.join("trimmed.js"));
+    glue.push(made.join(GLUE));
     let mut outfile = std::ffi::OsString::from("--outfile=");
     outfile.push(output);
     // esbuild adds to the file what it has named itself.
@@ -263,6 +247,8 @@ const SHARED_NAMES: &str = r#"{"bodies":"b","broken":"k","overflowed":"l","exami
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 
+const GLUE: &str = "trimmed.js";
+
 /// What pages have inline.
 const STUB: &str = "entry/stub.js";
 
@@ -299,9 +285,9 @@ const BESIDE_THE_FACADE: [&str; 2] =
 /// may come to with brotli.
 pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("eventSource", "event-source.js", 1_100),
-    ("xhr", "xhr.js", 1_320),
+    ("xhr", "xhr.js", 1_500),
     ("webSocket", "web-socket.js", 1_230),
-    ("paint", "paint.js", 1_600),
+    ("paint", "paint.js", 1_800),
     ("phases", "phases.js", 1_250),
     ("lastWord", "fetch-later.js", 400),
     ("cost", "probe-overhead.js", 350),
@@ -312,9 +298,8 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
 const LLVM: &str = "-Cllvm-args=-disable-licm-promotion -Cllvm-args=-enable-pre=0 \
      -Cllvm-args=-enable-gvn-sink -Ctarget-feature=-reference-types";
 
-/// Nothing in the probe recurses further than a dialect's tables do. Behind a stack of the usual megabyte
-/// each address would be a byte longer, and each page's memory so much larger. Not a round number, as
-/// [`shrink`] takes every number in code that may be an address for one.
+/// Nothing in the probe recurses deeper than a dialect's tables. Behind the usual stack of 1 MiB each address would
+/// be a byte longer, and each page's memory so much larger.
 const STACK: &str = "-Clink-arg=-zstack-size=98304";
 
 /// The features that rustc uses for this target, as wasm-opt accepts no others than it is told of; then
@@ -335,14 +320,9 @@ const WASM_OPT: [&str; 11] = [
     "--low-memory-unused",
 ];
 
-/// Its passes, in orders that measure well.
-const ORDERS: [&[&str]; 5] = [
-    &["-Oz", "--flatten", "--rereloop", "-Oz", "--gufa-optimizing", "--monomorphize", "-Oz", "--converge"],
-    &["-Oz", "--flatten", "--rereloop", "-Oz", "-Oz"],
-    &["-Oz", "--flatten", "-Oz", "-Oz"],
-    &["-Oz"],
-    &["-Oz", "-Oz"],
-];
+/// Removes functions and imports that nothing uses.
+const REMOVE_UNUSED: &str = "-O1";
+const FOR_SIZE: &str = "-Oz";
 
 /// Hints of alignment are nothing to the machine, and noise to the compressor.
 const DEALIGN: &str = "--dealign";
@@ -362,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_two_bundles_would_shorten_each_by_itself_is_found() {
+    fn names_that_two_bundles_shorten_apart_are_found() {
         let with = |own: &str| SHARED_NAMES.replacen('{', &format!("{{{own}"), 1);
         assert!(named_here(SHARED_NAMES).unwrap().is_empty());
         assert_eq!(named_here(&with(r#""shown":"a","ended":"c","#)).unwrap(), ["ended", "shown"]);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::artefacts::target_dir;
+use crate::paths::target_dir;
 use crate::run::{output, run};
 
 /// A program and the Debian package that brings it.
@@ -29,17 +29,24 @@ const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
 /// Only to read a configuration: the package that starts no server.
 pub(crate) const NGINX: Program = Program { name: "nginx", package: "nginx-light" };
+/// A C compiler for programs that are linked statically.
+pub(crate) const MUSL_GCC: Program = Program { name: "musl-gcc", package: "musl-tools" };
 /// It judges units without a systemd that runs.
 pub(crate) const SYSTEMD: Program = Program { name: "systemd-analyze", package: "systemd" };
 
 /// Adds the Wasm target to the toolchain in use, unless it is there.
 pub(crate) fn wasm_target() -> Result<()> {
+    rust_target("wasm32-unknown-unknown")
+}
+
+/// Adds a target to the toolchain in use, unless it is there.
+pub(crate) fn rust_target(name: &str) -> Result<()> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
-    if Path::new(sysroot.trim()).join("lib/rustlib").join(WASM_TARGET).exists() {
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(name).exists() {
         return Ok(());
     }
-    run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
-        .with_context(|| format!("the Rust target {WASM_TARGET} is missing, and rustup could not add it"))
+    run(Command::new("rustup").args(["target", "add", name]))
+        .with_context(|| format!("the Rust target {name} is missing, and rustup could not add it"))
 }
 
 /// What the three browser engines need to be driven.
@@ -150,5 +157,3 @@ const GECKODRIVER_VERSION: &str = "0.37.1";
 /// A schema fuzzer, ClickHouse's engine, and the schemas of Kubernetes.
 const PYTHON_PACKAGES: [&str; 3] =
     ["schemathesis==4.32.5", "chdb-core==26.9.0", "kubernetes-validate==1.37.0"];
-
-const WASM_TARGET: &str = "wasm32-unknown-unknown";

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| {
-    let _either = collector::judge(body);
+    let _either = collector::fuzzing::judge(body);
 });

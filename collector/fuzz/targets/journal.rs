@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _either = collector::reread(bytes);
+    let _either = collector::fuzzing::reread(bytes);
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|answer: &[u8]| {
-    if let Some((points, why)) = collector::dropped_points(answer) {
+    if let Some((points, why)) = collector::fuzzing::dropped_points(answer) {
         assert!(points > 0);
         assert!(why.len() <= 2_000 && !why.chars().any(char::is_control));
     }

@@ -1,5 +1,4 @@
-//! The journal's bytes: a batch comes in, goes out a frame that says where it ends and whether it is
-//! whole; frames are found again in bytes that may be damaged.
+//! Frames of the journal: a batch is packed into one, and frames are found again in damaged bytes.
 //!
 //! A frame is a head of 16 bytes and a payload, all numbers little-endian:
 //!
@@ -27,14 +26,14 @@ pub(crate) struct Frame {
 
 /// Where a record stands inside its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct RecordRange {
     pub(crate) offset: u32,
     pub(crate) len: u32,
 }
 
 /// What [`next`] finds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum Scanned<'a> {
     /// A whole frame; it ends at `end`.
     Whole { payload: &'a [u8], end: usize },
     /// A head whose payload is damaged, up to `end`.
@@ -72,7 +71,7 @@ impl Frame {
     }
 
     /// What it holds in memory.
-    pub(super) const fn held_bytes(&self) -> usize {
+    pub(super) const fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
@@ -101,19 +100,19 @@ impl Frame {
 }
 
 /// Looks for a frame at `at` in `bytes`, which begin at `base` in the journal.
-pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Found<'_> {
+pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Scanned<'_> {
     let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEAD_BYTES>()) else {
-        return Found::Nothing;
+        return Scanned::Nothing;
     };
     let word = |from: usize| u32::from_le_bytes([head[from], head[from + 1], head[from + 2], head[from + 3]]);
     if head[..4] != MAGIC || head_sum(base + at as u64, head) != word(12) {
-        return Found::Nothing;
+        return Scanned::Nothing;
     }
     let begin = at + HEAD_BYTES;
     let end = begin.saturating_add(word(4) as usize);
     match bytes.get(begin..end) {
-        Some(payload) if crc32fast::hash(payload) == word(8) => Found::Whole { payload, end },
-        _ => Found::Damaged { end: end.min(bytes.len()) },
+        Some(payload) if crc32fast::hash(payload) == word(8) => Scanned::Whole { payload, end },
+        _ => Scanned::Damaged { end: end.min(bytes.len()) },
     }
 }
 
@@ -121,11 +120,11 @@ pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Found<'_> {
 pub(super) fn resync(bytes: &[u8], base: u64, at: usize) -> Option<usize> {
     let rest = bytes.get(at + 1..)?;
     let heads = memmem::find_iter(rest, &MAGIC).map(|found| at + 1 + found);
-    heads.into_iter().find(|&head| next(bytes, base, head) != Found::Nothing)
+    heads.into_iter().find(|&head| next(bytes, base, head) != Scanned::Nothing)
 }
 
 /// Arrival and records of a payload whose sum was right. `None` when it is none of ours all the same.
-pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
+pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<RecordRange>)> {
     let (received_ms, mut rest) = payload.split_first_chunk::<8>()?;
     let mut spans = Vec::new();
     let mut offset = (HEAD_BYTES + 8) as u32;
@@ -133,13 +132,13 @@ pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<Span>)> {
         let (len, after) = rest.split_first_chunk::<4>()?;
         let len = u32::from_le_bytes(*len);
         rest = after.get(len as usize..)?;
-        spans.push(Span { offset: offset + 4, len });
+        spans.push(RecordRange { offset: offset + 4, len });
         offset += 4 + len;
     }
     Some((i64::from_le_bytes(*received_ms), spans))
 }
 
-impl Span {
+impl RecordRange {
     /// The record's bytes in the payload of its frame.
     pub(super) fn of<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         let from = self.offset as usize - HEAD_BYTES;
@@ -179,7 +178,7 @@ mod tests {
     fn a_frame_gives_back_what_was_packed() {
         let mut frame = packed(-5, &["{}", "{\"a\":1}"]);
         let bytes = frame.sealed(99).to_vec();
-        let Found::Whole { payload, end } = next(&bytes, 99, 0) else { panic!("no frame") };
+        let Scanned::Whole { payload, end } = next(&bytes, 99, 0) else { panic!("no frame") };
         assert_eq!(end, bytes.len());
         assert_eq!(payload, frame.payload());
         let (received_ms, spans) = unpack(payload).unwrap();
@@ -191,7 +190,7 @@ mod tests {
     #[test]
     fn a_frame_is_one_only_where_it_was_written() {
         let bytes = framed(1_000, &["{}"]);
-        assert_eq!(next(&bytes, 1_001, 0), Found::Nothing);
+        assert_eq!(next(&bytes, 1_001, 0), Scanned::Nothing);
     }
 
     #[test]
@@ -200,7 +199,7 @@ mod tests {
         for at in 0..good.len() * 8 {
             let mut bytes = good.clone();
             bytes[at / 8] ^= 1 << (at % 8);
-            assert!(!matches!(next(&bytes, 5, 0), Found::Whole { .. }), "bit {at}");
+            assert!(!matches!(next(&bytes, 5, 0), Scanned::Whole { .. }), "bit {at}");
         }
     }
 
@@ -217,6 +216,6 @@ mod tests {
 
     #[test]
     fn the_mark_of_the_end_is_no_frame() {
-        assert_eq!(next(&END, 0, 0), Found::Nothing);
+        assert_eq!(next(&END, 0, 0), Scanned::Nothing);
     }
 }

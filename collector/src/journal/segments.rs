@@ -1,8 +1,8 @@
-//! The journal's files: groups of frames go in at the end, reports come out from where they stand,
-//! files that nobody needs are used again.
+//! The journal's files: groups of frames are appended, records are read by their location, and files that are no
+//! longer needed are reused.
 //!
-//! A position counts bytes since the journal began. A file is named after the position of its first
-//! byte, and ends where the next one begins.
+//! A position counts bytes since the journal began. A file is named after the position of its first byte, and ends
+//! where the next one begins.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use beacon::StreamReport;
 
 use super::frame::{END, Frame};
+use super::preallocation::{self, PreallocatedSegments};
 use super::record::{self, Record};
-use super::spares::{self, Spares};
 use crate::config::Sync;
 
 /// Where a report's bytes stand in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At {
+pub(crate) struct RecordLocation {
     pub(crate) position: u64,
     pub(crate) len: u32,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Segments {
     sync: Sync,
     /// From the oldest to the one that is written.
     files: Mutex<VecDeque<Segment>>,
-    spares: Spares,
+    spares: PreallocatedSegments,
     /// The log says once that a disk loses what it held: questions may ask for the same again and again.
     told_of_loss: AtomicBool,
 }
@@ -52,7 +52,7 @@ impl Segments {
         let (mut files, mut spares) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == spares::EXTENSION) {
+            if path.extension().is_some_and(|extension| extension == preallocation::EXTENSION) {
                 spares.push(path);
             } else if let Some(base) = path.file_name().and_then(|name| base_of(name.to_str()?)) {
                 let file = OpenOptions::new().read(true).write(true).open(&path)?;
@@ -60,21 +60,21 @@ impl Segments {
             }
         }
         files.sort_by_key(|segment| segment.base);
-        let (files, spares) = (Mutex::new(files.into()), Spares::new(spares));
+        let (files, spares) = (Mutex::new(files.into()), PreallocatedSegments::new(spares));
         Ok(Self { folder: folder.into(), sync, files, spares, told_of_loss: AtomicBool::new(false) })
     }
 
     /// The report at `at`. `None` when it is no longer kept, or the disk has lost it.
-    pub(crate) fn report(&self, at: At) -> io::Result<Option<StreamReport>> {
+    pub(crate) fn report(&self, at: RecordLocation) -> io::Result<Option<StreamReport>> {
         Ok(self.record(at)?.map(|record| record.report))
     }
 
     /// The same, with what is known beside it.
-    pub(crate) fn record(&self, at: At) -> io::Result<Option<Record>> {
+    pub(crate) fn record(&self, at: RecordLocation) -> io::Result<Option<Record>> {
         Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)))
     }
 
-    fn read(&self, at: At) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, at: RecordLocation) -> io::Result<Option<Vec<u8>>> {
         let holds = |segment: &&Segment| segment.base <= at.position;
         // A file that is being read is not used again: see `drop_before`.
         let Some(segment) = self.files().iter().rev().find(holds).cloned() else { return Ok(None) };
@@ -151,7 +151,7 @@ impl Segments {
 }
 
 /// The end of the journal, where it grows.
-pub(super) struct Log {
+pub(super) struct SegmentWriter {
     segments: Arc<Segments>,
     /// `None` before the first group, and after a failure.
     active: Option<Segment>,
@@ -161,7 +161,7 @@ pub(super) struct Log {
     end: u64,
 }
 
-impl Log {
+impl SegmentWriter {
     /// Goes on at `end`, in the newest file if it reaches to there.
     pub(super) fn resume(segments: Arc<Segments>, end: u64) -> io::Result<Self> {
         let newest = segments.files().back().cloned();
@@ -206,8 +206,8 @@ impl Log {
         self.write(&[0; PROBE_BYTES], 0)
     }
 
-    /// Writes `bytes` at the end, of which the first `kept` stay.
-    fn write(&mut self, bytes: &[u8], kept: usize) -> io::Result<()> {
+    /// Writes `bytes` at the end, of which the first `batch` stay.
+    fn write(&mut self, bytes: &[u8], batch: usize) -> io::Result<()> {
         self.mend()?;
         let segment = self.segment()?;
         let written = segment.file.write_all_at(bytes, self.end - segment.base).and_then(|()| {
@@ -225,7 +225,7 @@ impl Log {
             let _mended = self.mend();
             return Err(error);
         }
-        self.end += kept as u64;
+        self.end += batch as u64;
         self.active = Some(segment);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the files give back after a cut or damage anywhere.
+//! Recovery after a cut or damage anywhere in the files.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -10,9 +10,10 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::frame::Frame;
-use super::recover::{Recovered, replay};
-use super::segments::{Log, Segments};
+use super::recovery::{Recovered, replay};
+use super::segments::{SegmentWriter, Segments};
 use super::*;
+use crate::report::accepted::Discarded;
 
 /// A journal on a folder of its own, of frames that hold one text each.
 struct Fixture {
@@ -37,8 +38,8 @@ impl Fixture {
         Arc::new(Segments::open(self.folder.path(), Sync::Normal).unwrap())
     }
 
-    fn log(&self, end: u64) -> Log {
-        Log::resume(self.segments(), end).unwrap()
+    fn log(&self, end: u64) -> SegmentWriter {
+        SegmentWriter::resume(self.segments(), end).unwrap()
     }
 
     /// The numbers of the frames that are given back, and what is said of the rest.
@@ -79,12 +80,15 @@ fn text(at: usize) -> String {
 #[test]
 fn a_tail_cut_at_any_byte_costs_the_last_frame_alone() {
     let fixture = Fixture::of(3);
-    let (kept, end) = (fixture.ends[2], fixture.ends[3]);
+    let (batch, end) = (fixture.ends[2], fixture.ends[3]);
     let whole = fs::read(&fixture.files()[0]).unwrap();
-    for cut in kept..end {
+    for cut in batch..end {
         fs::write(&fixture.files()[0], &whole[..cut as usize]).unwrap();
         let (numbers, found) = fixture.replayed(0);
-        assert_eq!((numbers, found.end, found.torn_bytes, found.damaged), (vec![0, 1], kept, cut - kept, 0));
+        assert_eq!(
+            (numbers, found.end, found.torn_bytes, found.damaged),
+            (vec![0, 1], batch, cut - batch, 0)
+        );
     }
 }
 
@@ -96,8 +100,8 @@ fn any_flipped_byte_costs_one_frame_and_is_told() {
         fixture.change(at, |byte| byte ^ 0x10);
         let (numbers, found) = fixture.replayed(0);
         assert_eq!(numbers, (0..3).filter(|number| *number != hit).collect::<Vec<_>>(), "byte {at}");
-        let told = (found.damaged, found.torn_bytes > 0);
-        assert_eq!(told, if hit == 2 { (0, true) } else { (1, false) }, "byte {at}");
+        let findings = (found.damaged, found.torn_bytes > 0);
+        assert_eq!(findings, if hit == 2 { (0, true) } else { (1, false) }, "byte {at}");
     }
 }
 
@@ -155,7 +159,7 @@ fn files_that_nobody_needs_go_and_are_used_again() {
     segments.drop_before(fixture.ends[20]).unwrap();
     assert_eq!(fixture.files().len(), 3, "the newest, and two to be used again");
     assert_eq!(fixture.replayed(fixture.ends[20]).0, [20, 21, 22, 23]);
-    let mut log = Log::resume(segments, fixture.ends[24] + 100).unwrap();
+    let mut log = SegmentWriter::resume(segments, fixture.ends[24] + 100).unwrap();
     let mut frame = packed("24 ");
     let position = log.append(&mut frame).unwrap();
     assert_eq!(fixture.files().len(), 3, "one of the two is in use");
@@ -176,7 +180,7 @@ fn damage_in_the_middle_of_an_old_file_costs_what_it_hit() {
 fn the_next_file_has_its_blocks_before_it_is_written() {
     let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
     let segments = Arc::new(Segments::open(fixture.folder.path(), Sync::Full).unwrap());
-    let mut log = Log::resume(segments.clone(), 0).unwrap();
+    let mut log = SegmentWriter::resume(segments.clone(), 0).unwrap();
     let mut append = |bytes| {
         let mut frame = packed(&format!("{} {}", fixture.ends.len() - 1, "x".repeat(bytes)));
         let position = log.append(&mut frame).unwrap();
@@ -232,9 +236,9 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
         let journal = Arc::new(opened.unwrap().0);
         let thread = journal.start().unwrap();
         let batch =
-            Batch { received_ms: 0, country: None, reports: Vec::new(), left_out: LeftOut::default() };
-        drop(journal.keep(&batch));
-        journal.keep(&batch).unwrap().await.unwrap();
+            Batch { received_ms: 0, country: None, reports: Vec::new(), discarded: Discarded::default() };
+        drop(journal.append(&batch));
+        journal.append(&batch).unwrap().await.unwrap();
         journal.close();
         thread.join().unwrap();
         assert_eq!(journal.queue().take(Instant::now()).written.len(), 2, "{sync:?}");

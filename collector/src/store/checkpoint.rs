@@ -1,5 +1,5 @@
-//! Moves what was committed from SQLite's write-ahead log into its file, on a thread of its own: this
-//! waits for the disk for up to some hundred milliseconds, and beacons must not wait with it.
+//! A thread that moves commits from SQLite's write-ahead log into the file. It waits for the disk for up to some
+//! hundred milliseconds, and the writer must not.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::StoreError;
+use crate::store::error::StoreError;
 
 /// A running thread; ends when dropped.
 pub(super) struct Checkpointer {

@@ -1,16 +1,11 @@
-//! Several collectors, one answer: each keeps its share in its own file and journal, as alone, and
-//! publishes it to ClickHouse, where queries add the shares up. How it stays exact:
-//! `docs/architecture.md#a-cluster`.
+//! Several collectors that answer as one: each keeps its share in its own file and journal and publishes it to
+//! ClickHouse, where queries add the shares up. How it stays exact: `docs/cluster.md#how-it-works`.
 //!
-//! `outbox.rs` says what ClickHouse does not have yet, `publish.rs` sends it, `ask.rs` answers queries.
+//! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
 
-mod ask;
-mod client;
+pub(crate) mod client;
 mod outbox;
-mod publish;
+pub(crate) mod publisher;
+pub(crate) mod queries;
 mod rows;
-mod tables;
-
-pub(crate) use ask::Tables;
-pub use client::ClickHouseError;
-pub(crate) use publish::{Heard, Published, Publisher};
+mod schema;

@@ -1,53 +1,41 @@
-//! Rows of the kept samples: choices of `samples.rs` come in, reports go out, the slowest or the newest first.
+//! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, the slowest or the newest first.
 
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
-use super::StoreError;
-use super::read::{Filter, IN_FILTER, Page, StoredStream};
-use crate::samples::{Kept, Sample, SampleChanges, day_of};
-use crate::streams::StreamId;
+use super::reader::IN_FILTER;
+use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
+use crate::time::day_of;
 
-/// Which kept samples are asked for.
-pub(crate) struct SamplesAsked {
-    pub(crate) sample: Sample,
-    pub(crate) filter: Filter,
-    pub(crate) outcome: Option<Outcome>,
-    /// Arrived from the first up to, not including, the second.
-    pub(crate) received_ms: (i64, i64),
-    /// So many were on the pages before.
-    pub(crate) skip: i64,
-    pub(crate) limit: usize,
-}
-
-impl SamplesAsked {
-    /// The slowest first; of the others the newest.
-    pub(crate) fn page(&self, connection: &Connection) -> Result<Page, StoreError> {
-        let order = match self.sample {
-            Sample::Slowest => "waited_ms",
-            Sample::Failed | Sample::Uniform => "received_ms",
-        };
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
-             WHERE day BETWEEN :first AND :last AND kinds & :kind
-               AND received_ms >= :from AND received_ms < :to
-               AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
-             ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
-        ))?;
-        let Filter { site, use_case, provider, model, country } = &self.filter;
-        let (from, to) = self.received_ms;
-        let asked = named_params! {
-            ":first": day_of(from), ":last": day_of(to), ":kind": self.sample.bit(), ":from": from, ":to": to,
-            ":outcome": self.outcome.map(Outcome::as_str), ":limit": self.limit as i64 + 1,
-            ":skip": self.skip, ":site": site, ":use_case": use_case, ":provider": provider,
-            ":model": model, ":country": country,
-        };
-        let mut streams = statement.query_map(asked, stored)?.collect::<Result<Vec<_>, _>>()?;
-        let more = streams.len() > self.limit;
-        streams.truncate(self.limit);
-        let next = more.then(|| self.skip.cast_unsigned() + self.limit as u64);
-        Ok(Page { streams, next })
-    }
+/// The slowest first; of the others the newest.
+pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
+    let order = match asked.sample {
+        SampleKind::Slowest => "waited_ms",
+        SampleKind::Failed | SampleKind::Uniform => "received_ms",
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
+         WHERE day BETWEEN :first AND :last AND kinds & :kind
+           AND received_ms >= :from AND received_ms < :to
+           AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
+         ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
+    ))?;
+    let Filter { site, use_case, provider, model, country } = &asked.filter;
+    let (from, to) = asked.received_ms;
+    let named = named_params! {
+        ":first": day_of(from), ":last": day_of(to), ":kind": asked.sample.bit(), ":from": from, ":to": to,
+        ":outcome": asked.outcome.map(Outcome::as_str), ":limit": asked.limit as i64 + 1,
+        ":skip": asked.skip, ":site": site, ":use_case": use_case, ":provider": provider,
+        ":model": model, ":country": country,
+    };
+    let mut streams = statement.query_map(named, stored)?.collect::<Result<Vec<_>, _>>()?;
+    let more = streams.len() > asked.limit;
+    streams.truncate(asked.limit);
+    let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
+    Ok(StreamsPage { streams, next })
 }
 
 /// One of them.
@@ -58,14 +46,14 @@ pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<Stored
 }
 
 /// The samples of a site and day.
-pub(super) fn of_day(connection: &Connection, site: &str, day: i64) -> Result<Vec<Kept>, StoreError> {
+pub(super) fn of_day(connection: &Connection, site: &str, day: i64) -> Result<Vec<StoredSample>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT stream, kinds, waited_ms FROM samples
          WHERE day = ?1 AND series IN (SELECT id FROM series WHERE site = ?2)",
     )?;
     let rows = statement.query_map(params![day, site], |row| {
         let id = StreamId::from_be_bytes(row.get(0)?);
-        Ok(Kept { id, kinds: row.get(1)?, waited_ms: row.get(2)? })
+        Ok(StoredSample { id, kinds: row.get(1)?, waited_ms: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -113,21 +101,21 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredStream> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout;
+    use super::super::schema;
     use super::*;
-    use crate::samples::Row;
+    use crate::aggregate::sampling::NewSample;
 
     #[test]
-    fn what_is_older_than_the_history_goes_and_what_left_the_sample_too() {
+    fn streams_leave_the_store_with_their_sample_or_their_day() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
-        layout::migrate(&mut connection, &file).unwrap();
+        schema::migrate(&mut connection, &file).unwrap();
         connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
-        let kept = |id| Kept { id, kinds: Sample::Uniform.bit(), waited_ms: None };
+        let kept = |id| StoredSample { id, kinds: SampleKind::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();
-        let row = Row { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
+        let row = NewSample { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
         let changes = SampleChanges {
             gone: &[],
             kept: all.iter().zip([7, 8, 8]).map(|(kept, day)| (day, kept, Some(&row))).collect(),

@@ -15,7 +15,7 @@ fn restored(collector: &TestCollector, folder: &TempDir) -> TestCollector {
 }
 
 #[tokio::test]
-async fn everything_answered_before_it_is_in_it_and_counts_once() {
+async fn a_backup_has_all_acknowledged_reports_exactly_once() {
     let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
     for batch in 0..20 {
         let reports: Vec<_> = (0..50).map(|n| stream(batch * 50 + n, 500.0)).collect();
@@ -34,7 +34,7 @@ async fn everything_answered_before_it_is_in_it_and_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_taken_under_load_holds_what_was_answered_by_then() {
+async fn a_backup_under_load_has_all_reports_acknowledged_before_it() {
     let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
     let mut answered = 0;
     let send = async |from: u128, to: u128| {
@@ -56,7 +56,7 @@ async fn one_taken_under_load_holds_what_was_answered_by_then() {
 }
 
 #[tokio::test]
-async fn versions_of_the_probe_that_pages_still_name_are_served_after_a_restore() {
+async fn earlier_probe_versions_are_served_after_a_restore() {
     let (mut collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
     let kept = collector.config.data.join("probe/00000000000000aa");
     fs::create_dir_all(&kept).unwrap();
@@ -74,7 +74,7 @@ async fn versions_of_the_probe_that_pages_still_name_are_served_after_a_restore(
 }
 
 #[test]
-fn what_is_there_is_not_overwritten_and_what_is_missing_is_said() {
+fn a_backup_refuses_an_existing_target_and_a_missing_store() {
     let (collector, folder) = (TestCollector::new(), TempDir::new().unwrap());
     let there = folder.path().join("there");
     fs::create_dir(&there).unwrap();

@@ -11,7 +11,7 @@ use beacon::StreamReport;
 use collector::ClickHouse;
 use serde_json::json;
 
-use crate::harness::{PATIENCE, TestCollector, stream};
+use crate::harness::{TIMEOUT, TestCollector, stream};
 
 /// A ClickHouse without rows that answers no question before so many have come.
 fn clickhouse(at_once: usize) -> String {
@@ -55,20 +55,20 @@ fn answer(mut stream: BufReader<TcpStream>, hear: impl Fn(&str)) -> Option<()> {
 struct Failing {
     sent: bool,
     failed: bool,
-    told: Sender<Told>,
+    events: Sender<PeerEvent>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Told {
+enum PeerEvent {
     Asked,
     GaveWay,
 }
 
 impl Failing {
-    fn start(told: Sender<Told>) -> String {
+    fn start(events: Sender<PeerEvent>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let failing = Arc::new(Mutex::new(Self { sent: false, failed: false, told }));
+        let failing = Arc::new(Mutex::new(Self { sent: false, failed: false, events }));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (mut stream, failing) = (BufReader::new(stream.unwrap()), failing.clone());
@@ -95,7 +95,7 @@ impl Failing {
             self.sent |= statement.contains(&format!(r#",0,"{id}",0,"#));
             if statement.contains(r#"["moved","","revised""#) {
                 // Nobody listens any more when it says so a second time.
-                let _ended = self.told.send(Told::GaveWay);
+                let _ended = self.events.send(PeerEvent::GaveWay);
             }
         }
         if !statement.starts_with("SELECT collector, place, id, rev") {
@@ -105,7 +105,7 @@ impl Failing {
             self.failed = true;
             return (500, "no".to_owned());
         }
-        let _ended = self.told.send(Told::Asked);
+        let _ended = self.events.send(PeerEvent::Asked);
         let is_new = !statement.contains("collector = 'other' AND place <= 0");
         let is_of_those_sent = self.sent && statement.contains("place >= 0))");
         let row = format!(r#"["other",0,"{id}",5]"#);
@@ -129,7 +129,7 @@ fn statement(stream: &mut BufReader<TcpStream>) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_a_question_needs_is_asked_at_once() {
+async fn clickhouse_queries_of_one_request_run_in_parallel() {
     for (path, at_once) in [
         ("/v1/live", 4),
         ("/v1/summary", 4),
@@ -153,13 +153,13 @@ fn in_cluster(url: String) -> TestCollector {
             user: "default".into(),
             password: None,
             publish_seconds: 1,
-            timeout_seconds: PATIENCE.as_secs() as u32,
+            timeout_seconds: TIMEOUT.as_secs() as u32,
         });
     })
 }
 
 #[tokio::test]
-async fn metrics_do_not_wait_for_questions_that_wait_for_clickhouse() {
+async fn metrics_do_not_wait_for_queries_that_wait_for_clickhouse() {
     let (silence, ended) = mpsc::channel();
     let collector = in_cluster(silent(ended));
     let (ask, asked) = (|| collector.get("/v1/summary"), Instant::now());
@@ -169,7 +169,7 @@ async fn metrics_do_not_wait_for_questions_that_wait_for_clickhouse() {
         metrics = collector.get("/metrics") => metrics,
     };
     assert!(metrics.body.contains("llm_rum_cluster_behind_seconds"), "{metrics:?}");
-    assert!(asked.elapsed() < PATIENCE / 2, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < TIMEOUT / 2, "{:?}", asked.elapsed());
     drop(silence);
 }
 
@@ -178,19 +178,19 @@ async fn a_stop_does_not_wait_for_a_silent_clickhouse() {
     let (silence, ended) = mpsc::channel();
     let mut collector = in_cluster(silent(ended));
     collector.report(&[stream(1, 100.0)]).await;
-    let told = Instant::now();
+    let events = Instant::now();
     collector.close();
-    assert!(told.elapsed() < PATIENCE / 2, "{:?}", told.elapsed());
+    assert!(events.elapsed() < TIMEOUT / 2, "{:?}", events.elapsed());
     drop(silence);
 }
 
 #[tokio::test]
-async fn a_stream_gives_way_to_what_another_said_before_also_after_a_round_that_failed() {
+async fn an_earlier_report_at_a_peer_wins_also_after_a_failed_query() {
     give_way(&stream(1, 100.0)).await;
 }
 
 #[tokio::test]
-async fn a_stream_that_gave_way_is_not_open_at_a_collector_that_is_alone_again() {
+async fn a_stream_yielded_to_a_peer_stays_closed_without_the_cluster() {
     for open in [true, false] {
         let mut collector = give_way(&StreamReport { open, ..stream(1, 100.0) }).await;
         collector.config.store.clickhouse = None;
@@ -204,13 +204,17 @@ async fn a_stream_that_gave_way_is_not_open_at_a_collector_that_is_alone_again()
 
 /// A collector whose only stream is another's.
 async fn give_way(report: &StreamReport) -> TestCollector {
-    let (tell, told) = mpsc::channel();
+    let (tell, events) = mpsc::channel();
     let collector = in_cluster(Failing::start(tell));
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(Told::Asked), "what the other has is heard, and unknown here");
+    assert_eq!(
+        events.recv_timeout(TIMEOUT),
+        Ok(PeerEvent::Asked),
+        "what the other has is heard, and unknown here"
+    );
     collector.report(std::slice::from_ref(report)).await;
     let reported = Instant::now();
-    while told.recv_timeout(PATIENCE) != Ok(Told::GaveWay) {
-        assert!(reported.elapsed() < PATIENCE, "it never gave way");
+    while events.recv_timeout(TIMEOUT) != Ok(PeerEvent::GaveWay) {
+        assert!(reported.elapsed() < TIMEOUT, "it never gave way");
     }
     collector
 }

@@ -77,7 +77,7 @@ async fn a_later_revision_takes_the_place_of_what_was_counted() {
     assert_eq!(summary["defects"], json!({ "stall": 1 }));
     assert_eq!(summary["ttft"]["n"], 2);
     assert!(summary["ttft"]["p99_ms"].as_f64().unwrap() < 110.0, "the 9 s are gone");
-    assert_eq!(collector.json("/v1/compare").await["joined"], 0);
+    assert_eq!(collector.json("/v1/compare").await["matched"], 0);
     let requests = "llm_requests_total{model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"}";
     assert_eq!(collector.metric(requests).await, 2.0, "counters count a stream once");
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use database::database;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::{Process, post};
 
 const BEHIND_A_PROXY: &str = "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\n";
@@ -50,7 +50,7 @@ fn expected(groups: &[(&str, u64)]) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn a_proxys_header_says_the_country_and_what_is_none_is_unknown() {
+fn a_proxys_header_gives_a_valid_country_or_unknown() {
     let folder = TempDir::new().unwrap();
     let config = format!("{BEHIND_A_PROXY}[country]\nheader = 'CF-IPCountry'\n");
     let mut process = start(folder.path(), &config);
@@ -102,7 +102,7 @@ fn a_proxys_header_says_the_country_and_what_is_none_is_unknown() {
 }
 
 #[test]
-fn from_anyone_else_the_header_means_nothing() {
+fn the_country_header_is_ignored_unless_a_proxy_sends_it() {
     let folder = TempDir::new().unwrap();
     let config = "[ingest]\nproxies = ['10.0.0.0/8']\n[country]\nheader = 'CF-IPCountry'\n";
     let process = start(folder.path(), config);
@@ -147,7 +147,7 @@ fn a_file_says_the_country_of_the_clients_network() {
 fn until_files(process: &Process, result: &str, count: u64) {
     let line = format!("llm_rum_country_files_total{{result=\"{result}\"}} {count}");
     let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
+    while asked.elapsed() < TIMEOUT {
         if process.get("/metrics").1.lines().any(|found| found == line) {
             return;
         }
@@ -157,7 +157,7 @@ fn until_files(process: &Process, result: &str, count: u64) {
 }
 
 #[test]
-fn a_running_collector_takes_up_a_new_file_and_lives_with_a_broken_one() {
+fn a_new_country_file_is_read_and_a_broken_one_is_ignored() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("countries.mmdb");
     let replace = |bytes: &[u8]| {
@@ -191,7 +191,7 @@ fn a_running_collector_takes_up_a_new_file_and_lives_with_a_broken_one() {
 }
 
 #[test]
-fn a_file_that_gives_none_is_said_before_anything_starts() {
+fn a_file_without_countries_is_reported_before_the_start() {
     let folder = TempDir::new().unwrap();
     let broken = folder.path().join("broken.mmdb");
     let whole = database(&[("192.0.2.0", 24, "NL")]);

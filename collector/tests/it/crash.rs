@@ -14,7 +14,7 @@ use collector::{Collector, Config};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::{Process, post};
 
 const KILLS: u64 = 200;
@@ -30,7 +30,7 @@ struct Sent {
 }
 
 #[test]
-fn two_hundred_times_kill_9_loses_nothing_that_was_answered_and_doubles_nothing() {
+fn two_hundred_kills_lose_and_double_no_acknowledged_stream() {
     let folder = TempDir::new().unwrap();
     let sent = Mutex::new(Sent::default());
     for kill in 0..KILLS {
@@ -97,7 +97,7 @@ fn send_until_killed(process: &mut Process, kill: u64, answers: usize, sent: &Mu
 
 fn comes_to(count: &AtomicUsize, expected: usize) -> bool {
     let begun = Instant::now();
-    while count.load(Ordering::Relaxed) < expected && begun.elapsed() < PATIENCE {
+    while count.load(Ordering::Relaxed) < expected && begun.elapsed() < TIMEOUT {
         thread::yield_now();
     }
     count.load(Ordering::Relaxed) >= expected
@@ -118,7 +118,7 @@ fn last(id: u128) -> StreamReport {
 }
 
 #[test]
-fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
+fn journal_damage_costs_only_damaged_records_and_is_counted() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let mut process = start(folder.path(), "normal");
@@ -155,7 +155,7 @@ fn a_torn_end_and_a_damaged_middle_cost_what_they_hit_and_are_counted() {
 }
 
 #[test]
-fn what_of_a_batch_was_left_out_is_counted_after_kill_9_too() {
+fn sampled_out_reports_and_unknown_fields_survive_kill_9() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let file = folder.path().join("sampled.toml");
@@ -250,7 +250,7 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     assert!(raised.success());
     let raised = Instant::now();
     while process.get("/readyz").0 != 200 {
-        assert!(raised.elapsed() < PATIENCE, "it is not ready again");
+        assert!(raised.elapsed() < TIMEOUT, "it is not ready again");
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(client.report(answered + 50).unwrap().0, 204);
@@ -274,7 +274,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_store_from_before_the_first_release_is_refused_with_the_remedy() {
+fn a_store_of_an_older_layout_is_refused_with_a_remedy() {
     let folder = TempDir::new().unwrap();
     let older = rusqlite::Connection::open(folder.path().join("llm-rum.sqlite")).unwrap();
     older.pragma_update(None, "user_version", 1).unwrap();

@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::harness::TestCollector;
 
 #[tokio::test]
-async fn every_field_that_the_dashboard_reads_is_one_that_answers_have() {
+async fn api_answers_have_every_field_that_the_dashboard_reads() {
     let document = TestCollector::new().json("/openapi.json").await;
-    let types = Types::read(&www("answers.ts"));
-    let asked = asked(&www("api.ts"));
+    let types = Types::read(&www("api/api-types.ts"));
+    let asked = asked(&www("api/client.ts"));
     assert!(asked.len() >= 10, "the requests are found: {asked:?}");
     for (route, name) in asked {
         let schema =
@@ -27,7 +27,7 @@ async fn every_field_that_the_dashboard_reads_is_one_that_answers_have() {
 }
 
 #[test]
-fn what_would_be_read_in_vain_is_found() {
+fn fields_that_answers_may_lack_are_found() {
     let types = Types::read("export interface A { n: number; of: { t: number; may?: string | null }[] }");
     let schema = |required: &str, may: &str| {
         let of = format!(r#"{{"required":["t"],"properties":{{"t":{{}},"{may}":{{}}}}}}"#);

@@ -12,7 +12,7 @@ use beacon::StreamReport;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, far, stream};
+use crate::harness::{TIMEOUT, far, stream};
 use crate::running::{Client, Process, post, post_to};
 
 /// A collector on a disk that does as it is told.
@@ -38,7 +38,7 @@ impl Fallible {
     fn until_ready(&self, status: u16) {
         let asked = Instant::now();
         while self.process.get("/readyz").0 != status {
-            assert!(asked.elapsed() < PATIENCE, "/readyz never was {status}");
+            assert!(asked.elapsed() < TIMEOUT, "/readyz never was {status}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -66,7 +66,7 @@ impl Fallible {
         let asked = Instant::now();
         let mut used = 0;
         while self.processor_ticks() > used + MOST_TICKS_AT_REST {
-            assert!(asked.elapsed() < PATIENCE, "it never came to rest");
+            assert!(asked.elapsed() < TIMEOUT, "it never came to rest");
             used = self.processor_ticks();
             thread::sleep(Duration::from_millis(500));
         }
@@ -185,13 +185,13 @@ fn a_read_only_disk_refuses_beacons_until_it_can_be_written() {
 }
 
 #[test]
-fn a_read_only_disk_is_survived_without_waiting_for_the_disk_too() {
+fn a_read_only_disk_is_survived_with_sync_normal() {
     a_read_only_disk_is_survived("sync = 'normal'");
 }
 
 /// Values far apart, a thousand times as large in memory as on their way.
 #[test]
-fn a_store_that_takes_nothing_is_waited_for_with_no_more_in_memory_than_there_is_room_for() {
+fn memory_stays_bounded_while_the_store_rejects_writes() {
     let sites: String = (0..SITES)
         .map(|n| format!("\n[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']"))
         .collect();
@@ -224,7 +224,7 @@ fn a_store_that_takes_nothing_is_waited_for_with_no_more_in_memory_than_there_is
 }
 
 #[test]
-fn a_collector_starts_while_its_store_takes_nothing_and_answers_what_it_can() {
+fn a_collector_starts_and_serves_while_its_store_rejects_writes() {
     let mut collector = Fallible::start("");
     let mut client = collector.process.connect();
     (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
@@ -280,7 +280,7 @@ const SITES: usize = 4;
 const BATCHES: usize = 19;
 
 #[test]
-fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_once() {
+fn a_hanging_disk_refuses_in_time_and_counts_streams_once() {
     let collector = Fallible::start("wait_seconds = 1");
     assert_eq!(collector.process.connect().report(0).unwrap().0, 204);
     collector.process.until("/v1/summary", |summary| summary["streams"] == 1);
@@ -324,7 +324,7 @@ fn a_disk_that_hangs_holds_no_sender_longer_than_allowed_and_counts_everything_o
 }
 
 #[test]
-fn a_collector_on_a_disk_that_hangs_ends_when_told_to_and_loses_nothing_that_was_answered() {
+fn a_stop_on_a_hanging_disk_ends_in_time_and_loses_no_stream() {
     let mut collector = Fallible::start("wait_seconds = 1");
     let mut client = collector.process.connect();
     (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
@@ -351,7 +351,7 @@ fn a_collector_on_a_disk_that_hangs_ends_when_told_to_and_loses_nothing_that_was
 /// Forty-two streams of which the first two stand in the page that is lost: one open, and one that is to be
 /// replaced.
 #[test]
-fn a_page_of_the_journal_that_is_lost_costs_what_it_holds_and_nothing_else() {
+fn an_unreadable_journal_page_loses_only_its_own_streams() {
     let collector = Fallible::start("sync = 'normal'");
     collector.disk("unreadable");
     let mut client = collector.process.connect();

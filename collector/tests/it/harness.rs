@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 /// How long something may take that comes at once on a machine with nothing else to do: what is waited for
 /// comes or it never does.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A collector on a folder of its own.
 pub(crate) struct TestCollector {
@@ -109,7 +109,7 @@ impl TestCollector {
     /// Asks until the answer is as wished: queries see what the last flush wrote.
     pub(crate) async fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
         let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
+        while asked.elapsed() < TIMEOUT {
             let answer = self.json(path).await;
             if wished(&answer) {
                 return answer;
@@ -127,7 +127,7 @@ impl TestCollector {
 
     pub(crate) async fn until_metric(&self, line_start: &str, wished: f64) {
         let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
+        while asked.elapsed() < TIMEOUT {
             if self.metric(line_start).await == wished {
                 return;
             }

@@ -1,9 +1,9 @@
 //! Everything that a stranger can send, over raw sockets against the real binary: each case has its
-//! documented status and code, all of them together are what the books say, nothing of a refused one is
+//! documented status and code, all of them together are what the ingest accounting says, nothing of a refused one is
 //! stored, and the process's memory is looked at before and after each.
 
+mod accounting;
 mod bodies;
-mod books;
 mod floods;
 mod http;
 mod reports;
@@ -18,7 +18,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::Process;
 
 /// What is sent on one connection, and how it must end.
@@ -36,7 +36,7 @@ struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// 204, and the report is new.
-    Kept,
+    Accepted,
     /// 204, and nothing changes: a report that is known, or one in whose place a later one stands.
     Known,
     /// By the front door, with this code, and counted so.
@@ -147,7 +147,7 @@ impl Target {
         let (mut refused, mut kept, mut known) = (BTreeMap::<_, u64>::new(), 0, 0);
         for expected in cases.flat_map(|case| &case.expected) {
             match expected {
-                Expected::Kept => kept += 1,
+                Expected::Accepted => kept += 1,
                 Expected::Known => known += 1,
                 Expected::Refused(_, code) => *refused.entry(*code).or_default() += 1,
                 Expected::Elsewhere(..) | Expected::Below(_) => {}
@@ -204,7 +204,7 @@ fn serve(folder: &Path) -> Process {
 impl Expected {
     const fn answer(self) -> (u16, &'static str) {
         match self {
-            Self::Kept | Self::Known => (204, ""),
+            Self::Accepted | Self::Known => (204, ""),
             Self::Refused(status, code) | Self::Elsewhere(status, code) => (status, code),
             Self::Below(status) => (status, ""),
         }
@@ -220,8 +220,8 @@ struct Connection {
 impl Connection {
     fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, unread: Vec::new() }
     }
 

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, TestCollector, stream};
+use crate::harness::{TIMEOUT, TestCollector, stream};
 use crate::running::Process;
 
 /// Listens to a collector.
@@ -41,7 +41,7 @@ impl Listener {
             if wished(&snapshot) {
                 return snapshot;
             }
-            assert!(asked.elapsed() < PATIENCE, "{snapshot}");
+            assert!(asked.elapsed() < TIMEOUT, "{snapshot}");
         }
     }
 }

@@ -48,7 +48,7 @@ async fn the_store_of_0_1_0_is_taken_over_with_all_that_it_held() {
         assert_eq!(summary["outcomes"], json!({ "complete": 11, "truncated": 1, "abandoned": 1 }));
         assert_eq!((&summary["defects"], &summary["open"]), (&json!({ "stall": 1 }), &json!(0)));
         assert_eq!(summary["output_tokens"], 143);
-        assert_eq!(collector.json(&format!("/v1/compare?{hour}")).await["joined"], 1);
+        assert_eq!(collector.json(&format!("/v1/compare?{hour}")).await["matched"], 1);
         let coding = collector.json(&format!("/v1/summary?{hour}&use_case=coding")).await;
         assert_eq!(coding["streams"], 1);
         let books = collector.json("/v1/accounting").await;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 use crate::running::{Client, Process, post};
 
 /// Stands for the machine.
@@ -82,7 +82,7 @@ impl Machine {
         let ask = format!("GET /v1/summary HTTP/1.1\r\nhost: rum\r\nauthorization: Bearer {token}\r\n\r\n");
         let mut answer = Value::Null;
         let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
+        while asked.elapsed() < TIMEOUT {
             let (status, body) = Client::new(self.address).ask(&ask).unwrap();
             assert_eq!(status, 200, "{body}");
             answer = serde_json::from_str(&body).unwrap();
@@ -159,7 +159,7 @@ fn the_operators_text_installs_backs_up_restores_and_upgrades() {
 }
 
 #[test]
-fn a_sites_key_is_replaced_in_the_steps_of_the_text_and_nothing_is_lost() {
+fn the_documented_steps_replace_a_site_key_without_loss() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("llm-rum.toml");
     let start = |keys: &str| {

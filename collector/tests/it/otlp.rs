@@ -17,7 +17,7 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::harness::{PATIENCE, TestCollector, joined, stream};
+use crate::harness::{TIMEOUT, TestCollector, joined, stream};
 
 type Push = (u16, HeaderMap, ExportMetricsServiceRequest);
 
@@ -92,11 +92,11 @@ async fn about(pushes: &mut UnboundedReceiver<Push>, wished: i64) -> Push {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, found).await.expect("such a push")
+    tokio::time::timeout(TIMEOUT, found).await.expect("such a push")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_prometheus_is_told_is_pushed_under_the_names_of_the_conventions() {
+async fn metrics_are_pushed_under_the_names_of_opentelemetry() {
     let (endpoint, mut pushes) = receiver(&[]).await;
     let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
     let waits_s = [0.1, 0.25, 1.0];
@@ -158,7 +158,7 @@ async fn differences_add_up_over_refusals_and_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_busy_is_asked_again() {
+async fn a_busy_endpoint_gets_the_same_push_again() {
     let (endpoint, mut pushes) = receiver(&[503, 429]).await;
     let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
     collector.report(&[stream(1, 100.0)]).await;
@@ -183,20 +183,20 @@ async fn an_endpoint_that_is_not_there_stops_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_answer_of_success_is_one() {
+async fn every_2xx_status_counts_as_success() {
     for status in [202, 204] {
         let (endpoint, mut pushes) = receiver_by(move |_| status).await;
         let collector = TestCollector::with(pushing(&endpoint, Temporality::Delta));
         collector.report(&[stream(1, 100.0), stream(2, 100.0)]).await;
         about(&mut pushes, 2).await;
         collector.report(&[stream(3, 100.0)]).await;
-        let (_, _, next) = tokio::time::timeout(PATIENCE, pushes.recv()).await.unwrap().unwrap();
+        let (_, _, next) = tokio::time::timeout(TIMEOUT, pushes.recv()).await.unwrap().unwrap();
         assert_eq!(streams(&next), 1, "{status}: what was taken is not told again");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_for_good_holds_up_nothing_else() {
+async fn a_rejected_message_does_not_block_other_messages() {
     let has = |push: &ExportMetricsServiceRequest, model: &str| {
         let points = points(push, "gen_ai.client.operation.duration");
         points.iter().any(|point| point.attributes.iter().map(pair).any(|(_, value)| value == model))
@@ -223,6 +223,6 @@ async fn what_is_refused_for_good_holds_up_nothing_else() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, all_is_told).await.expect("a message behind the one that is refused");
+    tokio::time::timeout(TIMEOUT, all_is_told).await.expect("a message behind the one that is refused");
     assert_eq!(taken, [1], "once, while the other comes again with every push");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{PATIENCE, TestCollector, stream};
+use crate::harness::{TIMEOUT, TestCollector, stream};
 use crate::running::{Process, post};
 
 fn run(arguments: &[&str]) -> Output {
@@ -30,7 +30,7 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
     process.signal("TERM");
     let told = Instant::now();
     while TcpStream::connect(process.address).is_ok() {
-        assert!(told.elapsed() < PATIENCE, "the door stays open");
+        assert!(told.elapsed() < TIMEOUT, "the door stays open");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(client.ask(body.trim_start()).unwrap().0, 204);
@@ -41,7 +41,7 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
 
 /// A load balancer asks `/readyz` now and then, each time on a new connection.
 #[test]
-fn a_balancer_is_told_of_a_stop_while_all_goes_on() {
+fn readiness_fails_before_a_stop_while_beacons_are_accepted() {
     let folder = TempDir::new().unwrap();
     let serve = |notice: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
@@ -51,7 +51,7 @@ fn a_balancer_is_told_of_a_stop_while_all_goes_on() {
     let mut process = serve("600");
     process.signal("TERM");
     let told = Instant::now();
-    while process.get("/readyz").0 == 200 && told.elapsed() < PATIENCE {
+    while process.get("/readyz").0 == 200 && told.elapsed() < TIMEOUT {
         thread::sleep(Duration::from_millis(5));
     }
     let (status, ready) = process.get("/readyz");
@@ -116,7 +116,7 @@ fn a_configuration_is_checked() {
 }
 
 #[test]
-fn health_is_what_the_collector_says() {
+fn the_health_check_reflects_the_state_of_the_collector() {
     let folder = TempDir::new().unwrap();
     let process = Process::start(folder.path());
     let url = format!("http://{}", process.address);
@@ -126,7 +126,7 @@ fn health_is_what_the_collector_says() {
 }
 
 #[test]
-fn a_head_that_never_ends_is_given_up() {
+fn a_request_head_that_never_ends_is_aborted() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("llm-rum.toml");
     std::fs::write(&file, "[ingest]\nhead_seconds = 1").unwrap();
@@ -162,7 +162,7 @@ async fn while_the_store_is_locked_beacons_are_kept_and_counted_later() {
     let becomes = async |status: u16| {
         let begun = Instant::now();
         while ready().await.status.as_u16() != status {
-            assert!(begun.elapsed() < PATIENCE, "/readyz does not answer {status}");
+            assert!(begun.elapsed() < TIMEOUT, "/readyz does not answer {status}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -177,7 +177,7 @@ async fn while_the_store_is_locked_beacons_are_kept_and_counted_later() {
 
 /// A container's environment may name a proxy, for what it loads from elsewhere.
 #[test]
-fn clickhouse_is_asked_without_the_proxy_that_the_environment_names() {
+fn requests_to_clickhouse_ignore_the_proxy_of_the_environment() {
     let folder = TempDir::new().unwrap();
     let (tell, told) = mpsc::channel();
     let listen = |name| {
@@ -193,6 +193,6 @@ fn clickhouse_is_asked_without_the_proxy_that_the_environment_names() {
     command.env_remove("NO_PROXY").env_remove("no_proxy");
     command.envs(["HTTP_PROXY", "http_proxy", "ALL_PROXY"].map(|name| (name, &proxy)));
     let process = Process::spawn(&mut command);
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("ClickHouse"));
+    assert_eq!(told.recv_timeout(TIMEOUT), Ok("ClickHouse"));
     drop(process);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{TestCollector, close_to, joined, stream};
 
 #[tokio::test]
-async fn a_summary_says_what_the_streams_said() {
+async fn a_summary_matches_its_streams() {
     let collector = TestCollector::new();
     let mut reports: Vec<_> = (0..97).map(|n| stream(n, 800.0)).collect();
     reports.push(StreamReport { outcome: Outcome::Truncated, ..stream(97, 800.0) });
@@ -35,7 +35,7 @@ async fn a_summary_says_what_the_streams_said() {
 }
 
 #[tokio::test]
-async fn each_use_case_is_judged_by_its_own_targets() {
+async fn each_use_case_is_measured_by_its_own_targets() {
     let collector = TestCollector::new();
     let coding = |n| StreamReport { use_case: Some("coding".into()), ..stream(n, 100.0) };
     let mut reports: Vec<_> = (0..400).map(|n| stream(n, 100.0)).chain((400..439).map(coding)).collect();
@@ -66,7 +66,7 @@ async fn each_use_case_is_judged_by_its_own_targets() {
 }
 
 #[tokio::test]
-async fn targets_are_of_the_use_case_that_the_streams_are_of() {
+async fn queries_return_the_targets_of_the_use_case_of_the_streams() {
     let collector = TestCollector::new();
     let coding = StreamReport { use_case: Some("coding".into()), ..stream(1, 100.0) };
     collector.report(&[coding]).await;
@@ -126,7 +126,7 @@ async fn client_and_server_are_compared_over_the_same_streams() {
     let collector = TestCollector::new();
     collector.report(&[joined(1, 900.0, 700.0), joined(2, 900.0, 700.0), stream(3, 50.0)]).await;
     let answer = collector.until("/v1/compare", |answer| answer["streams"] == 3).await;
-    assert_eq!(answer["joined"], 2);
+    assert_eq!(answer["matched"], 2);
     assert_eq!(answer["sources"], json!({ "comment": 2 }));
     assert!(close_to(&answer["client"]["p50_ms"], 900.0));
     assert!(close_to(&answer["server"]["p50_ms"], 700.0));
@@ -134,7 +134,7 @@ async fn client_and_server_are_compared_over_the_same_streams() {
 }
 
 #[tokio::test]
-async fn a_histogram_holds_every_value_once() {
+async fn a_histogram_counts_every_value_once() {
     let collector = TestCollector::new();
     let reports: Vec<_> = (1..=100).map(|n| stream(n, n as f64 * 10.0)).collect();
     collector.report(&reports).await;
@@ -224,7 +224,7 @@ async fn streams_can_be_listed_by_outcome() {
 /// Two models: of the first's four streams one is cut, of the second's two both are slow.
 async fn two_models() -> TestCollector {
     let collector = TestCollector::new();
-    let slow = |id| StreamReport { model: Some("=slow,\"model\"".into()), ..stream(id, 3_000.0) };
+    let slow = |id| StreamReport { model: Some("slow-model".into()), ..stream(id, 3_000.0) };
     let cut = StreamReport { outcome: Outcome::Truncated, ..stream(4, 800.0) };
     let reports = [stream(1, 800.0), stream(2, 800.0), stream(3, 800.0), cut, slow(5), slow(6)];
     collector.report(&reports).await;
@@ -234,7 +234,7 @@ async fn two_models() -> TestCollector {
 
 /// The window that a stream was taken back from stays, with nothing in it.
 #[tokio::test]
-async fn a_value_whose_streams_all_went_elsewhere_is_no_group() {
+async fn a_value_whose_streams_were_all_retracted_is_no_group() {
     let collector = TestCollector::new();
     collector.report(&[stream(1, 100.0), stream(2, 100.0)]).await;
     collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
@@ -247,7 +247,7 @@ async fn a_value_whose_streams_all_went_elsewhere_is_no_group() {
 }
 
 #[tokio::test]
-async fn a_breakdown_says_who_costs_more_than_its_part() {
+async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let collector = two_models().await;
     let answer = collector.json("/v1/breakdown?by=model&against=previous").await;
     let groups = answer["groups"].as_array().unwrap();
@@ -269,7 +269,7 @@ async fn a_breakdown_says_who_costs_more_than_its_part() {
 }
 
 #[tokio::test]
-async fn a_heatmap_holds_every_value_once_and_agrees_with_the_histogram() {
+async fn a_heatmap_counts_each_value_once_in_the_histogram_buckets() {
     let collector = two_models().await;
     let heatmap = collector.json("/v1/heatmap?range=15m&step=60").await;
     let spread = collector.json("/v1/histogram?range=15m").await;
@@ -291,7 +291,12 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     let columns = "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess";
     assert_eq!(lines[0], format!("{columns},{adjusted}"));
     assert!(lines[1].starts_with("\"gpt-5\",4,0.666"), "{}", lines[1]);
-    assert!(lines[2].starts_with("\"'=slow,\"\"model\"\"\",2,"), "{}", lines[2]);
+    assert!(lines[2].starts_with("\"slow-model\",2,"), "{}", lines[2]);
+    let formula = StreamReport { provider: Some("=slow,\"provider\"".into()), ..stream(7, 100.0) };
+    collector.report(&[formula]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 7).await;
+    let by_provider = collector.get("/v1/breakdown?by=provider&format=csv").await.body;
+    assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
         ("timeseries", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
         ("timeseries?metric=gap", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
@@ -415,7 +420,7 @@ async fn a_question_that_cannot_be_is_refused() {
 }
 
 #[tokio::test]
-async fn where_minutes_are_gone_hours_are_asked_for_however_many_are_kept_now() {
+async fn dropped_minutes_still_require_hourly_steps_after_a_restart() {
     let mut collector = TestCollector::new();
     assert_eq!(collector.json("/v1/timeseries?range=6h&step=60").await["step_ms"], 60_000);
     collector.close();

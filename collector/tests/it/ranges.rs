@@ -1,4 +1,4 @@
-//! The table of docs/api.md that says what each field may be, held against the front door: both ends are
+//! The table of docs/http-api.md that says what each field may be, held against the front door: both ends are
 //! taken, and what lies beyond is refused by name.
 
 use beacon::StreamReport;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::TestCollector;
 
-const DOCS: &str = include_str!("../../../docs/api.md");
+const DOCS: &str = include_str!("../../../docs/http-api.md");
 const FULL: &str = include_str!("../../../beacon/tests/golden/v1-full.json");
 
 /// Fields and what they may be, from the table.
 fn table() -> Vec<(Vec<&'static str>, &'static str)> {
-    let (_, rest) = DOCS.split_once("### What a report may say").unwrap();
+    let (_, rest) = DOCS.split_once("## Report fields and limits").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     rows.map(|row| {
@@ -35,12 +35,12 @@ fn with(id: u128, field: &str, value: &Value) -> Value {
     json!({ "reports": [report] })
 }
 
-struct Door {
+struct Ingest {
     collector: TestCollector,
     sent: u128,
 }
 
-impl Door {
+impl Ingest {
     async fn takes(&mut self, field: &str, value: &Value) {
         self.sent += 1;
         let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
@@ -60,21 +60,26 @@ impl Door {
 
 #[tokio::test]
 async fn every_field_may_be_what_the_table_says_and_nothing_beyond() {
-    let mut door = Door { collector: TestCollector::new(), sent: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
         for field in fields.iter().filter(|field| **field != "defects") {
             if let Some(longest) = may_be.strip_prefix("up to ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
-                door.takes(field, &json!("x".repeat(longest))).await;
-                door.refuses(field, &json!("x".repeat(longest + 1))).await;
-                door.refuses(field, &json!("two\nlines")).await;
+                ingest.takes(field, &json!("x".repeat(longest))).await;
+                ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
+                ingest.refuses(field, &json!("two\nlines")).await;
+            } else if let Some((_, longest)) = may_be.split_once(", at most ") {
+                let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
+                ingest.takes(field, &json!("x".repeat(longest))).await;
+                ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
+                ingest.refuses(field, &json!("two words")).await;
             } else if let Some((from, to)) = may_be.split_once(" to ") {
                 let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
-                door.takes(field, &json!(from)).await;
-                door.takes(field, &json!(to)).await;
-                door.refuses(field, &json!(from - 1)).await;
-                door.refuses(field, &json!(to + 1)).await;
+                ingest.takes(field, &json!(from)).await;
+                ingest.takes(field, &json!(to)).await;
+                ingest.refuses(field, &json!(from - 1)).await;
+                ingest.refuses(field, &json!(to + 1)).await;
             } else {
                 continue;
             }

@@ -24,7 +24,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn what_a_collector_lists_is_replayed_to_what_it_counted() {
+async fn a_replay_of_listed_streams_gives_the_same_summary() {
     let collector = TestCollector::new();
     let mut reports: Vec<_> = (1..=60).map(|n| stream(n, n as f64 * 40.0)).collect();
     reports.push(StreamReport { outcome: Outcome::Truncated, ..stream(61, 700.0) });
@@ -65,7 +65,7 @@ async fn what_a_collector_lists_is_replayed_to_what_it_counted() {
 }
 
 #[test]
-fn foul_lines_are_counted_by_reason_and_told_by_the_exit_code() {
+fn foul_lines_are_counted_by_reason_and_set_the_exit_code() {
     let output = replay(fixture("replay-foul.jsonl").to_str().unwrap(), &[]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let replayed = answer(&output);
@@ -76,7 +76,7 @@ fn foul_lines_are_counted_by_reason_and_told_by_the_exit_code() {
 }
 
 #[test]
-fn standard_input_is_a_file_too_and_what_cannot_be_read_is_an_error() {
+fn replay_reads_standard_input_and_reports_unreadable_files() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     let command = command.args(["replay", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use beacon::StreamReport;
 use serde_json::{Value, json};
 
-use crate::harness::{PATIENCE, stream};
+use crate::harness::{TIMEOUT, stream};
 
 /// A running binary, killed when dropped.
 pub(crate) struct Process {
@@ -51,7 +51,7 @@ impl Process {
 
     pub(crate) fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
         let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
+        while asked.elapsed() < TIMEOUT {
             let answer = self.json(path);
             if wished(&answer) {
                 return answer;
@@ -89,7 +89,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 

@@ -74,8 +74,19 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
     // What ClickHouse answers here is no answer to a question.
     assert!([200, 500, 503].contains(&ask("/v1/accounting", "admin")));
     let report = post(&json!({ "reports": [stream(1, 100.0)] }).to_string());
-    for (key, status) in [(key.as_str(), 204), (&secret("pk_"), 403)] {
-        let request = report.replacen("site=demo", &format!("site={key}"), 1);
+    // Text of a prompt where a name belongs is refused, and an unknown field is left out.
+    let with_text = |field: &str| {
+        let mut report = serde_json::to_value(stream(2, 100.0)).unwrap();
+        report[field] = json!(format!("my {}", secret("prompt")));
+        post(&json!({ "reports": [report] }).to_string())
+    };
+    for (request, key, status) in [
+        (&report, key.as_str(), 204),
+        (&report, &secret("pk_"), 403),
+        (&with_text("model"), &key, 400),
+        (&with_text("prompt"), &key, 204),
+    ] {
+        let request = request.replacen("site=demo", &format!("site={key}"), 1);
         assert_eq!(process.connect().ask(&request).unwrap().0, status);
     }
     // The stop pushes and publishes what there is.

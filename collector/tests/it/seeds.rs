@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use collector::{ConfigError, Draft, dropped_points, judge, reread};
+use collector::fuzzing::{dropped_points, judge, reread};
+use collector::{ConfigError, Draft};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);
@@ -28,7 +29,7 @@ fn a_beacon_of_the_seeds_is_good_unless_its_name_gives_the_code() {
 }
 
 #[test]
-fn a_configuration_of_the_seeds_is_good_unless_its_name_tells_how_many_mistakes() {
+fn a_config_seed_has_as_many_mistakes_as_its_name_says() {
     each_file("seeds/config", |path, text| {
         let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
         match Draft::parse(str::from_utf8(text).unwrap(), std::iter::empty()).finish() {
@@ -66,7 +67,7 @@ fn an_answer_of_the_seeds_drops_as_many_points_as_its_name_says() {
 }
 
 #[test]
-fn what_was_found_is_still_judged() {
+fn inputs_found_by_fuzzing_are_handled_again() {
     each_file("found/beacon", |_, body| {
         // Good or not, it returns, and what is good survives the journal.
         let _either = judge(body);

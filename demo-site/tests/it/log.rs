@@ -13,7 +13,7 @@ use crate::harness::{APIS, Demo, path_of, question, seq_of};
 const BRISK: &str = ";first=40;gap=5";
 
 #[tokio::test]
-async fn a_cut_socket_is_a_transport_error_and_a_clean_cut_is_a_clean_end() {
+async fn a_cut_socket_is_an_error_and_a_clean_cut_a_proper_end() {
     let demo = Demo::start().await;
     for (api, _) in APIS {
         let cut = demo.open(&format!("cut_socket{BRISK}"), api).await;
@@ -29,7 +29,7 @@ async fn a_cut_socket_is_a_transport_error_and_a_clean_cut_is_a_clean_end() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_noticed_though_nothing_is_being_written() {
+async fn a_client_that_leaves_is_noticed_between_writes() {
     let demo = Demo::start().await;
     for (api, _) in APIS {
         let response = demo.open("normal;first=60000", api).await;
@@ -132,7 +132,7 @@ async fn the_server_tells_its_own_times_in_band() {
 }
 
 #[tokio::test]
-async fn the_first_token_and_its_comment_are_one_write_and_the_recording_has_none() {
+async fn the_first_token_and_its_comment_are_one_write() {
     let demo = Demo::start().await;
     for (api, _) in &APIS[..3] {
         let mut response = demo.open(&format!("normal{BRISK}"), api).await;

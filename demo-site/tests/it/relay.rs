@@ -23,7 +23,7 @@ fn without_own_comments(body: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_relayed_stream_is_the_upstreams_byte_for_byte_but_for_own_comments() {
+async fn a_relayed_stream_differs_by_own_comments_alone() {
     let upstream = Demo::start().await;
     let relay = Demo::relaying(&format!("{}/llm/normal;first=60;gap=8", upstream.url)).await;
     for (api, _) in APIS {

@@ -1,6 +1,7 @@
 // The chat page: what the user types and chooses comes in; answers, and what was measured of them, go out.
 // Tests drive it by ids, `[data-llm-output]`, and `data-state` and `data-error` on the root element.
-import { type Answer, apis } from "./apis";
+import { apis } from "./apis";
+import type { Answer } from "./apis/types";
 import { el, find } from "./dom";
 import { type LogEntry, measuredPanel, serverLine } from "./measured";
 import { type ProbeState, type Report, watchProbe } from "./probe";

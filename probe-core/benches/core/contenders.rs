@@ -6,8 +6,13 @@ use probe_core::framing::{Frame, Sse};
 use probe_core::{Meter, Timestamp};
 use sse_core::{SseDecoder, SseEvent};
 
-use crate::Contender;
 use crate::types::{ChatChunk, Lent, MessagesEvent};
+
+/// One way to do the same work: takes the chunks of a body, and gives what it counted in them.
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&[&[u8]]) -> usize,
+}
 
 pub(crate) const FRAMING: &[Contender] = &[
     Contender { name: "probe-core", run: frame },

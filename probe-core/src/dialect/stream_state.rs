@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use beacon::Defect;
+use beacon::{Defect, NameShape};
 
 use super::encoded_table::{EncodedDialect, EncodedTiming};
 use super::event_values::EventValues;
@@ -12,7 +12,7 @@ use super::usage::Usage;
 use crate::delta_template::DeltaTemplate;
 use crate::event_numbers::Number;
 use crate::integrity::{Message, Sequence};
-use crate::json::{Word, unescaped};
+use crate::json::{Word, name};
 use crate::report_builder::{ReportBuilder, TextField};
 use crate::server_timing::ServerClaims;
 use crate::text_kinds::TextKinds;
@@ -180,7 +180,7 @@ impl StreamState {
             return;
         }
         if self.report.text(TextField::Id).is_empty() {
-            self.report.set_text(TextField::Id, unescaped(id));
+            self.report.set_text(TextField::Id, name(id, NameShape::MODEL));
         }
         if self.message.observe(id, settled) {
             self.report.defects.add(Defect::Spliced);
@@ -189,12 +189,11 @@ impl StreamState {
 
     /// Applies a finish reason, the same way in every dialect. False if there is none.
     fn finish(&mut self, reason: &[u8]) -> bool {
-        let name = unescaped(reason);
-        if name.is_empty() {
+        if reason.is_empty() {
             return false;
         }
         self.failed |= FAILURES.find(Word::of(reason)).is_some();
-        self.report.set_text(TextField::Reason, name);
+        self.report.set_text(TextField::Reason, name(reason, NameShape::FINISH_REASON));
         self.finished |= !self.ends_by_closing();
         true
     }

@@ -73,7 +73,7 @@ pub(super) fn walk<'a>(
             }
         }
         op::MODEL if state.report.text(TextField::Model).is_empty() => {
-            state.report.set_text(TextField::Model, json.name());
+            state.report.set_text(TextField::Model, json.model());
         }
         op::MODEL => {}
         op::ID => values.id = json.string().unwrap_or_default(),

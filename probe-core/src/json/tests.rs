@@ -14,7 +14,7 @@ fn number(text: &str) -> f64 {
 }
 
 fn name(text: &str) -> String {
-    Json::new(text.as_bytes()).name()
+    Json::new(text.as_bytes()).model()
 }
 
 #[test]
@@ -87,10 +87,13 @@ fn a_number_that_no_double_holds_stays_finite() {
 }
 
 #[test]
-fn a_name_is_short_and_printable() {
-    assert_eq!(name(r#""meta\/llama \u00e9\u0000\n""#), "meta/llama é");
-    assert_eq!(name(r#""""#), "");
-    assert_eq!(name(&format!("{:?}", "é".repeat(100))).len(), 128);
+fn only_a_string_in_the_shape_of_a_name_is_a_name() {
+    assert_eq!(name(r#""meta\/llama-3:8b""#), "meta/llama-3:8b");
+    let (long, slashes) = (format!("{:?}", "x".repeat(129)), format!("\"a{}\"", "\\/".repeat(128)));
+    for text in [r#""""#, r#""my secret""#, r#""a\nb""#, r#""\u0061""#, "\"\u{e9}\"", "7", &long, &slashes] {
+        assert_eq!(name(text), "", "{text}");
+    }
+    assert_eq!(name(&format!("\"a{}\"", "\\/".repeat(127))).len(), 128);
 }
 
 #[test]

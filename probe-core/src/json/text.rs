@@ -1,11 +1,9 @@
-//! Bytes inside a JSON text: the plain part of a string, comparison, and short strings.
+//! Bytes inside a JSON text: the plain part of a string, comparison, and short names.
+
+use beacon::NameShape;
 
 use crate::build_variant::IN_PAGE;
-use crate::utf8::{self, First};
 use crate::work_counter;
-
-/// Longest identifier that is kept, in bytes.
-const MAX_NAME_BYTES: usize = 128;
 
 /// The number of bytes before the first that ends or breaks a string.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
@@ -57,45 +55,16 @@ pub(super) fn special_bytes(eight: u64) -> u64 {
     hits & HIGHS
 }
 
-/// The text of a checked string, up to the limit and without control characters. It ends before a character that is cut
-/// off or is not UTF-8. In a page escapes stay as they are, for JavaScript to read
-/// (`probe-wasm/js/watcher/wasm-watcher.js`), and none is cut.
-pub(crate) fn unescaped(raw: &[u8]) -> String {
-    let (mut name, mut rest) = (String::new(), raw);
-    while let Some(First::Char(mut char)) = utf8::take(&mut rest) {
-        if char == '\\' && IN_PAGE && raw.len() > MAX_NAME_BYTES {
-            break;
-        }
-        if char == '\\' && !IN_PAGE {
-            char = escaped(&mut rest);
-        }
-        if name.len() + char.len_utf8() > MAX_NAME_BYTES {
-            break;
-        }
-        if char >= ' ' {
-            name.push(char);
-        }
+/// The name that a checked string holds. Empty where it does not have the shape of one. The only escape in a
+/// name is `\/`, as PHP writes it.
+pub(crate) fn name(raw: &[u8], shape: NameShape) -> String {
+    // Both bytes of an escape count here: a longer string cannot hold a name that fits.
+    if raw.len() > 2 * shape.max_bytes() {
+        return String::new();
     }
-    name
-}
-
-/// Takes the escape after a backslash. Control characters and halves of surrogate pairs become a control character: no
-/// name needs either.
-fn escaped(rest: &mut &[u8]) -> char {
-    let Some((&kind, mut more)) = rest.split_first() else {
-        return '\0';
-    };
-    let mut char = '\0';
-    if kind == b'u' {
-        let (digits, behind) = more.split_at(more.len().min(4));
-        let digit = |hex: &u8| (*hex as char).to_digit(16).unwrap_or(0);
-        let code = digits.iter().fold(0, |code, hex| code << 4 | digit(hex));
-        (char, more) = (char::from_u32(code).unwrap_or_default(), behind);
-    } else if matches!(kind, b'"' | b'\\' | b'/') {
-        char = kind.into();
-    }
-    *rest = more;
-    char
+    let slash = |at: usize| raw[at] == b'\\' && raw.get(at + 1) == Some(&b'/');
+    let bytes: Vec<u8> = (0..raw.len()).filter(|&at| !slash(at)).map(|at| raw[at]).collect();
+    if shape.fits(&bytes) { String::from_utf8(bytes).unwrap_or_default() } else { String::new() }
 }
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);

@@ -1,4 +1,5 @@
-// Whether a request asks for a stream, which model it names, and how it was made. Nothing else of it is kept.
+// Reads of a request whether it asks for a stream, which model it names, and how it was made. Nothing else of it
+// is kept.
 
 import { STREAMS } from "./content-types.js";
 import { ASKS } from "./request-patterns.js";
@@ -6,10 +7,15 @@ import { ASKS } from "./request-patterns.js";
 /** More than that a stream was asked for: the app says so, and whatever the answer is, it is watched. */
 const CHOSEN = 2;
 
-// As the others of its kind, it matches a key of the request, never its text.
-const MODEL = /"model"\s*:\s*"([^"\\]{1,128})"/;
-// Both are looked for at the head and at the tail, however long the prompt between them is.
+// `ASKS` is looked for at the head and at the tail, however long the prompt between them is.
 const EDGE_CHARS = 4096;
+
+/** The next token that matters: outside of a string and inside of one. */
+const TOKENS = [/["{}[\]]/g, /\\.|"/gs];
+/** The rest of the key `model` and its value, which must have the shape of a name (`NameShape` in `beacon`). */
+const MODEL = /model"\s*:\s*"(?=.{1,128}")((?:[._:/@+~#=-]*[a-zA-Z\d]+(?![a-zA-Z\d])){1,20})"/y;
+/** Bounds the time for a body of many small values. */
+const MAX_TOKENS = 50_000;
 
 /** The tap's `examine`, with the app's own test where it has one. */
 export function requestExaminer(isStream) {
@@ -17,12 +23,37 @@ export function requestExaminer(isStream) {
     const { body, headers = input?.headers } = init ?? {};
     stream.signal = init?.signal ?? input?.signal;
     stream.method ??= init?.method ?? input?.method;
+    stream.model = modelOf(body);
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
-    stream.model = MODEL.exec(text)?.[1];
     if (isStream?.(input, init)) return CHOSEN;
     // Headers that nobody can send have made the call fail by now.
     try {
       return ASKS.test(text) || STREAMS.test(new Headers(headers).get("accept"));
     } catch {}
   };
+}
+
+/**
+ * The value of the top-level key `model` of a JSON body. A prompt, a tool's input or an app's context may hold the
+ * same key: only a walk from the first character tells the top level. Strings are skipped, not built.
+ */
+function modelOf(body) {
+  if (!body?.startsWith?.("{")) return;
+  let depth = 0;
+  let inString = 0;
+  let at = 0;
+  for (let count = 0; count < MAX_TOKENS; count++) {
+    const pattern = TOKENS[inString];
+    pattern.lastIndex = at;
+    const token = pattern.exec(body)?.[0];
+    at = pattern.lastIndex;
+    if (token == '"') {
+      inString ^= 1;
+      MODEL.lastIndex = at;
+      const model = inString && depth == 1 && MODEL.exec(body);
+      if (model) return model[1];
+    } else if (!inString) depth += /[{[]/.test(token) ? 1 : -1;
+    // The object has ended, or the body has.
+    if (!depth || !token) return;
+  }
 }

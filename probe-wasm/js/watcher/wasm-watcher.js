@@ -20,8 +20,7 @@ function objectOf(list) {
         continue;
       }
       const value = field == "counts" ? list.splice(0) : list.shift();
-      // Texts have the escapes of the JSON that they were in, but no control characters.
-      if (value || value === 0) object[field] = value.trim ? JSON.parse(`"${value}"`).replace(/\p{Cc}/gu, "") : value;
+      if (value || value === 0) object[field] = value;
     }
   return report;
 }

@@ -75,14 +75,14 @@ function answer(data = "one") {
 
 const moments = () => buffered.map(([, moment]) => moment);
 
-test("what came before the other tag is handed over to the probe that it starts", async () => {
+test("early events reach the probe that the other tag starts", async () => {
   await tag({ with: "eventSource" });
   answer();
   otherTag({ site: "demo" });
   assert.deepEqual(moments(), [OPEN, HEADERS, READ, CHUNK]);
 });
 
-test("where the page starts the probe itself, it is handed over then, and once", async () => {
+test("early events reach a probe that the page starts, once", async () => {
   await tag({ with: "eventSource" });
   answer();
   otherTag({});
@@ -100,14 +100,14 @@ test("names may be separated by any blanks", async () => {
   assert.notEqual(window.WebSocket, Socket);
 });
 
-test("a stream that did not fit before there was a probe is counted by it", async () => {
+test("the probe counts a stream that overflowed the early buffer", async () => {
   await tag({ with: "eventSource" });
   answer("x".repeat(1_200_000));
   otherTag({ site: "demo" });
   assert.deepEqual(buffered.map(([{ overflowed }, event]) => [overflowed, event]), [[true, OPEN]]);
 });
 
-test("of sockets the tag says which are watched and what asks", async () => {
+test("the tag selects watched sockets and their requests", async () => {
   await tag({ with: "webSocket", socket: "/chat", asks: '"prompt"' });
   otherTag({ site: "demo" });
   new window.WebSocket("wss://page.example/news").send('{"prompt":1}');

@@ -29,7 +29,7 @@ const OPTIONS = { collector: "https://rum.example", site: "demo" };
 
 beforeEach(() => ([closed, left] = [0, 0]));
 
-test("in Chromium a worker that closes itself waits for the answer, elsewhere a request outlives it", async (context) => {
+test("a closing worker sends synchronously in Chromium only", async (context) => {
   const sent = [];
   let now = 5000;
   context.mock.method(performance, "now", () => now);
@@ -61,7 +61,7 @@ test("in Chromium a worker that closes itself waits for the answer, elsewhere a 
   ]);
 });
 
-test("a worker that closes itself sends what it has first, by a method of the same name", () => {
+test("a worker sends its reports before close() closes it", () => {
   const probe = start(OPTIONS);
   assert.deepEqual([close.name, close.length], ["close", 0]);
   close();
@@ -69,7 +69,7 @@ test("a worker that closes itself sends what it has first, by a method of the sa
   probe.stop();
 });
 
-test("started twice it leaves once, and stopped it is gone", () => {
+test("two starts send once, and stop() restores close()", () => {
   const probe = start(OPTIONS);
   start(OPTIONS);
   close();
@@ -79,7 +79,7 @@ test("started twice it leaves once, and stopped it is gone", () => {
   assert.deepEqual([close, Object.hasOwn(globalThis, "close")], [native, false]);
 });
 
-test("what another script has wrapped since stays, and does no more than the worker's own", () => {
+test("stop() keeps a later wrapper of close() and disables itself", () => {
   const probe = start(OPTIONS);
   const { close: ours } = globalThis;
   globalThis.close = () => ours();

@@ -59,7 +59,7 @@ function shape() {
   return [Socket.name, Socket.length, methods, prototype.constructor == Socket, Object.keys(new Socket())];
 }
 
-test("a watched class has the shape that it had, and is the page's own again afterwards", () => {
+test("a watched class keeps its shape and is restored afterwards", () => {
   const [before, entries] = [shape(), Object.entries(Object.getOwnPropertyDescriptors(Native.prototype))];
   const stop = watch();
   const { addEventListener, ...own } = Object.getOwnPropertyDescriptors(Native.prototype);
@@ -73,7 +73,7 @@ test("a watched class has the shape that it had, and is the page's own again aft
   assert.deepEqual(Object.entries(Object.getOwnPropertyDescriptors(Native.prototype)), entries);
 });
 
-test("what a subclass hands on is seen, not what it is handed", () => {
+test("the probe sees the arguments that a subclass passes on", () => {
   watch();
   class Chat extends self.Socket {
     send(data) {
@@ -100,7 +100,7 @@ test("a subclass is not called before it is there", () => {
   assert.deepEqual([seen, faults], [["made", "listens to delta", "heard"], 0]);
 });
 
-test("who replaces a method later is called by instances that were there before", () => {
+test("a later patch of a method applies to earlier instances", () => {
   watch();
   const socket = new self.Socket();
   const { send } = Native.prototype;
@@ -120,7 +120,7 @@ test("who replaces a method later is called by instances that were there before"
   assert.deepEqual([patched, seen], [["send", "addEventListener"], ["made", "sent hi", "listens to message"]]);
 });
 
-test("a class that is watched twice is seen once, by the last", () => {
+test("a class watched twice is observed once, by the last watcher", () => {
   const stop = watch("first ");
   const old = new self.Socket();
   const stopLast = watch("last ");
@@ -132,7 +132,7 @@ test("a class that is watched twice is seen once, by the last", () => {
   assert.equal(self.Socket, Native);
 });
 
-test("what another script has wrapped stays in its place and sees nothing; who watches anew sees once", () => {
+test("stop() keeps later wrappers, and a new watcher observes once", () => {
   const stop = watch("first ");
   const { Socket } = self;
   const { send } = Native.prototype;
@@ -152,7 +152,7 @@ test("what another script has wrapped stays in its place and sees nothing; who w
   assert.deepEqual([seen, socket.sent], [["last made", "last sent hi"], ["hi"]]);
 });
 
-test("of a subclass that a script has put in the place of the class it is seen what it hands on", () => {
+test("a class that a script replaced by a subclass is observed", () => {
   self.Socket = class extends Native {
     send(data) {
       super.send(JSON.stringify(data));
@@ -163,7 +163,7 @@ test("of a subclass that a script has put in the place of the class it is seen w
   assert.deepEqual(seen, ["made", 'sent {"n":1}']);
 });
 
-test("a function in the place of the class may give its instances, or something like them", () => {
+test("a function that replaces the class may return lookalikes", () => {
   const heard = [];
   const like = () => ({ addEventListener: (type) => heard.push(type), send: () => heard.push("sent") });
   for (const make of [() => new Native(), like]) {
@@ -179,7 +179,7 @@ test("a function in the place of the class may give its instances, or something 
   assert.deepEqual(heard, ["message", "sent"]);
 });
 
-test("stand-ins that share the prototype of the class are watched each, as ajax-hook makes them", () => {
+test("stand-ins with the prototype of the class are observed", () => {
   const { EventTarget } = globalThis;
   // Browsers know their own by what no script can make, as here by a private field.
   class Target {
@@ -220,7 +220,7 @@ test("stand-ins that share the prototype of the class are watched each, as ajax-
   }
 });
 
-test("a page without the class, or with something in its place that has no instances, has nothing to watch", () => {
+test("a page without a usable class stays unchanged", () => {
   for (const page of [{}, { Socket: () => {} }]) {
     globalThis.self = { ...page };
     watch()();

@@ -50,7 +50,7 @@ function watched() {
 /** The server says `data` by an event of this name. */
 const say = (source, type, data) => source.dispatchEvent(Object.assign(new Event(type), { data, lastEventId: "" }));
 
-test("named events are told once the app listens to them", () => {
+test("named events are reported once the app listens to them", () => {
   const source = new (watched())();
   source.dispatchEvent(new Event("open"));
   say(source, "delta", "unheard");
@@ -61,7 +61,7 @@ test("named events are told once the app listens to them", () => {
   assert.deepEqual(told, [OPEN, HEADERS, READ, "event: delta\ndata: one\n\n", "data: two\n\n", CANCELLED]);
 });
 
-test("a name that is no text is for the browser to read, and no fault of ours", () => {
+test("a name that is no text is read by the browser alone, once", () => {
   const source = new (watched())();
   let reads = 0;
   source.addEventListener({ toString: () => `${reads++}` }, () => {});
@@ -69,7 +69,7 @@ test("a name that is no text is for the browser to read, and no fault of ours", 
   assert.deepEqual([reads, faults], [1, 0]);
 });
 
-test("a subclass with fields and an `addEventListener` of its own is watched as any other", () => {
+test("a subclass with its own `addEventListener` is observed", () => {
   class Mine extends watched() {
     handlers = new Map();
     addEventListener(type, listener) {
@@ -85,7 +85,7 @@ test("a subclass with fields and an `addEventListener` of its own is watched as 
   assert.deepEqual(told, [OPEN, "event: delta\ndata: one\n\n", CANCELLED]);
 });
 
-test("the events of one task are told with one time, though the first of them is told at once", async () => {
+test("the events of one task are reported with one time", async () => {
   const source = new (watched())();
   for (const data of ["one", "two", "three"]) {
     say(source, "message", data);

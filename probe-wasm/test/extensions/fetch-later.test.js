@@ -30,7 +30,7 @@ function used() {
 
 const bodies = () => held.map(({ body }) => body);
 
-test("the latest state of what is open is held, in place of the one before", () => {
+test("the pending beacon has the latest state of open streams", () => {
   const extension = used();
   open = ['{"rev":0}'];
   extension.onEvent({}, OPEN);
@@ -43,7 +43,7 @@ test("the latest state of what is open is held, in place of the one before", () 
   assert.deepEqual(bodies(), ['{"reports":[{"rev":1},{"rev":7}]}']);
 });
 
-test("chunks are no reason to hurry, a beginning and an end are", () => {
+test("a start and an end update the beacon at once, chunks do not", () => {
   const extension = used();
   open = ["1"];
   extension.onEvent({}, OPEN);
@@ -58,7 +58,7 @@ test("chunks are no reason to hurry, a beginning and an end are", () => {
   assert.deepEqual(held, []);
 });
 
-test("nothing is held once nothing is open, and it begins again with the next stream", () => {
+test("no beacon is pending while no stream is open", () => {
   const extension = used();
   open = ["{}"];
   extension.onEvent({}, OPEN);
@@ -73,7 +73,7 @@ test("nothing is held once nothing is open, and it begins again with the next st
   assert.equal(held.length, 1);
 });
 
-test("a page that is left in good order, or watched no more, leaves nothing", () => {
+test("pagehide and stop() cancel the pending beacon", () => {
   for (const end of [() => page.dispatchEvent(new Event("pagehide")), (extension) => extension.stop()]) {
     const extension = used();
     open = ["{}"];
@@ -86,7 +86,7 @@ test("a page that is left in good order, or watched no more, leaves nothing", ()
   }
 });
 
-test("what is held is bounded, and a browser that holds no more is left alone", () => {
+test("the beacon is bounded and survives an exceeded quota", () => {
   const extension = used();
   open = ["a".repeat(16_000), "b".repeat(400), "c".repeat(100)];
   extension.onEvent({}, OPEN);
@@ -102,7 +102,7 @@ test("what is held is bounded, and a browser that holds no more is left alone", 
   assert.equal(held.length, 1);
 });
 
-test("before consent, and without a session, there is nothing to hold", () => {
+test("no beacon is pending without consent and a session", () => {
   const extension = used();
   open = undefined;
   extension.onEvent({}, OPEN);

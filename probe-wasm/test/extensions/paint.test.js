@@ -103,7 +103,7 @@ function painted(stream) {
   return report.ttfp_ms;
 }
 
-test("the first frame with the text in it is told", () => {
+test("the first frame with the text in it is reported", () => {
   const [output, stream] = [new Element(body), answer()];
   grow(output, 5);
   frame();
@@ -121,7 +121,7 @@ function read(stream) {
   chunk(stream);
 }
 
-test("text that is shown before anybody can read the answer is told when somebody can", () => {
+test("text shown before the Wasm loads is reported afterwards", () => {
   const [output, status, stream] = [new Element(body), new Element(body), unread()];
   grow(output, 5);
   frame();
@@ -134,7 +134,7 @@ test("text that is shown before anybody can read the answer is told when somebod
   assert.equal(painted(stream), 110);
 });
 
-test("what grew before the first text of an answer that nobody could read is not it", () => {
+test("growth before the first text of an early stream is ignored", () => {
   const [output, earlier] = [new Element(body), new Element(body)];
   const stream = unread(60);
   grow(earlier, 50);
@@ -146,7 +146,7 @@ test("what grew before the first text of an answer that nobody could read is not
   assert.equal(painted(stream), 110);
 });
 
-test("an answer that is over before anybody can read it has its frame, if somebody can within three seconds", () => {
+test("an ended early stream keeps its frame for three seconds", () => {
   for (const [ms, frameMs] of [[2000, 110], [4000, undefined]]) {
     const [output, stream] = [new Element(body), unread()];
     grow(output, 5);
@@ -163,7 +163,7 @@ test("an answer that is over before anybody can read it has its frame, if somebo
   }
 });
 
-test("what begins to grow long after text that nobody could read has to go on", () => {
+test("late growth in an early stream counts only if it continues", () => {
   const [label, stream] = [new Element(body), unread()];
   pass(300);
   grow(label, 5);
@@ -174,7 +174,7 @@ test("what begins to grow long after text that nobody could read has to go on", 
   assert.equal(painted(stream), 410);
 });
 
-test("an answer that can be read long before its first text has its frame", () => {
+test("a stream with a late first text has its frame", () => {
   const [output, status] = [new Element(body), new Element(body)];
   const stream = unread(-9900);
   grow(status, 50);
@@ -187,7 +187,7 @@ test("an answer that can be read long before its first text has its frame", () =
   assert.equal(painted(stream), 110);
 });
 
-test("of an answer that nobody can read only what is just in the page is held", () => {
+test("a stream before its Wasm keeps only recent growth records", () => {
   const [output, stream] = [new Element(body), unread()];
   for (const at of [1, 2, 3]) frame(grow(output, at));
   frame(4000);
@@ -195,7 +195,7 @@ test("of an answer that nobody can read only what is just in the page is held", 
   assert.equal(stream.paint.records.length, 1);
 });
 
-test("of an answer whose text came before anybody looked nobody knows the frame", () => {
+test("a stream with text before the observation has no frame", () => {
   const [output, stream] = [new Element(body), unread(300)];
   frame(grow(output, 5));
   read(stream);
@@ -203,7 +203,7 @@ test("of an answer whose text came before anybody looked nobody knows the frame"
   assert.equal(painted(stream), undefined);
 });
 
-test("after an answer without visible text nothing is looked at", () => {
+test("no element is observed after a stream without visible text", () => {
   ended(chunk({ time: now }, FIRST_TOKEN));
   assert.equal(observing, false);
   // Some clients stop reading at the end marker.
@@ -211,7 +211,7 @@ test("after an answer without visible text nothing is looked at", () => {
   assert.equal(observing, false);
 });
 
-test("of an answer that is over a stream holds nothing of the page", () => {
+test("an ended stream keeps no reference to page elements", () => {
   const [output, stream] = [new Element(body), answer()];
   grow(output, 5);
   frame();
@@ -224,7 +224,7 @@ test("of an answer that is over a stream holds nothing of the page", () => {
   assert.deepEqual([records, outputs], [undefined, undefined]);
 });
 
-test("an output that comes with its first text is told by when it came", () => {
+test("an output inserted with its first text has its insert frame", () => {
   probe.watchOutput(new Element(body));
   for (const named of [(name) => name(), (name) => mock.timers.tick(0, name())]) {
     const output = Object.assign(new Element(body), { textContent: "Hello", isConnected: false });
@@ -240,7 +240,7 @@ test("an output that comes with its first text is told by when it came", () => {
   }
 });
 
-test("an output that comes empty is told by its own text, not by what is beside it", () => {
+test("an output inserted empty ignores the text beside it", () => {
   probe.watchOutput(new Element(body));
   const stream = answer();
   const message = Object.assign(new Element(body), { textContent: "Assistant" });
@@ -255,7 +255,7 @@ test("an output that comes empty is told by its own text, not by what is beside 
   assert.equal(painted(stream), 120);
 });
 
-test("of two answers each has the frame of its own output, or none", () => {
+test("each of two streams has the frame of its own output or none", () => {
   const [one, other] = [new Element(body), new Element(body)];
   probe.watchOutput(one);
   probe.watchOutput(other);
@@ -271,7 +271,7 @@ test("of two answers each has the frame of its own output, or none", () => {
   assert.deepEqual([first, second].map(painted), [110, 120]);
 });
 
-test("of two answers that begin before one is shown nobody knows which is where", () => {
+test("two streams that start before any text have no frame", () => {
   const [one, other] = [new Element(body), new Element(body)];
   probe.watchOutput(one);
   probe.watchOutput(other);
@@ -283,7 +283,7 @@ test("of two answers that begin before one is shown nobody knows which is where"
   assert.deepEqual(streams.map(painted), [undefined, undefined]);
 });
 
-test("an answer that goes on for long is not taken for the next one", () => {
+test("growth of a long stream is not attributed to the next one", () => {
   const [output, long] = [new Element(body), answer()];
   grow(output, 5);
   frame();
@@ -302,7 +302,7 @@ test("an answer that goes on for long is not taken for the next one", () => {
   assert.equal(painted(last), 110);
 });
 
-test("what nobody sees is no output", () => {
+test("an element that is not rendered is no output", () => {
   const [output, data, stream] = [new Element(body), new Element(body), answer()];
   Object.assign(data, { textContent: "x".repeat(500), rendered: false });
   insert(data);
@@ -336,7 +336,7 @@ test("the page is asked once where text grows, not with each text", () => {
   assert.equal(asked.mock.callCount(), 1);
 });
 
-test("what has no box of its own, or is gone when it is looked at, was seen", () => {
+test("an element without a box or already removed counts as shown", () => {
   const output = Object.assign(new Element(body), { display: "contents" });
   const stream = answer();
   grow(output, 5);
@@ -351,7 +351,7 @@ test("what has no box of its own, or is gone when it is looked at, was seen", ()
   assert.equal(painted(next), 110);
 });
 
-test("a label that changes later than an idle page shows text is no output", () => {
+test("a label that changes late in an idle page is no output", () => {
   const stream = answer();
   pass(300);
   grow(new Element(body), 20);
@@ -369,12 +369,12 @@ test("a page that is busy shows its text when it can", () => {
   assert.equal(painted(stream), 410);
 });
 
-test("in a worker there is nothing to see", () => {
+test("a worker has no paint extension", () => {
   delete globalThis.document;
   assert.deepEqual(paint()({ probe }), {});
 });
 
-test("an answer that was told late is no fault of the next one", () => {
+test("a late stream does not affect the frame of the next one", () => {
   probe.watchOutput(new Element(body));
   const late = { time: now - 200, seen: VISIBLE, read: now };
   extension.onEvent(late, CHUNK, undefined, now - 100);

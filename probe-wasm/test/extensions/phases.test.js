@@ -48,7 +48,7 @@ function afterClick(...path) {
   return report.around.after_stop_bytes;
 }
 
-test("Firefox tells of headers with the first byte: only the browser's own entry knows better", () => {
+test("Firefox has a headers time only from Resource Timing", () => {
   const [firefox, other] = ["Mozilla/5.0 (X11; rv:153.0) Gecko/20100101 Firefox/153.0", "Mozilla/5.0 Chrome/156.0.0.0"];
   const hidden = { responseStart: 0 };
   assert.deepEqual([firefox, other].map((agent) => reported(agent, hidden).headers_ms), [undefined, 800]);
@@ -56,14 +56,14 @@ test("Firefox tells of headers with the first byte: only the browser's own entry
   assert.deepEqual([firefox, other].map((agent) => reported(agent, shown).headers_ms), [250, 250]);
 });
 
-test("a click on Stop is one wherever Stop is, and on whatever is in it", () => {
+test("a click on Stop is found in shadow roots and on its icon", () => {
   const [icon, stop, shadow, host] = [{ dataset: {} }, { dataset: { llmStop: "" } }, {}, { dataset: {} }];
   assert.equal(afterClick(stop, host), 7);
   assert.equal(afterClick(icon, stop, shadow, host), 7);
   assert.equal(afterClick(icon, host), undefined);
 });
 
-test("a worker has nothing of what a page has around it", () => {
+test("a worker reports no page context", () => {
   delete globalThis.document;
   assert.deepEqual(phases()({}), {});
 });

@@ -44,7 +44,7 @@ test("the times of chunks add up, stream by stream", () => {
   assert.deepEqual(told(extension, other), { timed_chunks: 1, chunks_ms: 0.3, memory_bytes: 65_536 });
 });
 
-test("what chunks take that are read later counts too, and without a timed one there is no sum", () => {
+test("the time of delayed chunks counts only beside a timed chunk", () => {
   const extension = used();
   const [stream, other] = [{ bodies: 1 }, { bodies: 1, late: 0.4 }];
   chunk(extension, stream, 1010, 0.1);
@@ -53,7 +53,7 @@ test("what chunks take that are read later counts too, and without a timed one t
   assert.deepEqual(told(extension, other), { memory_bytes: 65_536 });
 });
 
-test("what waited for the probe to load is not timed, and neither is what is told with an earlier time", () => {
+test("chunks from before the load or an earlier time are not timed", () => {
   const extension = cost()({});
   const held = { bodies: 1 };
   for (const time of [400, 700]) {
@@ -65,19 +65,19 @@ test("what waited for the probe to load is not timed, and neither is what is tol
   assert.deepEqual(told(extension, held), { memory_bytes: 65_536 });
 });
 
-test("a page without the compiled part has no memory to tell of", () => {
+test("a page without the Wasm reports no memory", () => {
   const extension = cost()({});
   extension.onEvent({}, OPEN, undefined, 1000, {});
   assert.deepEqual(told(extension, {}), {});
 });
 
-test("a stream that was given up before the probe could read it is no fault, and has no part in the memory", () => {
+test("a stream aborted before the Wasm loads causes no fault", () => {
   const extension = used();
   extension.onEvent({ bodies: 1 }, CHUNK, new Uint8Array(1), 1010, undefined);
   assert.deepEqual(told(extension, {}), { memory_bytes: 65_536 });
 });
 
-test("used twice, each sum is one of its own", () => {
+test("two extensions keep separate sums", () => {
   const [one, other] = [used(), used()];
   const stream = { bodies: 1 };
   for (const extension of [one, other]) chunk(extension, stream, 1010, 0.1);
@@ -85,7 +85,7 @@ test("used twice, each sum is one of its own", () => {
     assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.1, memory_bytes: 65_536 });
 });
 
-test("memory is told as it is by then, and what was sent in bytes", () => {
+test("a report has the current memory and the bytes sent so far", () => {
   const extension = used();
   for (const body of ["é", undefined, "abc", false]) extension.onSend(body);
   assert.equal(told(extension, {}).sent_bytes, 5);

@@ -23,7 +23,7 @@ function deliver(count = posted) {
   while (count--) port1.onmessage();
 }
 
-test("each source is told after its own task, and all of them by one channel, as browsers keep each", () => {
+test("sources are flushed after their tasks over one channel", () => {
   const told = [];
   const [one, other] = ["one", "other"].map((name) => createTaskCoalescer((text) => told.push(`${name}: ${text}`)));
   one.put("a", true);
@@ -39,7 +39,7 @@ test("each source is told after its own task, and all of them by one channel, as
   assert.equal(channels, 1);
 });
 
-test("what cannot wait is told at once, with what came before it, and not again", () => {
+test("an urgent item flushes earlier ones at once and only once", () => {
   const told = [];
   const burst = createTaskCoalescer((text) => told.push(text));
   burst.put("a", true);
@@ -49,7 +49,7 @@ test("what cannot wait is told at once, with what came before it, and not again"
   assert.deepEqual(told, ["ab"]);
 });
 
-test("what comes in one task has one time, told at once or after it, and what comes later has its own", (context) => {
+test("items of one task share one time, and later ones do not", (context) => {
   let now = 100;
   context.mock.method(performance, "now", () => now++);
   const told = [];

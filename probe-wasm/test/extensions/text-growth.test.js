@@ -46,7 +46,7 @@ test("an output of several elements is one", () => {
   assert.equal(frameOf([children(chat, [0], []), text(first, 0, 5), text(first, 5, 60), text(second, 0, 80)]), 1);
 });
 
-test("an answer that is written anew with each token grows by what is new", () => {
+test("a text rewritten with each token grows by its new part", () => {
   assert.equal(frameOf([children(answer, [4], []), children(answer, [9], [4]), children(answer, [14], [9])]), 0);
 });
 
@@ -59,12 +59,12 @@ test("a title that grows a little beside the answer is no output", () => {
   assert.equal(frameOf([text(title, 0, 5), text(first, 0, 10), text(first, 10, 90)]), 1);
 });
 
-test("what vanishes is no output", () => {
+test("text that vanishes is no output", () => {
   assert.equal(frameOf([children(chat, [20], []), children(chat, [], [20]), text(first, 0, 5)]), 2);
   assert.equal(frameOf([]), undefined);
 });
 
-test("what begins late is the output where it goes on, not where it is a label", () => {
+test("late text is the output only if it continues to grow", () => {
   const typed = [5, 6, 7, 8].map((length) => text(first, length - 1, length));
   assert.equal(frameOf([text(title, 0, 12)], 0), undefined);
   assert.equal(frameOf([text(title, 0, 2), text(title, 2, 12)], 0), undefined);

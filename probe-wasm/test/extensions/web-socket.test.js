@@ -100,7 +100,7 @@ const CHUNKS = [
 ];
 
 for (const when of ["before", "after"])
-  test(`answers that come ${when} the probe has loaded are told apart, at their own times`, (t) => {
+  test(`streams ${when} the load of the probe have separate times`, (t) => {
     const chat = page(t);
     if (when == "after") chat.load();
     twoAnswers(chat);
@@ -113,7 +113,7 @@ for (const when of ["before", "after"])
     assert.deepEqual(chat.toldOf(CLOSED), [[0, CLOSED, undefined, 30]]);
   });
 
-test("what follows an end marker by more than half a second is no part of the answer, however late the timer", (t) => {
+test("messages 0.5 s after an end marker are outside the stream", (t) => {
   const chat = page(t);
   twoAnswers(chat);
   chat.at(400);
@@ -125,7 +125,7 @@ test("what follows an end marker by more than half a second is no part of the an
   assert.deepEqual(chat.toldOf(CLOSED).at(-1), [1, CLOSED, undefined, 400]);
 });
 
-test("what does not fit gives the answer up as a whole", (t) => {
+test("a stream that overflows the early buffer is fully dropped", (t) => {
   const chat = page(t);
   chat.ask();
   for (let said = 0; said < 500; said++) chat.say("x".repeat(1000));
@@ -135,7 +135,7 @@ test("what does not fit gives the answer up as a whole", (t) => {
 });
 
 for (const when of ["before", "after"])
-  test(`an answer that did not fit takes none with it that is asked for ${when} the probe has loaded`, (t) => {
+  test(`an overflow spares streams ${when} the load of the probe`, (t) => {
     const chat = page(t);
     chat.ask();
     for (let said = 0; said < 500; said++) chat.say("x".repeat(1000));
@@ -162,7 +162,7 @@ function askAgain({ at, ask, say }, answered) {
 
 for (const [answered, end] of [[true, [0, CLOSED, undefined, 20]], [false, [0, CANCELLED, undefined, 3000]]])
   for (const when of ["before", "after"])
-    test(`who asks again ends an answer that ${answered ? "had begun" : "never came"}, ${when} it can be read`, (t) => {
+    test(`a new request ends the last: ${when}, answered ${answered}`, (t) => {
       const chat = page(t, { asks: (text) => text == "a question" });
       if (when == "after") chat.load();
       askAgain(chat, answered);
@@ -180,7 +180,7 @@ for (const [answered, end] of [[true, [0, CLOSED, undefined, 20]], [false, [0, C
       ]);
     });
 
-test("an answer of which nothing came has no text of the one before", (t) => {
+test("a stream without messages has no text of the one before", (t) => {
   const chat = page(t, { asks: () => true });
   chat.load();
   twoAnswers(chat);
@@ -191,14 +191,14 @@ test("an answer of which nothing came has no text of the one before", (t) => {
   assert.deepEqual(chat.told.at(-3), [2, CANCELLED, undefined, 4000]);
 });
 
-test("where the app does not say what asks, what it sends while an answer is under way asks for none", (t) => {
+test("without `asks`, a send during a stream starts no new stream", (t) => {
   const chat = page(t);
   chat.load();
   askAgain(chat, true);
   assert.equal(chat.toldOf(OPEN).length, 1);
 });
 
-test("a socket that outlives the watching holds nothing", (t) => {
+test("a socket keeps no stream after the observation stops", (t) => {
   const chat = page(t);
   chat.ask();
   chat.stop();

@@ -65,15 +65,15 @@ function told(choose) {
   return moments;
 }
 
-test("a text that grows is told as it grows", () => {
+test("growing text is reported chunk by chunk", () => {
   assert.deepEqual(told(() => {}), [OPEN, HEADERS, READ, CHUNK, CHUNK, CLOSED]);
 });
 
-test("where the app chooses after it has asked that it wants no text, nothing is seen", () => {
+test("a response type other than text hides the chunks", () => {
   assert.deepEqual(told((request) => (request.responseType = "blob")), [OPEN, HEADERS, READ, WHOLE]);
 });
 
-test("a request that is opened anew before its headers is another stream, from its own beginning", (t) => {
+test("a request reopened before its headers is a new stream", (t) => {
   const { request, told } = page();
   for (const time of [10, 500]) {
     t.mock.method(performance, "now", () => time);
@@ -88,7 +88,7 @@ test("a request that is opened anew before its headers is another stream, from i
   assert.equal(other.time, 500);
 });
 
-test("what is opened without saying whether it waits does, and what says `undefined` does not", () => {
+test("only asynchronous requests are observed", () => {
   for (const [rest, expected] of [[[], [OPEN]], [[true], [OPEN]], [[undefined], []], [[false], []]]) {
     const { request, moments } = page();
     request.open("POST", "/chat", ...rest);
@@ -97,7 +97,7 @@ test("what is opened without saying whether it waits does, and what says `undefi
   }
 });
 
-test("the app's test gets each address as a text, as it is declared", () => {
+test("`isStream` gets each address as a string", () => {
   const asked = [];
   const { request, moments, faults } = page({ isStream: (url) => asked.push(url) && url.includes("/chat") });
   for (const address of ["/chat", new URL("https://rum.example/chat")]) {
@@ -109,7 +109,7 @@ test("the app's test gets each address as a text, as it is declared", () => {
   assert.deepEqual(moments, [OPEN, HEADERS, READ, CANCELLED, OPEN, HEADERS, READ]);
 });
 
-test("a name that is none throws what the browser throws, and one that is no text is left to it", () => {
+test("header names are checked and converted by the browser alone", () => {
   const chat = page();
   chat.request.open("GET", "/chat");
   const set = () => chat.request.setRequestHeader(Symbol("accept"), "text/event-stream");
@@ -121,7 +121,7 @@ test("a name that is none throws what the browser throws, and one that is no tex
   assert.deepEqual([chat.faults, reads, chat.moments], [0, 0, [OPEN]]);
 });
 
-test("the headers' time is not the first byte's: it is told where Resource Timing knows it", () => {
+test("the headers time comes from Resource Timing only", () => {
   const { request, told, addFields } = page();
   request.open("POST", "/chat");
   request.send(ASK);
@@ -135,7 +135,7 @@ test("the headers' time is not the first byte's: it is told where Resource Timin
   assert.equal(added({ headers_ms: 4.5 }, { bodies: 1 }), 4.5);
 });
 
-test("an answer that is no stream is forgotten", () => {
+test("a response that is no stream is discarded", () => {
   const { request, moments } = page();
   request.getResponseHeader = () => "application/json";
   request.open("POST", "/chat");

@@ -47,7 +47,7 @@ test("the browser is named only where its user agent hides it", () => {
   }
 });
 
-test("what the page said goes into every report", () => {
+test("values of the page go into every report", () => {
   const said = described({ connection: { effectiveType: "4g" } }, { useCase: 'ch\u00e9"t', release: "1.2" });
   const { page, ...more } = JSON.parse(JSON.stringify(said));
   assert.deepEqual(more, { use_case: 'ch\u00e9"t', model: "m-1" });

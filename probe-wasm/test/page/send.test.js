@@ -21,7 +21,7 @@ function page({ room, onLine = true, answer = { status: 204 }, sendBeacon }) {
   return { requests, browser, sender: createSender("https://rum.example/", " pk 1 ", fetch) };
 }
 
-test("what the browser does not keep alive goes without that the next time, and the one after that with it", async () => {
+test("a body over the keepalive quota is retried without keepalive", async () => {
   const { requests, browser, sender } = page({ room: 3 });
   assert.equal((await sender.post("four"))[0], 0, "no answer: the outbox tries again");
   assert.equal((await sender.post("four"))[0], 204);
@@ -30,7 +30,7 @@ test("what the browser does not keep alive goes without that the next time, and 
   assert.deepEqual(requests, [true, false, true]);
 });
 
-test("without a network nothing is given up", async () => {
+test("without a network no report is dropped", async () => {
   const { sender } = page({ room: 0, onLine: false });
   assert.deepEqual(await sender.post("four"), [503, 0]);
 });
@@ -57,7 +57,7 @@ test("a collector says in seconds or by a date when it wants more", async () => 
   }
 });
 
-test("as the page is left a beacon goes, or a request where the browser takes no more of them", () => {
+test("a leaving page sends a beacon, or a request if that fails", () => {
   for (const [sendBeacon, expected] of [
     [() => true, []],
     [() => false, [false]],

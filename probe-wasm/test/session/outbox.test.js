@@ -31,7 +31,7 @@ test("reports of one second share a body", () => {
   assert.equal(outbox.next(0), Infinity, "an answer is awaited");
 });
 
-test("a body stays below the keepalive budget, in bytes, and the rest follows at once", () => {
+test("a body stays below the keepalive budget in bytes", () => {
   const outbox = createOutbox();
   for (let id = 0; id < MAX_WAITING; id++) outbox.push(JSON.stringify({ id, model: "é".repeat(400) }), 0);
   let seen = 0;
@@ -44,7 +44,7 @@ test("a body stays below the keepalive budget, in bytes, and the rest follows at
   assert.equal(outbox.next(Infinity), Infinity);
 });
 
-test("what is added must fit as well", () => {
+test("added reports must fit into the body", () => {
   const outbox = createOutbox();
   const added = [];
   const large = JSON.stringify({ text: "x".repeat(MAX_BODY_BYTES / 2) });
@@ -53,7 +53,7 @@ test("what is added must fit as well", () => {
   assert.equal(outbox.body(true, nothing), undefined);
 });
 
-test("the queue is bounded, and tells what it dropped until that arrived", () => {
+test("a full queue reports its drops until they are acknowledged", () => {
   const outbox = filled(MAX_WAITING + 3);
   assert.deepEqual(send(outbox, DELAY_MS)[1], { queue_full: 3 });
   outbox.answered(0, 0, DELAY_MS, 0.5);
@@ -82,7 +82,7 @@ test("a failure is tried again ever later, and then counted", () => {
   assert.deepEqual(send(outbox, now + DELAY_MS), [[1], { send_failed: 1 }]);
 });
 
-test("a busy collector says when to come back", () => {
+test("a busy collector sets the time of the next attempt", () => {
   for (const status of [429, 503]) {
     const outbox = filled(1);
     send(outbox, DELAY_MS);
@@ -94,7 +94,7 @@ test("a busy collector says when to come back", () => {
   }
 });
 
-test("one bad report does not take others with it", () => {
+test("a refused report does not drop the others of its body", () => {
   const outbox = filled(3);
   assert.equal(send(outbox, DELAY_MS)[0].length, 3);
   outbox.answered(400, 0, DELAY_MS, 0.5);
@@ -116,7 +116,7 @@ test("a body has no more reports than the collector takes in one", () => {
   assert.equal(reports.length, 100);
 });
 
-test("what a busy collector put off is tried as often as anything else", () => {
+test("delays by a busy collector use up no attempts", () => {
   const outbox = filled(1);
   let now = DELAY_MS;
   for (const status of [503, 503, 503, 503, 503, 0, 0, 0, 0]) {
@@ -129,7 +129,7 @@ test("what a busy collector put off is tried as often as anything else", () => {
   assert.equal(outbox.next(Infinity), Infinity);
 });
 
-test("an open report that is refused takes no ended one with it", () => {
+test("a refused open report does not drop ended ones", () => {
   const outbox = filled(1);
   const open = (add) => add('{"id":"open"}');
   assert.deepEqual(send(outbox, DELAY_MS, open)[0], [0, "open"]);
@@ -139,7 +139,7 @@ test("an open report that is refused takes no ended one with it", () => {
   assert.equal(outbox.next(Infinity), Infinity);
 });
 
-test("what goes as the page is left waits on where nothing gets through", () => {
+test("reports sent on leave stay queued while sending fails", () => {
   const leave = (outbox, blindly) => {
     const bodies = [];
     for (let body; (body = outbox.body(blindly, nothing)); ) bodies.push(JSON.parse(body).reports.map(({ id }) => id));

@@ -37,7 +37,7 @@ function outcome(moment, value, stream) {
 
 const reports = (body) => (body ? JSON.parse(body).reports : []);
 
-test("a stream's report has chunk times, and says that it has no more", () => {
+test("a chunk watcher's report has chunk times only", () => {
   const { session, ends } = watched();
   const stream = open(session, { submit: 90, model: "m" });
   session.take(stream, CHUNK, BYTES, 150);
@@ -67,7 +67,7 @@ test("a stream's report has chunk times, and says that it has no more", () => {
   assert.deepEqual(reports(session.body(1170)), ends);
 });
 
-test("an outcome is told only where chunks show it", () => {
+test("an outcome is reported only if chunks show it", () => {
   const aborted = (name) => ({ signal: { aborted: true, reason: { name } } });
   assert.equal(outcome(CLOSED), "empty");
   assert.equal(outcome(FAILED, new TypeError()), "network_error");
@@ -79,12 +79,12 @@ test("an outcome is told only where chunks show it", () => {
   assert.equal(outcome(CLOSED, undefined, { status: 429 }), "http_error");
 });
 
-test("a reader that was cancelled may have read the end marker, unless a signal says otherwise", () => {
+test("a cancel without a signal leaves the outcome unobserved", () => {
   assert.equal(outcome(CANCELLED), "unobserved");
   assert.equal(outcome(CANCELLED, undefined, { signal: AbortSignal.abort() }), "aborted");
 });
 
-test("a signal ends a stream that nobody reads any more, once", () => {
+test("a signal ends a stream that is no longer read, once", () => {
   const { session, ends } = watched();
   const controller = new AbortController();
   const stream = open(session, { signal: controller.signal });
@@ -93,7 +93,7 @@ test("a signal ends a stream that nobody reads any more, once", () => {
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["aborted"]);
 });
 
-test("a stream that stays open is told every 15 seconds, each time as a later revision", () => {
+test("an open stream sends a new revision every 15 seconds", () => {
   const { session } = watched();
   open(session);
   assert.equal(session.next(), 15_100);
@@ -121,7 +121,7 @@ test("visibility is that of the whole stream", () => {
   assert.deepEqual(seen(), ["mixed", "mixed"]);
 });
 
-test("what the content proves goes before what the page said", () => {
+test("values from the content override those of the page", () => {
   const chunks = createFallbackWatcher();
   const watcher = { ...chunks, report: (key) => ({ ...chunks.report(key), use_case: "proven" }) };
   const { session, ends } = watched(undefined, watcher);
@@ -129,7 +129,7 @@ test("what the content proves goes before what the page said", () => {
   assert.equal(ends[0].use_case, "proven");
 });
 
-test("a page that may go away tells everything once", () => {
+test("a page that may go away sends every report once", () => {
   const { session } = watched();
   open(session);
   session.take(open(session), FAILED, {}, 150);
@@ -143,7 +143,7 @@ test("a page that may go away tells everything once", () => {
   assert.equal(session.body(160, true), undefined);
 });
 
-test("a page that is gone has abandoned what it read, and never saw what it did not", () => {
+test("a closed page abandons the streams that it read", () => {
   const { session, ends } = watched();
   open(session);
   open(session, { read: false });
@@ -152,7 +152,7 @@ test("a page that is gone has abandoned what it read, and never saw what it did 
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "unobserved", "abandoned"]);
 });
 
-test("a stream that fails once the page has set out was left, a later one was not", () => {
+test("a stream that fails during a navigation is abandoned", () => {
   const { session, ends } = watched();
   const stream = open(session);
   session.flushSoon(190, false, 190);
@@ -161,7 +161,7 @@ test("a stream that fails once the page has set out was left, a later one was no
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned", "network_error"]);
 });
 
-test("a page that sets out has its open streams sent, and says so of what fails after that, hidden or not", () => {
+test("a navigation sends open streams and abandons later failures", () => {
   const { session, ends } = watched();
   const stream = open(session);
   session.flushSoon(190, false, 190);
@@ -171,7 +171,7 @@ test("a page that sets out has its open streams sent, and says so of what fails 
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["abandoned"]);
 });
 
-test("a stream that outlives the page's setting out fails by itself, and one that brings no more does not", () => {
+test("a stream with chunks after a navigation fails by itself", () => {
   const { session, ends } = watched();
   const [outlives, silent, unread] = [open(session), open(session), open(session, { read: false })];
   session.take(silent, CHUNK, BYTES, 180);
@@ -181,7 +181,7 @@ test("a stream that outlives the page's setting out fails by itself, and one tha
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["network_error", "abandoned", "abandoned"]);
 });
 
-test("of an answer that nobody has read yet there is nothing to tell", () => {
+test("a response that is not read yet has no report", () => {
   const { session } = watched();
   const stream = open(session, { read: false });
   session.flushSoon(160);
@@ -192,14 +192,14 @@ test("of an answer that nobody has read yet there is nothing to tell", () => {
   assert.equal(reports(session.body(170, true)).length, 1);
 });
 
-test("who stops watching does not say how a stream ended", () => {
+test("a stopped probe reports open streams as unobserved", () => {
   const { session, ends } = watched();
   open(session);
   session.flushSoon(200, UNSEEN);
   assert.deepEqual(ends.map(({ open, outcome, close_ms }) => [open, outcome, close_ms]), [[undefined, "unobserved", 100]]);
 });
 
-test("a response that lies unread is given up after a minute", () => {
+test("an unread response is finalized after a minute", () => {
   const { session, ends } = watched();
   open(session, { read: false });
   open(session);
@@ -219,7 +219,7 @@ test("open streams are bounded: the oldest is reported as it is", () => {
   ]);
 });
 
-test("what is no stream, or has ended, is told no more", () => {
+test("a discarded or ended stream is not reported again", () => {
   const { session, ends } = watched();
   const stream = open(session);
   session.take(stream, FORGET);
@@ -229,7 +229,7 @@ test("what is no stream, or has ended, is told no more", () => {
   assert.equal(session.next(), Infinity);
 });
 
-test("of a stream that has ended nothing is held", () => {
+test("an ended stream keeps no events", () => {
   const { session } = watched();
   const stream = open(session);
   assert.equal(stream.replay.length, 2);
@@ -237,7 +237,7 @@ test("of a stream that has ended nothing is held", () => {
   assert.equal(stream.replay, undefined);
 });
 
-test("of a body that was read in part before the whole came, each byte counts once", () => {
+test("each byte of a partly read body counts once", () => {
   const { session, ends } = watched();
   const stream = open(session);
   session.take(stream, CHUNK, new TextEncoder().encode("né"), 150);
@@ -246,7 +246,7 @@ test("of a body that was read in part before the whole came, each byte counts on
   assert.deepEqual(ends.map(({ bytes, chunks, close_ms }) => [bytes, chunks, close_ms]), [[14, 2, 100], [14, 1, 100]]);
 });
 
-test("an answer that has no body by its method or status is told of no more, read or unread", () => {
+test("a response without a body by method or status has no report", () => {
   const { session, ends } = watched();
   // Opaque ones say 0.
   const opaque = [{ status: 0 }, { method: "POST", status: 0 }];
@@ -261,7 +261,7 @@ test("an answer that has no body by its method or status is told of no more, rea
   assert.equal(ends.length, 1);
 });
 
-test("a GET that is not allowed is no stream, and any other call that is not has failed", () => {
+test("a GET with status 405 is no stream, a POST has failed", () => {
   const { session, ends } = watched();
   for (const method of [undefined, "GET", "get", "POST"])
     session.take(open(session, { method, status: 405, read: false }), CLOSED, undefined, 200);
@@ -269,7 +269,7 @@ test("a GET that is not allowed is no stream, and any other call that is not has
   assert.equal(session.openReports().length, 0);
 });
 
-test("what is known only after the end goes into the report that is sent", () => {
+test("values known after the end are in the report that is sent", () => {
   let phases;
   const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));
   const stream = open(session, { url: "/a" });
@@ -279,7 +279,7 @@ test("what is known only after the end goes into the report that is sent", () =>
   assert.deepEqual([ends[0].url, ends[0].phases, sent.url, sent.phases], ["/a", undefined, "/a", { wait_ms: 5 }]);
 });
 
-test("what is kept back goes to the page and not to the collector, open or ended", () => {
+test("a withheld report reaches the page but not the collector", () => {
   const { session, ends } = watched((stream, json, goes) => (goes ? "" : json));
   open(session);
   session.take(open(session), CLOSED, undefined, 200);
@@ -288,14 +288,14 @@ test("what is kept back goes to the page and not to the collector, open or ended
   assert.equal(session.next(), 35_000, "the open one is asked about again later");
 });
 
-test("what is changed on its way out goes as it was changed", () => {
+test("an edit of an outgoing report is sent", () => {
   const { session } = watched((stream, json, goes) => JSON.stringify({ ...JSON.parse(json), page: goes && "edited" }));
   session.take(open(session), CLOSED, undefined, 200);
   const [{ page, use_case }] = reports(session.body(20_000));
   assert.deepEqual([page, use_case], ["edited", "chat"]);
 });
 
-test("a client that stops at the end marker, without a cancel, has read its stream to the end", () => {
+test("a client that stops at the end marker has read the stream", () => {
   const chunks = createFallbackWatcher();
   const told = [];
   const watcher = {
@@ -327,7 +327,7 @@ function answering() {
   return { ...watched(undefined, watcher), read };
 }
 
-test("once an answer is seen, its chunks are read together, each as it was when it came", () => {
+test("chunks after the first are batched as copies", () => {
   const { session, read } = answering();
   const stream = open(session, { bodies: 1 });
   session.take(stream, CHUNK, Uint8Array.of(1), 150);
@@ -342,7 +342,7 @@ test("once an answer is seen, its chunks are read together, each as it was when 
   assert.deepEqual(read, [[160, 3], [170, 4]]);
 });
 
-test("a chunk of other elements than bytes is read at once, after those that wait, as its bytes", () => {
+test("a chunk of another view type is read at once, as bytes", () => {
   const { session, read } = answering();
   const stream = open(session, { bodies: 1 });
   for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
@@ -351,7 +351,7 @@ test("a chunk of other elements than bytes is read at once, after those that wai
   assert.deepEqual(read, [[150, ...BYTES], [160, ...BYTES], [170, 2, 1], [180, 4, 5]]);
 });
 
-test("once a stream that was seen has ended, no chunk of it waits any more", () => {
+test("no chunk waits after the end of its stream", () => {
   const { session, read } = answering();
   const [ended, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
   for (const stream of [ended, other]) session.take(stream, CHUNK, BYTES, 150);
@@ -375,7 +375,7 @@ test("chunks wait for a second at most", () => {
   assert.equal(session.next(), 8500, "who stops at the end marker is told of as late as without that");
 });
 
-test("of more chunks than there is room for, some are read at once, in their order", () => {
+test("chunks beyond the batch limit are read at once and in order", () => {
   const { session, read } = answering();
   const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
   const sizes = [1, 1, 16_000, 384, 1, 17_000, 1];
@@ -387,7 +387,7 @@ test("of more chunks than there is room for, some are read at once, in their ord
   assert.equal(read.length, 7, "what stands is all that came");
 });
 
-test("what it takes to read chunks is told of where no other chunk has it in its time", (context) => {
+test("the time to read batched chunks counts once", (context) => {
   const { session } = answering();
   const stream = open(session, { bodies: 1 });
   let now = 0;

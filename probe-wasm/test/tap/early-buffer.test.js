@@ -7,7 +7,7 @@ import { installTap, uninstallTap } from "../../js/tap/install.js";
 import { CHUNK, CLOSED, OPEN, READ } from "../../js/tap/tap-events.js";
 import { bufferInto } from "../../js/tap/early-buffer.js";
 
-test("moments are held in order, and chunks as copies", () => {
+test("events are buffered in order, and chunks as copies", () => {
   const buffered = [];
   const push = bufferInto(buffered);
   const stream = {};
@@ -26,7 +26,7 @@ test("moments are held in order, and chunks as copies", () => {
   );
 });
 
-test("many moments and many bytes are bounded, and the stream that does not fit is marked", () => {
+test("the buffer is bounded, and a stream over its limit is marked", () => {
   for (const [moment, value] of [
     [READ, undefined],
     [CHUNK, new Uint8Array(1 << 16)],
@@ -54,7 +54,7 @@ test("a second installation finds the first", () => {
   assert.equal(page.fetch, native);
 });
 
-test("a fetch that somebody has wrapped since is left to them", () => {
+test("a fetch that another script wrapped later stays in place", () => {
   const page = { fetch: async () => {} };
   const tap = installTap(page);
   const theirs = (...args) => tap.ours(...args);

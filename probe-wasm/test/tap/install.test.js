@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { withAssets } from "../../js/page/assets.js";
 import { installTap, uninstallTap } from "../../js/tap/install.js";
 
-test("a page gets its fetch back, and a tap that somebody has wrapped is found again", () => {
+test("an uninstall restores fetch, and a wrapped tap is reused", () => {
   const native = async () => {};
   const page = { fetch: native };
   const first = installTap(page);
@@ -22,7 +22,7 @@ test("a page gets its fetch back, and a tap that somebody has wrapped is found a
   assert.equal(installTap(page), second, "one tap, not one within another that is silent");
 });
 
-test("the Wasm lies beside the script, or with the collector, or where the app says", () => {
+test("the Wasm comes from the script, the collector or the option", () => {
   const { wasmUrl, wasmAllUrl } = withAssets({ collector: "https://rum.example/" });
   assert.deepEqual([wasmUrl[1], wasmAllUrl[1]], ["https://rum.example/llm-rum.wasm", "https://rum.example/llm-rum-all.wasm"]);
   assert.match(wasmUrl[0], /^file:.*\/llm-rum\.wasm$/);

@@ -9,7 +9,7 @@ import { CANCELLED, FAILED, OPEN } from "../../js/tap/tap-events.js";
 import { createTap } from "../../js/tap/tap.js";
 import { ASK, TEXT, WAYS, gone, names, origin, readAll, watched } from "./watched-fetch.js";
 
-test("a cut body fails for the app as it does natively, and is told as a failure", async () => {
+test("a cut body fails natively and is reported as a failure", async () => {
   const native = await (await globalThis.fetch(`${origin}/cut`)).text().catch((error) => error);
   for (const read of [(r) => readAll(r.body.getReader()), (r) => r.text(), WAYS.iteration, WAYS.pipeThrough]) {
     const { fetch, seen } = watched();
@@ -20,7 +20,7 @@ test("a cut body fails for the app as it does natively, and is told as a failure
   }
 });
 
-test("a request that cannot be made rejects natively and is told as a failure", async () => {
+test("a failed request rejects natively and is reported as failed", async () => {
   const { tap, seen } = watched();
   const fetch = tap.wrap(async () => {
     throw new TypeError("fetch failed");
@@ -58,7 +58,7 @@ const STOPS = {
 };
 
 for (const [way, stop] of Object.entries(STOPS))
-  test(`${way} closes the server's connection, and is told as the app's doing`, async () => {
+  test(`${way} closes the connection and is reported as a cancel`, async () => {
     const { fetch, seen } = watched();
     const { body } = await fetch("/endless", ASK);
     await stop(body);
@@ -67,7 +67,7 @@ for (const [way, stop] of Object.entries(STOPS))
     assert.equal(seen.told.at(-1), CANCELLED);
   });
 
-test("an abort's reason reaches the app as it was, by every way of reading", async () => {
+test("the reason of an abort reaches the app by every way to read", async () => {
   const ways = [(r) => readAll(r.body.getReader()), (r) => r.text(), WAYS.iteration, WAYS.pipeThrough, WAYS.pipeTo];
   for (const read of ways) {
     const { fetch, seen } = watched();
@@ -84,7 +84,7 @@ test("an abort's reason reaches the app as it was, by every way of reading", asy
   }
 });
 
-test("locks and used bodies refuse as they do natively, and that ends nothing", async () => {
+test("locked and used bodies refuse natively, and no stream ends", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/sse", ASK);
   const reader = response.body.getReader();
@@ -102,7 +102,7 @@ test("locks and used bodies refuse as they do natively, and that ends nothing", 
   assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
 });
 
-test("a body that was read in part refuses to be read whole, and goes on to its end", async () => {
+test("a partly read body refuses text() and can be read to its end", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/sse", ASK);
   const reader = response.body.getReader();
@@ -115,7 +115,7 @@ test("a body that was read in part refuses to be read whole, and goes on to its 
   assert.equal(names(seen.told), "OPEN HEADERS READ CHUNK CLOSED");
 });
 
-test("a body that is being read whole refuses the second who asks, and the first gets it", async () => {
+test("a second full read is refused, and the first one succeeds", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/sse", ASK);
   const text = response.text();
@@ -124,7 +124,7 @@ test("a body that is being read whole refuses the second who asks, and the first
   assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
 });
 
-test("a rejection that the app does not handle stays unhandled, once", async () => {
+test("an unhandled rejection stays unhandled, once", async () => {
   // In a process of its own: this one's runner takes unhandled rejections for failed tests.
   const script = `
     import { createTap } from ${JSON.stringify(new URL("../../js/tap/tap.js", import.meta.url).href)};

@@ -7,7 +7,7 @@ import { CLOSED } from "../../js/tap/tap-events.js";
 import { ASK, TEXT, WAYS, endedResponse, names, readAll, watched } from "./watched-fetch.js";
 
 for (const [way, read] of Object.entries(WAYS))
-  test(`read by ${way}, the app gets every byte and the tap is told of each once`, async () => {
+  test(`${way} gives every byte to the app, and to the tap once`, async () => {
     const { fetch, seen } = watched();
     assert.equal(await read(await fetch("/sse", ASK)), TEXT);
     assert.equal(seen.text, TEXT);
@@ -22,7 +22,7 @@ const WHOLES = {
 };
 
 for (const [method, text] of Object.entries(WHOLES))
-  test(`read by ${method}(), the whole is told at its end`, async () => {
+  test(`${method}() reports the full body at its end`, async () => {
     const { fetch, seen } = watched();
     const value = await (await fetch("/sse", ASK))[method]();
     assert.equal(await text(value), TEXT);
@@ -30,7 +30,7 @@ for (const [method, text] of Object.entries(WHOLES))
     assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
   });
 
-test("a body that is read chunk by chunk is known, and one that has branches as that", async () => {
+test("a body with branches is distinguished from a single one", async () => {
   const branching = { clone: (response) => response.clone().text(), tee: ({ body }) => body.tee(), neither: () => {} };
   for (const [way, branch] of Object.entries(branching)) {
     const { fetch, seen } = watched();
@@ -53,7 +53,7 @@ const LEFT_OFF = {
 };
 
 for (const [way, leave] of Object.entries(LEFT_OFF))
-  test(`read whole beside a copy that was read in part and ${way}, the whole is told`, async () => {
+  test(`a full read beside a copy, ${way}, is reported`, async () => {
     const { fetch, seen } = watched();
     const response = await fetch("/sse", ASK);
     const copy = response.clone();
@@ -65,7 +65,7 @@ for (const [way, leave] of Object.entries(LEFT_OFF))
     assert.equal(seen.values.at(-1), TEXT);
   });
 
-test("read whole beside a copy that was cancelled unread, the whole is told", async () => {
+test("a full read beside a cancelled copy is reported", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/sse", ASK);
   void response.clone().body.cancel();
@@ -73,7 +73,7 @@ test("read whole beside a copy that was cancelled unread, the whole is told", as
   assert.equal(names(seen.told), "OPEN HEADERS READ WHOLE");
 });
 
-test("one cancelled branch of two ends nothing", async () => {
+test("a cancelled branch does not end the stream", async () => {
   const { fetch, seen } = watched();
   const [one, two] = (await fetch("/sse", ASK)).body.tee();
   one.cancel();
@@ -82,7 +82,7 @@ test("one cancelled branch of two ends nothing", async () => {
   assert.equal(seen.told.at(-1), CLOSED);
 });
 
-test("a body that ended before it is read is piped whole, and let go", async () => {
+test("a body that ended before its read is piped and unlocked", async () => {
   const through = await endedResponse();
   assert.equal(await readAll(through.body.pipeThrough(new TextDecoderStream()).getReader()), TEXT);
   const { body } = await endedResponse();

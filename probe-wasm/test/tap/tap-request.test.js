@@ -17,7 +17,7 @@ test("arguments go through untouched", async () => {
   assert.deepEqual(calls[0].map((arg, at) => arg === [input, init, "more"][at]), [true, true, true]);
 });
 
-test("a request is on its way before anything of it is looked at, and counts from before that", async () => {
+test("a request is sent before its examination and timed before it", async () => {
   const order = [];
   const native = async () => void order.push("called", performance.now());
   const tap = createTap(({ time }) => order.push("told", time));
@@ -28,7 +28,7 @@ test("a request is on its way before anything of it is looked at, and counts fro
   assert.ok(then[2] <= called);
 });
 
-test("an answer that is no stream is left alone and not told", async () => {
+test("a response that is no stream is left alone and not reported", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/json");
   assert.equal(Object.getOwnPropertyDescriptor(response, "text"), undefined);
@@ -37,7 +37,7 @@ test("an answer that is no stream is left alone and not told", async () => {
   assert.deepEqual(seen.told, []);
 });
 
-test("JSON in place of the stream that was asked for is forgotten, a web page is told", async () => {
+test("JSON instead of a stream is discarded, HTML is reported", async () => {
   const json = watched();
   await (await json.fetch("/json", ASK)).json();
   assert.deepEqual(json.seen.told, [OPEN, FORGET]);
@@ -55,7 +55,7 @@ test("a refusal of a stream ends it at once", async () => {
   assert.deepEqual(plain.seen.told, []);
 });
 
-test("a request asks for a stream by its body or by what it accepts, and names its model", async () => {
+test("body or `accept` mark a stream request, and body its model", async () => {
   const prompt = JSON.stringify('"stream":true,"model":"x"'.repeat(500));
   const asks = [
     [{ method: "POST", body: '{"stream" : true, "model" :"gpt"}' }, "gpt"],
@@ -80,7 +80,95 @@ test("a request asks for a stream by its body or by what it accepts, and names i
   }
 });
 
-test("headers that are no texts are looked at as the browser does", async () => {
+/** Request bodies as clients write them: messages, parts, tools, context and options around the model's name. */
+const BODIES = [
+  // OpenAI chat, Responses, Anthropic, Ollama, Mistral, Cohere: the app's own order of keys.
+  { model: "MODEL", messages: [{ role: "user", content: "hi" }], stream: true },
+  { messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }], stream: true, model: "MODEL" },
+  { input: [{ role: "user", content: "hi" }], instructions: "be kind", model: "MODEL", stream: true },
+  { system: "x", messages: [{ role: "assistant", content: [{ type: "tool_use", input: { model: "hi" } }] }], model: "MODEL", stream: true },
+  { tools: [{ type: "function", function: { name: "f", parameters: { model: "string" } } }], stream: true, model: "MODEL" },
+  { model: "MODEL", prompt: "hi", options: { stop: ["x"] }, keep_alive: "5m", stream: true },
+  // The AI SDK's chat, LangGraph, AG-UI and Gemini name no model, or one of their own.
+  { id: "1", messages: [{ id: "2", role: "user", parts: [{ type: "text", text: "hi" }] }], trigger: "submit-message", stream: true },
+  { input: { messages: [{ type: "human", content: "hi" }] }, config: { configurable: { model: "hi" } }, stream: true },
+  { threadId: "1", runId: "2", state: { model: "hi" }, tools: [], context: [{ value: "hi" }], forwardedProps: {}, stream: true },
+  { contents: [{ role: "user", parts: [{ text: "hi" }] }], generationConfig: { stopSequences: ["x"] }, stream: true },
+];
+
+const SECRETS = ["secret", 'secret","model":"secret', '"model":"secret"', '\\"model\\":\\"secret', '{"model":"secret"}', "}],\"model\":\"secret\"", { model: "secret" }, ['"', { model: "secret" }]];
+
+/** Every body that has `secret` in the place of one key or value of `value`, but for the model's name. */
+function* planted(value, secret) {
+  if (value === "MODEL") return;
+  yield secret;
+  if (typeof value != "object") return;
+  for (const [key, inner] of Object.entries(value)) {
+    for (const other of planted(inner, secret)) yield Array.isArray(value) ? value.with(key, other) : { ...value, [key]: other };
+    if (typeof secret == "string" && key != "model" && !Array.isArray(value)) yield { ...value, [secret]: { ...value } };
+  }
+}
+
+test("a secret anywhere in a request is never the model", () => {
+  const examine = requestExaminer();
+  let tried = 0;
+  for (const body of BODIES)
+    for (const secret of SECRETS)
+      for (const other of planted(body, secret))
+        for (const indent of [undefined, 2]) {
+          // A bare string or list is no client's body, and `model` at the top level is the model.
+          if (typeof other != "object" || Array.isArray(other) || other.model === "secret") continue;
+          const stream = {};
+          const text = JSON.stringify(other, null, indent);
+          examine(stream, "/", { body: text });
+          assert.equal(stream.model, JSON.parse(text).model === "MODEL" ? "MODEL" : undefined, text);
+          tried++;
+        }
+  assert.ok(tried > 1000, `${tried}`);
+});
+
+test("a body that is cut, no JSON or no text gives no model", () => {
+  const examine = requestExaminer();
+  const model = (body) => {
+    const stream = {};
+    examine(stream, "/", { body });
+    return stream.model;
+  };
+  const long = JSON.stringify("x".repeat(5000));
+  assert.equal(model(`{"a":${long},"messages":[{"model":"secret"}],"b":${long},"model":"gpt"}`), "gpt");
+  for (const body of [
+    '{"messages":[{"content":"cut',
+    '["model", "secret"]',
+    '[{"model":"secret"}]',
+    'say {"model":"secret"}',
+    '{} {"model":"secret"}',
+    '{"model":{"model":"secret"}}',
+    '{"model":["secret"]}',
+    '{"a":"\\\\\\","model\\":\\"secret"}',
+    `{"a":[${"[],".repeat(50_000)}[]],"model":"late"}`,
+    new TextEncoder().encode('{"model":"secret"}'),
+    new URLSearchParams('{"model":"secret"}'),
+    null,
+  ])
+    assert.equal(model(body), undefined, `${body}`.slice(0, 80));
+});
+
+test("only a value in the shape of a name is a model", () => {
+  const examine = requestExaminer();
+  const model = (name) => {
+    const stream = {};
+    examine(stream, "/", { body: JSON.stringify({ model: name, stream: true }) });
+    return stream.model;
+  };
+  for (const name of ["gpt-5", "@cf/meta/llama-3.1-8b", "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-3-5-v2:0"])
+    assert.equal(model(name), name);
+  for (const text of ["my secret", "secret?", "\u5bc6", 'a"b', "", "x".repeat(129), "a-".repeat(20) + "a", 7, null])
+    assert.equal(model(text), undefined, text);
+  // Time in proportion to the length, whatever the value is.
+  assert.equal(model("a".repeat(1e6)), undefined);
+});
+
+test("headers that are no strings are read as the browser does", async () => {
   const { tap, fetch, seen } = watched();
   await fetch("/json", { headers: { "x-count": 123n, accept: { toString: () => "text/event-stream" } } });
   assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
@@ -94,7 +182,7 @@ test("headers that cannot be sent are the app's own fault", async () => {
   assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
 });
 
-test("what an app has put in the place of a response is left alone", async () => {
+test("an object that replaces a response is left alone", async () => {
   for (const made of [{ ok: true }, undefined]) {
     const { tap, seen } = watched();
     assert.equal(await tap.wrap(async () => made)("/flags"), made);
@@ -102,7 +190,7 @@ test("what an app has put in the place of a response is left alone", async () =>
   }
 });
 
-test("before the probe has loaded, a request asks for a stream by its body", async () => {
+test("before the load, only the body marks a stream request", async () => {
   const { tap, fetch, seen } = watched();
   tap.examine = createTap().examine;
   await (await fetch("/429", ASK)).text();
@@ -111,7 +199,7 @@ test("before the probe has loaded, a request asks for a stream by its body", asy
   assert.deepEqual(seen.told, [OPEN, HEADERS, CLOSED]);
 });
 
-test("method and signal are those of the call, where it has none those of its request", async () => {
+test("the init's method and signal precede those of the Request", async () => {
   const url = `${origin}/sse`;
   const { signal } = new AbortController();
   const head = new Request(url, { method: "HEAD", signal });
@@ -128,7 +216,7 @@ test("method and signal are those of the call, where it has none those of its re
   }
 });
 
-test("what the app takes for a stream is watched, whatever it is", async () => {
+test("a response that the app declares a stream is observed", async () => {
   const { tap, fetch, seen } = watched();
   tap.examine = requestExaminer((input) => `${input}`.endsWith("/json"));
   assert.equal(await readAll((await fetch("/json")).body.getReader()), "{}");

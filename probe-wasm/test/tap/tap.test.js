@@ -26,7 +26,7 @@ test("fetch keeps its name, length and source text", () => {
   assert.match(Function.prototype.toString.call(fetch), /\[native code\]/);
 });
 
-test("nobody looks at a body before the app does", async () => {
+test("the tap does not touch a body before the app reads it", async () => {
   const native = Object.getOwnPropertyDescriptor(Response.prototype, "body");
   let looks = 0;
   const get = function () {
@@ -53,7 +53,7 @@ test("a response that the app freezes has its body still", async () => {
   assert.equal(tap.broken, 0);
 });
 
-test("promises are of the page's own kind where Zone.js has replaced `then`", async () => {
+test("promises stay native if Zone.js has replaced `then`", async () => {
   const { then } = Promise.prototype;
   class Zoned {
     constructor(promise) {
@@ -85,7 +85,7 @@ test("an answer without a body has none, and that is no fault", async () => {
   assert.deepEqual([response.body, await response.text(), tap.broken], [null, "", 0]);
 });
 
-test("a response that an inner wrapper watches is told once", async () => {
+test("a response that an inner wrapper observes is reported once", async () => {
   const { tap, seen } = watched();
   const twice = tap.wrap(tap.wrap(globalThis.fetch));
   assert.equal(await readAll((await twice(`${origin}/sse`)).body.getReader()), TEXT);
@@ -93,7 +93,7 @@ test("a response that an inner wrapper watches is told once", async () => {
   assert.equal(seen.streams.size, 1);
 });
 
-test("a fault of the sink turns the tap off, and the app does not notice", async () => {
+test("a fault of the sink disables the tap, not the app's call", async () => {
   const [whole, read] = [(response) => response.text(), (response) => readAll(response.body.getReader())];
   for (const [fault, all] of [[OPEN, read], [HEADERS, read], [CHUNK, read], [CLOSED, read], [WHOLE, whole]]) {
     const told = [];
@@ -106,7 +106,7 @@ test("a fault of the sink turns the tap off, and the app does not notice", async
   }
 });
 
-test("what an unread body keeps back is kept back", async () => {
+test("an unread body keeps its backpressure", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/endless", ASK);
   await new Promise(setImmediate);

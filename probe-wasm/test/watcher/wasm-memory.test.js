@@ -55,7 +55,7 @@ for (const [open, most] of [
   [10, 3000],
   [100, 3000],
 ])
-  test(`memory is the same after many rounds of ${open} streams, with reads up to ${most} bytes`, () => {
+  test(`memory is constant for ${open} streams, ${most}-byte reads`, () => {
     // Reads are of other sizes in each round: the first few have not met the largest of them at once.
     const bytes = measured(Math.ceil(300 / open) + 8, open, most).slice(4);
     assert.deepEqual(bytes, Array(bytes.length).fill(bytes[0]));

@@ -43,7 +43,7 @@ export default [
     await t.go();
     return Promise.all(readers.map((reader, at) => t.drain(reader, firsts[at])));
   }, { differs: { WebKit: [events(1), events(1)] } }),
-  check("the branches of a tee get bytes of their own or the same, as natively", [true, true], async (t) => {
+  check("the branches of a tee share or copy bytes as natively", [true, true], async (t) => {
     const [one, two] = (await t.open("event")).body.tee();
     const [first, second] = await Promise.all([one.getReader().read(), two.getReader().read()]);
     return [first.value.length == second.value.length, first.value instanceof Uint8Array];

@@ -105,14 +105,14 @@ export default [
     heard(new EventSource(t.play("event", { status: 500 })), TYPES, () => true)),
   check("another content type is an error, and the end", ["error 2"], async (t) =>
     heard(new EventSource(t.play("event", { type: "text/plain" })), TYPES, () => true)),
-  check("what ended is asked for again, by its last id", ["open 1", "message x", "error 0", "open 1", "message x", 2, "7"], async (t) => {
+  check("a source reconnects with its last id after the end", ["open 1", "message x", "error 0", "open 1", "message x", 2, "7"], async (t) => {
     const source = new EventSource(t.play(hexed("retry: 10\nid: 7\ndata: x\n\n")));
     let messages = 0;
     const seen = await heard(source, TYPES, ({ type }) => type == "message" && ++messages == 2);
     const { requests, headers } = await t.log();
     return [...seen, requests, Object.fromEntries(headers)["last-event-id"]];
   }),
-  check("an event that never became whole is not told", ["open 1", 'message {"n":1}', "error 0"], async (t) =>
+  check("an incomplete event is not dispatched", ["open 1", 'message {"n":1}', "error 0"], async (t) =>
     heard(new EventSource(t.play(`event ${BROKEN}`)), TYPES, ({ type }) => type == "error")),
   check("an EventSource says its address and its credentials", [true, true, false], (t) => {
     const [one, two] = [new EventSource(t.play("hold"), { withCredentials: true }), new EventSource(t.play("hold"))];

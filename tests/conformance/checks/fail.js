@@ -93,11 +93,11 @@ export default [
     };
     return t.how(() => t.open("event", init));
   }),
-  check("what nobody catches is told once: a call", ["TypeError"], async (t) => {
+  check("an unhandled rejection is reported once: a call", ["TypeError"], async (t) => {
     void t.open("reset");
     return t.unhandledOnce();
   }),
-  check("what nobody catches is told once: a read", ["TypeError"], async (t) => {
+  check("an unhandled rejection is reported once: a read", ["TypeError"], async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
     await t.first(reader);
     void reader.read();
@@ -105,21 +105,21 @@ export default [
     await t.how(() => reader.closed);
     return t.unhandledOnce();
   }),
-  check("what nobody catches is told once: text()", ["TypeError"], async (t) => {
+  check("an unhandled rejection is reported once: text()", ["TypeError"], async (t) => {
     const response = await t.open("event gate reset");
     void response.text();
     await t.settle();
     await t.go();
     return t.unhandledOnce();
   }, { differs: { Firefox: ["AbortError"] } }),
-  check("what nobody catches is told once: a pipe", ["TypeError"], async (t) => {
+  check("an unhandled rejection is reported once: a pipe", ["TypeError"], async (t) => {
     const { body } = await t.open("event gate reset");
     void body.pipeTo(new WritableStream());
     await t.settle();
     await t.go();
     return t.unhandledOnce();
   }),
-  check("what the app catches is not told", "caught", async (t) => {
+  check("a rejection that the app handles is not reported", "caught", async (t) => {
     const reader = (await t.open("event gate reset")).body.getReader();
     await t.first(reader);
     await t.go();

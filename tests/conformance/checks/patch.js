@@ -43,14 +43,14 @@ export default [
     patchFetch([]);
     return (await kept(t.play("event event"))).text();
   }),
-  check("a patcher that came before sees one call with the app's own arguments", [1, true, events(1)], async (t) => {
+  check("an earlier patcher sees one call with the app's arguments", [1, true, events(1)], async (t) => {
     const address = t.play("event");
     const init = { method: "POST", body: "hi" };
     const response = await fetch(address, init);
     const calls = earlier.filter(([input]) => input === address);
     return [calls.length, calls[0]?.[1] === init, await response.text()];
   }, { before: () => patchFetch(earlier) }),
-  check("a patcher that came before may answer itself", ["made", "made"], async (t) => {
+  check("an earlier patcher may answer itself", ["made", "made"], async (t) => {
     const response = await fetch(`${t.play("event")}&made`);
     const again = response.clone();
     return [await response.text(), await t.read(again.body)];
@@ -61,7 +61,7 @@ export default [
       window.fetch = (input, init) => (`${input}`.endsWith("made") ? Promise.resolve(made()) : inner(input, init));
     },
   }),
-  check("a patcher that came before may answer with an object of its own", ["mine", true], async (t) => {
+  check("an earlier patcher may answer with an object of its own", ["mine", true], async (t) => {
     const response = await fetch(`${t.play("event")}&made`);
     return [await response.text(), response.mine];
   }, {
@@ -73,7 +73,7 @@ export default [
           : inner(input, init);
     },
   }),
-  check("after an answer that is no Response, others are as before", [events(2), "client_closed"], async (t) => {
+  check("after an answer that is no Response, others are unchanged", [events(2), "client_closed"], async (t) => {
     await fetch(`${t.play("event")}&made`);
     const text = await (await t.open("event event")).text();
     const { body } = await fetch(t.play("drip", {}, "b"));
@@ -85,7 +85,7 @@ export default [
       window.fetch = (input, init) => (`${input}`.endsWith("made") ? Promise.resolve({}) : inner(input, init));
     },
   }),
-  check("a patcher that came before may throw at once", "throws the reason", async (t) => t.how(() => fetch("throw")), {
+  check("an earlier patcher may throw at once", "throws the reason", async (t) => t.how(() => fetch("throw")), {
     before: ({ reason }) => {
       const inner = window.fetch;
       window.fetch = (input, init) => {
@@ -94,30 +94,30 @@ export default [
       };
     },
   }),
-  check("a patcher that came before may answer at once", ["returns", 7], async (t) => [await t.how(() => fetch("now")), fetch("now")], {
+  check("an earlier patcher may answer at once", ["returns", 7], async (t) => [await t.how(() => fetch("now")), fetch("now")], {
     before: () => {
       const inner = window.fetch;
       window.fetch = (input, init) => (input == "now" ? 7 : inner(input, init));
     },
   }),
-  check("a patcher that comes after sees one call with the app's own arguments", [1, true, events(1)], async (t) => {
+  check("a later patcher sees one call with the app's arguments", [1, true, events(1)], async (t) => {
     const calls = [];
     patchFetch(calls);
     const init = { method: "POST", body: "hi" };
     const response = await fetch(t.play("event"), init);
     return [calls.length, calls[0][1] === init, await response.text()];
   }),
-  check("a patcher after that reads a clone leaves the app its bytes", [events(3), events(3)], async (t) => {
+  check("a later patcher that reads a clone leaves the app its bytes", [events(3), events(3)], async (t) => {
     let read;
     patchFetch([], (result) => result.then((response) => ((read = response.clone().text()), response)));
     const text = await t.read((await t.open("event event event")).body);
     return [text, await read];
   }),
-  check("a patcher after that rebuilds the answer leaves the app its bytes", events(3), async (t) => {
+  check("a later patcher may rebuild the response without loss", events(3), async (t) => {
     patchFetch([], (result) => result.then(({ body, status, headers }) => new Response(body, { status, headers })));
     return t.read((await t.open("event event event")).body);
   }),
-  check("a patcher after that wraps the answer in a proxy is left alone", [200, events(1)], async (t) => {
+  check("a later patcher may wrap the response in a proxy", [200, events(1)], async (t) => {
     const around = (response) => new Proxy(response, { get: (target, name) => {
       const value = target[name];
       return typeof value == "function" ? value.bind(target) : value;
@@ -141,7 +141,7 @@ export default [
     const native = window.fetch === (window.nativeFetch ?? window.fetch);
     return [native, await (await t.open("event")).text()];
   }, { needs: "uninstall", before: () => void (window.nativeFetch = window.fetch) }),
-  check("uninstalling in the middle of a stream leaves the stream alone", events(2), async (t) => {
+  check("uninstalling during a stream leaves the stream alone", events(2), async (t) => {
     const reader = (await t.open("event gate event")).body.getReader();
     const first = await t.first(reader);
     t.sdk?.uninstall();

@@ -22,7 +22,7 @@ export default [
     void body.pipeTo(new WritableStream({ write: () => new Promise(() => {}) }));
     return t.flood();
   }, UNBOUNDED),
-  check("a pipe that nobody reads holds the server back", "stalled", async (t) => {
+  check("an unread pipe holds the server back", "stalled", async (t) => {
     const through = (await t.open("flood")).body.pipeThrough(new TransformStream());
     return [await t.flood(), through.locked][0];
   }, UNBOUNDED),
@@ -32,7 +32,7 @@ export default [
     await body[Symbol.asyncIterator]().next();
     return t.flood();
   }, { tooLongMs, differs: { Firefox: "unbounded", WebKit: UNSUPPORTED } }),
-  check("two branches that nobody reads hold the server back", "stalled", async (t) => {
+  check("two unread branches hold the server back", "stalled", async (t) => {
     const branches = (await t.open("flood")).body.tee();
     return [await t.flood(), branches.length][0];
   }, UNBOUNDED),

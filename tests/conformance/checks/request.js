@@ -98,7 +98,7 @@ export default [
     const parameters = { status: 429, type: "application/json" };
     return (await t.open("hex=7b226e223a317d", { method: "POST", body: '{"stream":true}' }, parameters)).json();
   }),
-  check("a redirect is followed, and told", [true, true, events(1)], async (t) => {
+  check("a redirect is followed and visible", [true, true, events(1)], async (t) => {
     const location = t.play("event", {}, "b");
     const response = await t.open("", {}, { status: 302, headers: { location } });
     return [response.redirected, response.url.endsWith(location), await response.text()];
@@ -120,18 +120,18 @@ export default [
     const response = await fetch(otherOrigin + t.play("event"), { mode: "no-cors" });
     return [response.type, response.status, response.url, response.body, await response.text()];
   }),
-  check("an answer of another origin can be read where that allows it", ["cors", events(2)], async (t) => {
+  check("a response of another origin can be read if CORS allows it", ["cors", events(2)], async (t) => {
     const response = await fetch(otherOrigin + t.play("event event", CORS));
     return [response.type, await t.read(response.body)];
   }),
-  check("an answer of another origin is refused where that does not allow it", "rejects TypeError", async (t) =>
+  check("a response of another origin is refused without CORS", "rejects TypeError", async (t) =>
     t.how(() => fetch(otherOrigin + t.play("event")))),
-  check("a call to another origin needs no preflight that it did not need", ["GET", 1], async (t) => {
+  check("a call to another origin needs no additional preflight", ["GET", 1], async (t) => {
     await (await fetch(otherOrigin + t.play("event", CORS))).text();
     const { method, requests } = await t.log();
     return [method, requests];
   }),
-  check("what does not match its digest fails", "rejects TypeError", async (t) => {
+  check("a body that does not match its digest fails", "rejects TypeError", async (t) => {
     const integrity = `sha256-${"A".repeat(43)}=`;
     return t.how(() => t.open("event", { integrity }));
   }),

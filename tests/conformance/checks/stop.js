@@ -123,7 +123,7 @@ export default [
     const other = await fetch(t.play("drip", {}, "b"));
     return [(await reader.cancel(1)) === undefined, (await other.body.cancel(1)) === undefined];
   }),
-  check("after cancelling there is nothing to read, and closed resolves", [{ done: true }, "resolves"], async (t) => {
+  check("after a cancel, reads are done and closed resolves", [{ done: true }, "resolves"], async (t) => {
     const { reader } = await started(t);
     await reader.cancel();
     return [await reader.read(), await t.how(() => reader.closed)];

@@ -102,7 +102,7 @@ export default [
     await once(socket, "close");
     return seen;
   }),
-  check("a listener of a socket that throws stops nobody, and is reported", ["Error: broken", "second", "a"], async () => {
+  check("a throwing socket listener is reported and stops no other", ["Error: broken", "second", "a"], async () => {
     const socket = await opened();
     const seen = [];
     window.addEventListener("error", (event) => {
@@ -118,19 +118,19 @@ export default [
     socket.close();
     return [...seen, data];
   }),
-  check("a socket that the server closes tells how", ["close 4001 that was all true", 3], async () => {
+  check("a socket closed by the server has its code and reason", ["close 4001 that was all true", 3], async () => {
     const socket = await opened();
     socket.send("close 4001 that was all");
     return [closed(await once(socket, "close")), socket.readyState];
   }),
-  check("a socket that the app closes tells how", ["returns", 2, "close 3001 enough true", "returns"], async (t) => {
+  check("a socket closed by the app has its code and reason", ["returns", 2, "close 3001 enough true", "returns"], async (t) => {
     const socket = await opened();
     const how = await t.how(() => socket.close(3001, "enough"));
     const { readyState } = socket;
     const end = closed(await once(socket, "close"));
     return [how, readyState, end, await t.how(() => socket.send("too late"))];
   }),
-  check("a connection of a socket that breaks is told as that", ["close 1006  false"], async () => {
+  check("a broken socket connection is reported as broken", ["close 1006  false"], async () => {
     const socket = await opened();
     socket.send("drop");
     return [closed(await once(socket, "close"))];
@@ -140,7 +140,7 @@ export default [
     socket.close();
     return [socket.protocol, socket.extensions, (await opened()).protocol];
   }),
-  check("sending over a socket gives nothing back, and what is sent does not pile up", ["returns", true, 0], async (t) => {
+  check("send() of a socket returns nothing and leaves no backlog", ["returns", true, 0], async (t) => {
     const socket = await opened();
     const how = await t.how(() => socket.send("a"));
     const nothing = socket.send("b") === undefined;

@@ -78,7 +78,7 @@ export default [
     await over;
     return [...seen, request.getResponseHeader("content-type")];
   }),
-  check("what is sent arrives as it was", ["POST", '{"stream":true}', "text/event-stream"], async (t) => {
+  check("a request body arrives unchanged", ["POST", '{"stream":true}', "text/event-stream"], async (t) => {
     const set = (request) => request.setRequestHeader("Accept", "text/event-stream");
     await asked(t.play("event"), { method: "POST", body: '{"stream":true}', set }).over;
     const { method, body, headers } = await t.log();

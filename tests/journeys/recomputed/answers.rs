@@ -275,7 +275,7 @@ impl<'a> Check<'a> {
             reports.iter().copied().filter(|report| overhead(report).is_some()).collect();
         let wrong = &mut self.wrong;
         wrong.exact(&format!("{path}: streams"), &answer["streams"], reports.len());
-        wrong.exact(&format!("{path}: joined"), &answer["joined"], joined.len());
+        wrong.exact(&format!("{path}: matched"), &answer["matched"], joined.len());
         wrong.percentiles(&format!("{path}: client"), &answer["client"], &values(&joined, "ttft"));
         wrong.percentiles(&format!("{path}: server"), &answer["server"], &values(&joined, "server_ttft"));
         wrong.percentiles(&format!("{path}: overhead"), &answer["overhead"], &values(&joined, "overhead"));

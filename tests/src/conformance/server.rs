@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use reqwest::Url;
+use anyhow::{Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::log::{End, Log};
+use super::request::{Request, read_request};
 use super::script::{Script, Step};
 use super::socket::speak;
 use crate::process::built;
@@ -66,21 +66,6 @@ async fn listen(listener: TcpListener, site: Arc<Site>) {
     }
 }
 
-/// A request as far as it matters here.
-pub(super) struct Request {
-    method: String,
-    url: Url,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-}
-
-impl Request {
-    /// By its name in small letters.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-}
-
 async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
     socket.set_nodelay(true)?;
     let Some(request) = read_request(&mut socket).await? else { return Ok(()) };
@@ -104,37 +89,6 @@ async fn answer(mut socket: TcpStream, site: &Site) -> Result<()> {
         "v1" | "api" | "intake" | "datadog" => Ok(socket.write_all(ACCEPTED).await?),
         _ => hand_out(&mut socket, site, &path).await,
     }
-}
-
-async fn read_request(socket: &mut TcpStream) -> Result<Option<Request>> {
-    let mut bytes = Vec::new();
-    let head = loop {
-        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end;
-        }
-        ensure!(bytes.len() < MAX_HEAD, "the head is too long");
-        if socket.read_buf(&mut bytes).await? == 0 {
-            return Ok(None);
-        }
-    };
-    let body = bytes.split_off(head + 4);
-    let head = String::from_utf8_lossy(&bytes);
-    let mut lines = head.lines();
-    let mut words = lines.next().context("a request line")?.split(' ');
-    let method = words.next().context("a method")?.to_owned();
-    let url = Url::parse("http://localhost/")?.join(words.next().context("a path")?)?;
-    let mut headers: Vec<_> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    headers.sort();
-    let mut request = Request { method, url, headers, body };
-    let length = request.header("content-length").map_or(Ok(0), str::parse::<usize>)?;
-    ensure!(length <= MAX_BODY, "the body is too long");
-    while request.body.len() < length {
-        ensure!(socket.read_buf(&mut request.body).await? > 0, "the body is cut");
-    }
-    Ok(Some(request))
 }
 
 async fn play(mut socket: TcpStream, site: &Site, id: &str, request: &Request) -> Result<()> {
@@ -311,8 +265,6 @@ fn media_type(file: &Path) -> &'static str {
     }
 }
 
-const MAX_HEAD: usize = 64 << 10;
-const MAX_BODY: usize = 16 << 20;
 const DRIP: Duration = Duration::from_millis(20);
 const FLOOD_BLOCK: usize = 64 << 10;
 /// Whoever takes this much without reading takes everything; Chromium holds about 62 MB of its own.

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 
-use super::server::Request;
+use super::request::Request;
 
 /// Speaks with a page until either closes. `close CODE REASON` has the server close with these, `drop` end
 /// the connection without a word.

@@ -1,19 +1,11 @@
-//! Takes out of the compiled probe what only serves the text of panics and errors, which nobody
-//! reads: a panic ends in a trap. A module comes in, less of it goes out.
-//!
-//! The standard library as it is shipped holds about 60 kB of that code, and 8 kB of its constants.
+//! Removes the code that only makes the text of panics and errors from the compiled probe: a panic ends in a trap.
+//! The standard library as it is shipped holds about 60 kB of that code.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ops::Range;
 
 use anyhow::{Context, Result};
 use rustc_demangle::demangle;
-use walrus::ir::{Const, Load, Store, Value, Visitor, dfs_in_order};
-use walrus::{ConstExpr, DataKind, FunctionKind, Import, ImportKind, Module, ModuleConfig, RawCustomSection};
-
-/// Every number in code that may be an address.
-pub(super) type Addresses = BTreeSet<u64>;
+use walrus::{FunctionKind, Import, ImportKind, Module, ModuleConfig, RawCustomSection};
 
 /// Reads a module with the names of its functions.
 pub(super) fn parse(wasm: &[u8]) -> Result<Module> {
@@ -60,40 +52,6 @@ fn only_makes_messages(name: &str) -> bool {
     MESSAGES.iter().chain(&TASKS).any(|part| path.contains(part))
 }
 
-/// What the code of `module` refers to.
-pub(super) fn addresses(module: &Module) -> Addresses {
-    let mut found = Found::default();
-    for (_, function) in module.funcs.iter_local() {
-        dfs_in_order(&mut found, function, function.entry_block());
-    }
-    found.0
-}
-
-/// Drops the constants that code referred to `before`, and no longer does, neither by itself nor by
-/// way of other constants. What was never seen to be referred to stays. Each constant must be a
-/// segment of its own; in the end all are one.
-///
-/// A number in code counts as a reference to the constant that it lies in, whatever the number is
-/// for. What that cannot see is a constant that optimised code names by numbers outside of it alone,
-/// as it might a table with an index below zero. `probe-wasm/test/watcher/wasm-watcher.test.js` therefore holds
-/// what is left to every recorded stream.
-pub(super) fn drop_unused_constants(module: &mut Module, before: &Addresses) -> Result<()> {
-    let after = addresses(module);
-    let segments = module.data.iter().map(Segment::of).collect::<Result<Vec<_>>>()?;
-    let told =
-        |segment: &Segment| segment.is_among(before) || segments.iter().any(|from| from.names(segment));
-    let (mut kept, mut rest): (Vec<_>, Vec<_>) =
-        segments.iter().partition(|segment| segment.is_among(&after) || !told(segment));
-    let mut next = 0;
-    while let Some(&from) = kept.get(next) {
-        let (named, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|segment| from.names(segment));
-        kept.extend(named);
-        rest = others;
-        next += 1;
-    }
-    join(module, &kept)
-}
-
 /// Gives what the module imports, and its exports that only glue calls, short names, and the same
 /// ones in the text of its `glue`: hashes do not compress. Those that no glue calls go.
 pub(super) fn shorten_names(module: &mut Module, mut glue: String) -> String {
@@ -116,68 +74,6 @@ pub(super) fn shorten_names(module: &mut Module, mut glue: String) -> String {
         *name = short;
     }
     glue
-}
-
-/// One segment with all of `kept` where they were.
-fn join(module: &mut Module, kept: &[&Segment]) -> Result<()> {
-    let start = kept.iter().map(|segment| segment.at.start).min().context("the probe has constants")?;
-    let end = kept.iter().map(|segment| segment.at.end).max().unwrap_or(start);
-    let mut bytes = vec![0; (end - start) as usize];
-    for segment in kept {
-        bytes[(segment.at.start - start) as usize..][..segment.bytes.len()].copy_from_slice(&segment.bytes);
-    }
-    let memory = module.memories.iter().next().context("the probe has a memory")?.id();
-    for id in module.data.iter().map(|data| data.id()).collect::<Vec<_>>() {
-        module.data.delete(id);
-    }
-    let offset = ConstExpr::Value(Value::I32(start as i32));
-    module.data.add(DataKind::Active { memory, offset }, bytes);
-    Ok(())
-}
-
-struct Segment {
-    at: Range<u64>,
-    bytes: Vec<u8>,
-}
-
-impl Segment {
-    fn of(data: &walrus::Data) -> Result<Self> {
-        let DataKind::Active { offset: ConstExpr::Value(Value::I32(start)), .. } = data.kind else {
-            anyhow::bail!("a segment of the compiled probe has no fixed place");
-        };
-        let start = u64::from(start as u32);
-        Ok(Self { at: start..start + data.value.len() as u64, bytes: data.value.clone() })
-    }
-
-    fn is_among(&self, addresses: &Addresses) -> bool {
-        addresses.range(self.at.clone()).next().is_some()
-    }
-
-    /// Whether some pointer in it may lead to `other`.
-    fn names(&self, other: &Self) -> bool {
-        let aligned = self.at.start.next_multiple_of(4) - self.at.start;
-        let words = self.bytes.get(aligned as usize..).unwrap_or_default().as_chunks::<4>().0;
-        words.iter().any(|word| other.at.contains(&u64::from(u32::from_le_bytes(*word))))
-    }
-}
-
-#[derive(Default)]
-struct Found(Addresses);
-
-impl<'a> Visitor<'a> for Found {
-    fn visit_const(&mut self, constant: &Const) {
-        if let Value::I32(value) = constant.value {
-            self.0.insert(u64::from(value as u32));
-        }
-    }
-
-    fn visit_load(&mut self, load: &Load) {
-        self.0.insert(load.arg.offset);
-    }
-
-    fn visit_store(&mut self, store: &Store) {
-        self.0.insert(store.arg.offset);
-    }
 }
 
 /// The section with the features that a module uses, and the one in it that is taken out.

@@ -1,8 +1,10 @@
-//! A record gives back the report that was written; foreign and damaged bytes give nothing, and no panic.
+//! A record decodes to the report that was written; foreign and damaged bytes decode to none and do not panic.
 
+use beacon::{Defect, Defects, Histogram, Observed};
 use proptest::prelude::*;
 
 use super::*;
+use crate::fuzzing::reread;
 
 /// Every field with a value of its own.
 fn full() -> StreamReport {
@@ -50,14 +52,14 @@ fn a_report_with_every_field_and_one_with_none_come_back() {
 
 #[test]
 fn what_was_left_out_comes_back_and_is_no_report() {
-    let left_out = LeftOut { sampled_out: 300, ignored_fields: u64::MAX };
+    let discarded = Discarded { sampled_out: 300, ignored_fields: u64::MAX };
     let mut bytes = Vec::new();
-    write_left_out(left_out, &mut bytes);
-    assert_eq!((read_left_out(&bytes), read(&bytes)), (Some(left_out), None));
-    assert_eq!(read_left_out(&bytes[..bytes.len() - 1]), None);
+    write_discarded(discarded, &mut bytes);
+    assert_eq!((read_discarded(&bytes), read(&bytes)), (Some(discarded), None));
+    assert_eq!(read_discarded(&bytes[..bytes.len() - 1]), None);
     bytes.push(0);
-    assert_eq!(read_left_out(&bytes), None);
-    assert_eq!(read_left_out(&written(&full())), None);
+    assert_eq!(read_discarded(&bytes), None);
+    assert_eq!(read_discarded(&written(&full())), None);
 }
 
 #[test]

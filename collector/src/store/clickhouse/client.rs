@@ -1,4 +1,4 @@
-//! ClickHouse over HTTP: statements and rows come in, rows go out, or what the server said instead.
+//! A client for ClickHouse's HTTP interface.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ pub enum ClickHouseError {
     #[error("ClickHouse does not answer")]
     Away(#[source] Box<ureq::Error>),
     /// It answered with a refusal.
-    #[error("ClickHouse answered {status}: {said}")]
+    #[error("ClickHouse answered {status}: {answer_start}")]
     Refused {
         /// HTTP status.
         status: u16,
         /// The beginning of its answer.
-        said: String,
+        answer_start: String,
     },
     /// It confirmed when nobody waited any more.
     #[error("ClickHouse confirmed too late")]
@@ -106,8 +106,9 @@ impl Client {
         let text =
             response.body_mut().with_config().limit(MOST_ANSWER_BYTES).read_to_string().map_err(away)?;
         if status != 200 {
-            let said = text.lines().next().unwrap_or_default().chars().take(MOST_SAID).collect();
-            return Err(ClickHouseError::Refused { status, said });
+            let answer_start =
+                text.lines().next().unwrap_or_default().chars().take(MAX_ANSWER_CHARS).collect();
+            return Err(ClickHouseError::Refused { status, answer_start });
         }
         Ok(text)
     }
@@ -143,7 +144,7 @@ const MOST_IDLE: usize = 16;
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
 const MOST_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
-const MOST_SAID: usize = 300;
+const MAX_ANSWER_CHARS: usize = 300;
 
 #[cfg(test)]
 mod tests {

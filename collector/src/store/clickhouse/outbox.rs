@@ -1,5 +1,5 @@
-//! What ClickHouse does not have yet, as this collector's file knows it: it survives a crash with
-//! everything else that is written in one transaction.
+//! The outbox: changes in this collector's file that ClickHouse lacks. It survives a crash, as it is written in the
+//! transactions that change the file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,37 +7,39 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::series::{Series, SeriesId};
-use crate::store::read::{self, books};
-use crate::store::source::Books;
-use crate::store::sums::Kept;
-use crate::store::{STORE, StoreError};
-use crate::streams::{Place, StreamId};
-use crate::tally::Tally;
+use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::window_stats::WindowStats;
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
+use crate::store::query::IngestTotals;
+use crate::store::reader::{self, ingest_totals};
+use crate::store::rollups::key::GroupByMask;
 
 /// The publishing thread's connection to the file.
 pub(super) struct Outbox {
     connection: Connection,
     series: HashMap<SeriesId, Series>,
-    /// Of tallies, where fewer than the most at a time fill it.
+    /// Limit for the statistics of one read, where it is reached before the limit of rows.
     most_bytes: usize,
 }
 
 /// A minute of a series that has changed.
-pub(super) struct Window {
+pub(super) struct ChangedWindow {
     pub(super) minute: i64,
-    pub(super) tally: EncodedTally,
+    pub(super) stats: EncodedStats,
     pub(super) series: Series,
     id: SeriesId,
     /// Of the flush that changed it last.
     mark: i64,
 }
 
-/// As the file has it: pages choose how much memory a tally takes, and there are thousands.
-pub(super) struct EncodedTally(Vec<u8>);
+/// Statistics as the file holds them: there are thousands, and pages choose how much memory they take.
+pub(super) struct EncodedStats(Vec<u8>);
 
 /// Five minutes, an hour or a day.
-pub(super) struct Span {
+pub(super) struct RollupSpan {
     pub(super) length: i64,
     pub(super) start: i64,
     /// Its sums are those of its minutes.
@@ -46,11 +48,11 @@ pub(super) struct Span {
 }
 
 /// A sum over a span.
-pub(super) struct Sum {
+pub(super) struct RollupRow {
     /// Which labels it tells apart.
-    pub(super) kept: i64,
+    pub(super) mask: i64,
     pub(super) series: Series,
-    pub(super) tally: EncodedTally,
+    pub(super) stats: EncodedStats,
 }
 
 /// A kept sample that has changed.
@@ -75,17 +77,17 @@ pub(super) struct SampleRow {
 }
 
 /// Which revisions of streams there are.
-pub(super) struct Places {
-    pub(super) remembered_from: Place,
+pub(super) struct SeqNos {
+    pub(super) remembered_from: SeqNo,
     /// ClickHouse has those before it.
-    pub(super) sent: Place,
+    pub(super) sent: SeqNo,
     /// The file has those before it.
-    pub(super) stored: Place,
+    pub(super) stored: SeqNo,
 }
 
 impl Outbox {
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(folder.join(STORE))?;
+        let connection = Connection::open(folder.join(STORE_FILE))?;
         connection.busy_timeout(Duration::from_secs(5))?;
         // What a power cut takes of it is sent again.
         connection.pragma_update(None, "synchronous", "normal")?;
@@ -106,7 +108,7 @@ impl Outbox {
     }
 
     /// Some minutes that have changed.
-    pub(super) fn windows(&mut self) -> Result<Vec<Window>, StoreError> {
+    pub(super) fn windows(&mut self) -> Result<Vec<ChangedWindow>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut statement = snapshot.prepare_cached(
             "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model, country
@@ -115,10 +117,16 @@ impl Outbox {
         let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
         let (mut windows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
-            let tally = EncodedTally(row.get(3)?);
-            bytes += tally.0.len();
-            let series = read::series(row, 4)?;
-            windows.push(Window { minute: row.get(0)?, id: row.get(1)?, mark: row.get(2)?, tally, series });
+            let stats = EncodedStats(row.get(3)?);
+            bytes += stats.0.len();
+            let series = reader::series(row, 4)?;
+            windows.push(ChangedWindow {
+                minute: row.get(0)?,
+                id: row.get(1)?,
+                mark: row.get(2)?,
+                stats,
+                series,
+            });
             if bytes >= self.most_bytes {
                 break;
             }
@@ -127,7 +135,7 @@ impl Outbox {
     }
 
     /// ClickHouse has these. What has changed since they were read stays.
-    pub(super) fn sent_windows(&mut self, windows: &[Window]) -> Result<(), StoreError> {
+    pub(super) fn sent_windows(&mut self, windows: &[ChangedWindow]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut delete = transaction
             .prepare_cached("DELETE FROM outbox WHERE minute = ?1 AND series = ?2 AND mark = ?3")?;
@@ -141,7 +149,7 @@ impl Outbox {
 
     /// Some spans that ClickHouse takes for the opposite or knows nothing of; of those that stand also where their
     /// sums have changed.
-    pub(super) fn spans(&self, stands: bool) -> Result<Vec<Span>, StoreError> {
+    pub(super) fn spans(&self, stands: bool) -> Result<Vec<RollupSpan>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT length, start, changes FROM spans
              WHERE (summed = changes) = ?1
@@ -149,27 +157,32 @@ impl Outbox {
              ORDER BY start, length LIMIT ?2",
         )?;
         let spans = statement.query_map(params![stands, SPANS_AT_A_TIME], |row| {
-            Ok(Span { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
+            Ok(RollupSpan { length: row.get(0)?, start: row.get(1)?, stands, changes: row.get(2)? })
         })?;
         Ok(spans.collect::<Result<_, _>>()?)
     }
 
     /// The sums over a span, by their labels' numbers from this one on: some, and the number to go on from.
-    pub(super) fn sums(&self, span: &Span, from: i64) -> Result<(Vec<Sum>, Option<i64>), StoreError> {
+    pub(super) fn sums(
+        &self,
+        span: &RollupSpan,
+        from: i64,
+    ) -> Result<(Vec<RollupRow>, Option<i64>), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, kept, site, use_case, provider, model, country, tally
              FROM labels CROSS JOIN sums ON sums.labels = id
              WHERE id >= ?1 AND length = ?2 AND start = ?3 AND kept <= ?4 ORDER BY id",
         )?;
-        let mut rows = statement.query(params![from, span.length, span.start, Kept::COUNTRY.bits()])?;
+        let mut rows =
+            statement.query(params![from, span.length, span.start, GroupByMask::COUNTRY.bits()])?;
         let (mut sums, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             if bytes >= self.most_bytes {
                 return Ok((sums, row.get(0)?));
             }
-            let tally = EncodedTally(row.get(7)?);
-            bytes += tally.0.len();
-            sums.push(Sum { kept: row.get(1)?, series: read::series(row, 2)?, tally });
+            let stats = EncodedStats(row.get(7)?);
+            bytes += stats.0.len();
+            sums.push(RollupRow { mask: row.get(1)?, series: reader::series(row, 2)?, stats });
         }
         Ok((sums, None))
     }
@@ -177,7 +190,7 @@ impl Outbox {
     /// Those of which all sums are as they were when these were read stand, the others do not: what was read of
     /// them is of two moments. An hour whose minutes are gone has nothing else to be asked for: it is left out, and
     /// stays what it was.
-    pub(super) fn look_again(&self, spans: &mut Vec<Span>) -> Result<(), StoreError> {
+    pub(super) fn recheck(&self, spans: &mut Vec<RollupSpan>) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT changes = ?3 AND summed = changes, frozen FROM spans WHERE length = ?1 AND start = ?2",
         )?;
@@ -186,10 +199,10 @@ impl Outbox {
             let same = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let found: Option<(bool, bool)> =
                 statement.query_row([span.length, span.start, span.changes], same).optional()?;
-            if let Some((stands, frozen)) = found
-                && (stands || !frozen)
+            if let Some((stands, sealed)) = found
+                && (stands || !sealed)
             {
-                known.push(Span { stands, ..span });
+                known.push(RollupSpan { stands, ..span });
             }
         }
         *spans = known;
@@ -197,13 +210,13 @@ impl Outbox {
     }
 
     /// ClickHouse knows of these spans.
-    pub(super) fn told(&mut self, spans: &[Span]) -> Result<(), StoreError> {
+    pub(super) fn mark_published(&mut self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut update =
             transaction.prepare_cached("UPDATE spans SET told = ?3 WHERE length = ?1 AND start = ?2")?;
         for span in spans {
-            let told = span.changes * 2 + i64::from(span.stands);
-            update.execute([span.length, span.start, told])?;
+            let published = span.changes * 2 + i64::from(span.stands);
+            update.execute([span.length, span.start, published])?;
         }
         drop(update);
         transaction.commit()?;
@@ -225,7 +238,7 @@ impl Outbox {
                     outcome: row.get(5)?,
                     received_ms: row.get(6)?,
                     report: row.get(7)?,
-                    series: read::series(row, 8)?,
+                    series: reader::series(row, 8)?,
                 })
             };
             Ok(SampleChange {
@@ -252,21 +265,21 @@ impl Outbox {
     }
 
     /// All counts, as one transaction left them.
-    pub(super) fn books(&self) -> Result<Books, StoreError> {
-        books(&self.connection)
+    pub(super) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
+        ingest_totals(&self.connection)
     }
 
-    pub(super) fn places(&self) -> Result<Places, StoreError> {
+    pub(super) fn seq_nos(&self) -> Result<SeqNos, StoreError> {
         let query = "SELECT remembered_from, sent, stored FROM journal, collector";
         let mut statement = self.connection.prepare_cached(query)?;
         Ok(statement.query_row([], |row| {
-            let place = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
-            Ok(Places { remembered_from: place(0)?, sent: place(1)?, stored: place(2)? })
+            let seq = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            Ok(SeqNos { remembered_from: seq(0)?, sent: seq(1)?, stored: seq(2)? })
         })?)
     }
 
     /// ClickHouse has all revisions before this place.
-    pub(super) fn sent_places(&self, before: Place) -> Result<(), StoreError> {
+    pub(super) fn mark_sent_before(&self, before: SeqNo) -> Result<(), StoreError> {
         self.connection.prepare_cached("UPDATE collector SET sent = ?1")?.execute([before.cast_signed()])?;
         Ok(())
     }
@@ -276,16 +289,16 @@ impl Outbox {
         if !self.series.contains_key(&id) {
             let query = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
             let mut statement = self.connection.prepare_cached(query)?;
-            let series = statement.query_row([id], |row| read::series(row, 0))?;
+            let series = statement.query_row([id], |row| reader::series(row, 0))?;
             self.series.insert(id, series);
         }
         Ok(&self.series[&id])
     }
 }
 
-impl EncodedTally {
-    pub(super) fn decode(&self) -> Result<Tally, StoreError> {
-        Ok(Tally::decode(&self.0)?)
+impl EncodedStats {
+    pub(super) fn decode(&self) -> Result<WindowStats, StoreError> {
+        Ok(WindowStats::decode(&self.0)?)
     }
 }
 
@@ -303,7 +316,7 @@ mod tests {
 
     use super::*;
     use crate::config::{self, Sync};
-    use crate::store::Writer;
+    use crate::store::writer::Writer;
 
     /// A store with so many sums over the same five minutes, and what publishes it, little by little.
     fn outbox(folder: &Path, sums: u64) -> Outbox {
@@ -317,10 +330,10 @@ mod tests {
             let label = "INSERT INTO labels (kept, site, use_case, provider, model, country)
                 VALUES (7, 'shop', 'chat', 'p', ?1, 'unknown')";
             connection.execute(label, [format!("m{n}")]).unwrap();
-            let mut tally = Tally::default();
-            (0..=n).for_each(|_| tally.add(&StreamReport::new("0"), true));
+            let mut stats = WindowStats::default();
+            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), true));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
-            connection.execute(sum, [tally.encode()]).unwrap();
+            connection.execute(sum, [stats.encode()]).unwrap();
         }
         outbox
     }
@@ -335,7 +348,7 @@ mod tests {
             let some;
             (some, next) = outbox.sums(span, from).unwrap();
             pieces += 1;
-            streams.extend(some.iter().map(|sum| sum.tally.decode().unwrap().streams()));
+            streams.extend(some.iter().map(|sum| sum.stats.decode().unwrap().streams()));
         }
         assert_eq!((pieces, streams), (5, vec![1, 2, 3, 4, 5]));
     }
@@ -344,18 +357,18 @@ mod tests {
     fn sums_that_have_changed_since_are_not_said_to_stand() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 1);
-        let look_again = || {
+        let recheck = || {
             let mut spans = outbox.spans(true).unwrap();
             spans[0].changes = 3;
-            outbox.look_again(&mut spans).unwrap();
+            outbox.recheck(&mut spans).unwrap();
             spans.iter().map(|span| span.stands).collect::<Vec<_>>()
         };
-        assert_eq!(look_again(), [true]);
+        assert_eq!(recheck(), [true]);
         // Made anew: what was sent may be of both.
         outbox.connection.execute("UPDATE spans SET changes = 4, summed = 4", []).unwrap();
-        assert_eq!(look_again(), [false]);
+        assert_eq!(recheck(), [false]);
         outbox.connection.execute("UPDATE spans SET frozen = 1", []).unwrap();
-        assert!(look_again().is_empty(), "nothing else is known of it");
+        assert!(recheck().is_empty(), "nothing else is known of it");
     }
 
     #[test]
@@ -364,13 +377,13 @@ mod tests {
         let mut outbox = outbox(folder.path(), 1);
         let mut spans = outbox.spans(true).unwrap();
         outbox.connection.execute("UPDATE spans SET changes = 4", []).unwrap();
-        outbox.look_again(&mut spans).unwrap();
-        outbox.told(&spans).unwrap();
+        outbox.recheck(&mut spans).unwrap();
+        outbox.mark_published(&spans).unwrap();
         let listed = |outbox: &Outbox| [true, false].map(|stands| outbox.spans(stands).unwrap().len());
         assert_eq!(listed(&outbox), [0, 0]);
         outbox.connection.execute("UPDATE spans SET summed = 4", []).unwrap();
         assert_eq!(listed(&outbox), [1, 0]);
-        outbox.told(&outbox.spans(true).unwrap()).unwrap();
+        outbox.mark_published(&outbox.spans(true).unwrap()).unwrap();
         assert_eq!(listed(&outbox), [0, 0]);
     }
 }

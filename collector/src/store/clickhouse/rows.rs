@@ -1,5 +1,4 @@
-//! Rows of the tables as text, one JSON array a line: tallies and reports come in, rows go out, and sums of
-//! rows come back as tallies.
+//! Rows of the tables as JSON arrays, one a line: statistics and reports are encoded, sums are decoded.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::client::ClickHouseError;
-use crate::series::{Series, UNKNOWN};
-use crate::store::StoreError;
-use crate::tally::{Metric, Parts, Tally};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::window_stats::{Parts, WindowStats};
+use crate::store::error::StoreError;
 
 /// Rows of one insert.
 #[derive(Default)]
@@ -41,11 +41,11 @@ impl Rows {
         self.end();
     }
 
-    /// A row of values and all columns of a tally.
-    pub(super) fn push_tally(&mut self, values: &[Value<'_>], tally: &Tally) {
+    /// A row of values and all columns of statistics.
+    pub(super) fn push_stats(&mut self, values: &[Value<'_>], stats: &WindowStats) {
         self.begin();
         values.iter().for_each(|value| self.value(value));
-        self.tally(tally);
+        self.stats(stats);
         self.end();
     }
 
@@ -69,14 +69,14 @@ impl Rows {
         self.text.push(b',');
     }
 
-    fn tally(&mut self, tally: &Tally) {
-        self.map(tally.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
-        self.map(tally.defects().map(|(defect, count)| (defect.as_str(), count)));
-        self.map(tally.sources());
-        for number in [tally.whole, tally.good, tally.input_tokens, tally.output_tokens] {
+    fn stats(&mut self, stats: &WindowStats) {
+        self.map(stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
+        self.map(stats.defects().map(|(defect, count)| (defect.as_str(), count)));
+        self.map(stats.sources());
+        for number in [stats.intact, stats.within_slo, stats.input_tokens, stats.output_tokens] {
             self.value(&Value::Number(number.into()));
         }
-        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), tally.histogram(metric)));
+        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), stats.histogram(metric)));
         self.map(histograms().map(|(name, held)| (name, held.zero())).filter(|(_, zero)| *zero > 0));
         self.map(histograms().filter(|(_, held)| !held.is_empty()).map(|(name, held)| (name, held.sum())));
         for (_, held) in histograms() {
@@ -148,8 +148,8 @@ pub(super) fn meant(written: String) -> String {
 
 pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
-/// A tally's columns with these metrics: name, how rows are summed in it, and its type.
-pub(super) fn tally_columns(
+/// The columns of statistics with these metrics: name, aggregate function, type.
+pub(super) fn stats_columns(
     metrics: &[Metric],
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
@@ -167,15 +167,15 @@ pub(super) fn each<T: DeserializeOwned>(
     answer.lines().try_for_each(|line| each(serde_json::from_str(line).map_err(ClickHouseError::from)?))
 }
 
-/// The first minute, the value of a dimension, and the sum of some rows in all [`tally_columns`] of these metrics.
-pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tally), StoreError> {
+/// The first minute, the value of a dimension, and the sum of some rows in all [`stats_columns`] of these metrics.
+pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, WindowStats), StoreError> {
     let cells: Vec<&RawValue> = read(line)?;
     let mut cells = cells.into_iter().map(RawValue::get);
     let mut next = || cells.next().unwrap_or("null");
     let (start, value) = (read(next())?, read(next())?);
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
-    let (whole, good, input_tokens, output_tokens) =
+    let (intact, within_slo, input_tokens, output_tokens) =
         (read(next())?, read(next())?, read(next())?, read(next())?);
     let zeros: BTreeMap<String, u64> = read(next())?;
     let sums: BTreeMap<String, f64> = read(next())?;
@@ -185,10 +185,11 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Tal
         let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
         let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
-        histograms.push((metric, histogram.map_err(|_| crate::codec::UnreadableBlob)?));
+        histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
-    let parts = Parts { outcomes, defects, sources, whole, good, input_tokens, output_tokens, histograms };
-    Ok((start, value, Tally::from_parts(parts)?))
+    let parts =
+        Parts { outcomes, defects, sources, intact, within_slo, input_tokens, output_tokens, histograms };
+    Ok((start, value, WindowStats::from_parts(parts)?))
 }
 
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_row_gives_back_the_tally_it_was_made_of() {
-        let mut tally = Tally::default();
+        let mut stats = WindowStats::default();
         for ttft_ms in [0.0, 0.25, 812.5, 1e6] {
             let report = StreamReport {
                 outcome: Outcome::Truncated,
@@ -216,13 +217,13 @@ mod tests {
                 output_tokens: Some(7),
                 ..StreamReport::new("0")
             };
-            tally.add(&report, true);
+            stats.add(&report, true);
         }
         let mut rows = Rows::default();
-        rows.push_tally(&[Value::Number(77), "it's \"m\"\n".into()], &tally);
+        rows.push_stats(&[Value::Number(77), "it's \"m\"\n".into()], &stats);
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end_matches('\n').to_owned();
         let (start, value, back) = summed(&line, &Metric::ALL).unwrap();
-        assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", tally));
+        assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", stats));
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
             assert!(summed(line, &Metric::ALL).is_err(), "{line}");
         }
         let mut rows = Rows::default();
-        rows.push_tally(&[Value::Number(1), "".into()], &Tally::default());
+        rows.push_stats(&[Value::Number(1), "".into()], &WindowStats::default());
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
         assert!(summed(&line, &Metric::ALL).is_ok());
         assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());

@@ -103,7 +103,7 @@ fn fifty_thousand_models_become_a_hundred_and_other() {
 /// What one histogram takes is up to the values in it: the shortest and the longest that a report may tell of, in
 /// every figure of each series.
 #[test]
-fn values_that_lie_far_apart_take_no_more_memory_than_there_is_for_them() {
+fn histograms_of_far_apart_values_stay_within_the_memory_limit() {
     let mut config = String::new();
     for n in 0..SITES_APART {
         writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']").unwrap();
@@ -163,7 +163,7 @@ fn five_thousand_sites_each_have_their_own_bounds() {
 }
 
 #[test]
-fn no_more_ids_are_remembered_than_may_be() {
+fn remembered_ids_stay_within_their_limit() {
     let target = Target::start("[dedupe]\nids = 1000\n[store]\nstreams_kept = 1000\n");
     target.levels_off("20,000 more ids", |flood| {
         let ids = flood * 20_000..(flood + 1) * 20_000;
@@ -174,7 +174,7 @@ fn no_more_ids_are_remembered_than_may_be() {
 }
 
 #[test]
-fn a_network_that_floods_is_held_back_and_others_are_not() {
+fn a_flooding_network_is_rate_limited_and_others_are_not() {
     let target = Target::start(
         "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 100 }\n",
     );
@@ -204,7 +204,7 @@ fn a_network_that_floods_is_held_back_and_others_are_not() {
 }
 
 #[test]
-fn reports_of_a_network_are_held_back_however_many_come_in_a_beacon() {
+fn the_network_rate_counts_reports_and_not_only_beacons() {
     let target = Target::start(
         "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 150 }\n",
     );
@@ -219,7 +219,7 @@ fn reports_of_a_network_are_held_back_however_many_come_in_a_beacon() {
 }
 
 #[test]
-fn bodies_that_one_network_lets_stand_leave_room_for_others() {
+fn stalled_bodies_of_one_network_leave_room_for_others() {
     let target = Target::start(
         "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nbodies_bytes = 2097152\n",
     );

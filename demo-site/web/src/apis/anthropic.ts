@@ -1,6 +1,6 @@
 // Anthropic Messages through the `@anthropic-ai/sdk` package.
 import Anthropic from "@anthropic-ai/sdk";
-import { type Answer, type Question, SEQ_HEADER } from "../apis";
+import { type Answer, type Question, SEQ_HEADER } from "./types";
 
 export async function anthropic({ base, model, prompt, signal }: Question): Promise<Answer> {
   const client = new Anthropic({ baseURL: base, apiKey: "demo", dangerouslyAllowBrowser: true, maxRetries: 0 });

@@ -1,5 +1,5 @@
 // A chat over EventSource, closed at the end marker: a browser would ask again otherwise.
-import type { Answer, Question } from "../apis";
+import type { Answer, Question } from "./types";
 import { END_MARKER, Queue } from "./texts";
 
 export async function eventSource({ base, model }: Question): Promise<Answer> {

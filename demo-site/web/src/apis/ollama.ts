@@ -1,5 +1,5 @@
 // Ollama's native chat with nothing but `fetch` and a reader, as small apps do.
-import { type Answer, type Question, SEQ_HEADER } from "../apis";
+import { type Answer, type Question, SEQ_HEADER } from "./types";
 
 interface Line {
   message?: { content?: string };

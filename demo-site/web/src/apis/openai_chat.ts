@@ -1,6 +1,6 @@
 // OpenAI chat completions through the `openai` package.
 import OpenAI from "openai";
-import { type Answer, type Question, SEQ_HEADER } from "../apis";
+import { type Answer, type Question, SEQ_HEADER } from "./types";
 
 /** A client for this site. Retries would hide the very failures that the scenarios show. */
 export function client(base: string): OpenAI {

@@ -1,5 +1,5 @@
 // OpenAI Responses through the `openai` package.
-import { type Answer, type Question, SEQ_HEADER } from "../apis";
+import { type Answer, type Question, SEQ_HEADER } from "./types";
 import { client } from "./openai_chat";
 
 export async function openaiResponses({ base, model, prompt, signal }: Question): Promise<Answer> {

@@ -1,5 +1,5 @@
 // A chat over WebSocket: the question is one text, each event of the answer another.
-import type { Answer, Question } from "../apis";
+import type { Answer, Question } from "./types";
 import { Queue } from "./texts";
 
 export async function webSocket({ base, model, prompt }: Question): Promise<Answer> {

@@ -1,6 +1,6 @@
 // A chat over XMLHttpRequest, whose text grows while it arrives, through the `sse.js` package.
 import { SSE } from "sse.js";
-import { type Answer, type Question, SEQ_HEADER } from "../apis";
+import { type Answer, type Question, SEQ_HEADER } from "./types";
 import { Queue } from "./texts";
 
 export function xhr({ base, model, prompt }: Question): Promise<Answer> {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tests::Browser;
 
+use crate::median::median;
 use crate::page::{busy_ms, collect_garbage};
 
 /// What reading costs with every SDK.
@@ -77,12 +78,6 @@ async fn per_read_us(browser: &Browser, reader: usize, pace: Pace) -> Result<f64
     // What an SDK does after the end of a stream is not the next one's.
     browser.run("await new Promise(resolve => setTimeout(resolve, 20));", vec![]).await?;
     Ok(taken * 1000.0 / f64::from(pace.events))
-}
-
-/// The middle one. NaN of nothing.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Contest {

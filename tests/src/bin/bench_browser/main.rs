@@ -3,6 +3,7 @@
 //! loads.
 
 mod contest;
+mod median;
 mod page;
 mod share;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tests::Browser;
 
-use crate::contest::median;
+use crate::median::median;
 
 /// A page with the probe beside the same page without it.
 #[derive(serde::Serialize)]

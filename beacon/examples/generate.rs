@@ -1,0 +1,190 @@
+//! Writes what is generated from the table of report fields: TypeScript types and tables of the docs. With
+//! `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and `check`.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use beacon::{Defect, Field, Rule, StreamReport};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let check = env::args().any(|argument| argument == "--check");
+    let mut stale = Vec::new();
+    for (file, begin, end, text) in [
+        ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types(is_sent, "")),
+        ("www/src/api/report.ts", TS_BEGIN, TS_END, types(|_| true, " | null")),
+        ("docs/http-api.md", DOCS_BEGIN, DOCS_END, limits()),
+        ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
+    ] {
+        let path = root.join(file);
+        let old = fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {file}: {error}"));
+        let new = replaced(&old, begin, end, &text).unwrap_or_else(|| panic!("{file} has no line `{begin}`"));
+        if new != old && check {
+            stale.push(file);
+        } else if new != old {
+            fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
+        }
+    }
+    assert!(stale.is_empty(), "not up to date, run `cargo xtask generate`: {}", stale.join(", "));
+}
+
+/// `old` with `text` between the two marker lines.
+fn replaced(old: &str, begin: &str, end: &str, text: &str) -> Option<String> {
+    let (before, rest) = old.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n{text}{end}{after}"))
+}
+
+/// The collector sets the others.
+fn is_sent(field: &Field) -> bool {
+    !matches!(field.rule, Rule::Collector)
+}
+
+/// The report and the types it uses. `absent` is a further type of each optional field.
+fn types(chosen: fn(&Field) -> bool, absent: &str) -> String {
+    let mut text = String::new();
+    let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
+    let _ = writeln!(
+        text,
+        "/** Kinds of defects. */\nexport type Defect =\n  | {};\n",
+        quoted(&defects, "\n  | ")
+    );
+    text.push_str(HISTOGRAM);
+    text.push_str(
+        "/** What the probe reports of one stream. Durations are milliseconds since the request. */\n",
+    );
+    text.push_str("export interface StreamReport {\n");
+    for field in StreamReport::FIELDS.iter().filter(|field| chosen(field)) {
+        property(&mut text, field, absent, "  ");
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn property(text: &mut String, field: &Field, absent: &str, indent: &str) {
+    let _ = writeln!(text, "{}", comment(field.about.trim(), indent));
+    let (mark, absent_here) = if field.required { ("", "") } else { ("?", absent) };
+    let _ = write!(text, "{indent}{}{mark}: ", field.name);
+    match field.rule {
+        Rule::Group(inner) => {
+            text.push_str("{\n");
+            inner.iter().for_each(|field| property(text, field, absent, &format!("{indent}  ")));
+            let _ = writeln!(text, "{indent}}}{absent_here};");
+        }
+        rule => {
+            let _ = writeln!(text, "{}{absent_here};", type_of(rule));
+        }
+    }
+}
+
+fn type_of(rule: Rule) -> String {
+    match rule {
+        Rule::Milliseconds | Rule::Count(_) | Rule::Between(..) | Rule::Share => "number".to_owned(),
+        Rule::Text(_) | Rule::Name(_) | Rule::Id | Rule::Collector => "string".to_owned(),
+        Rule::Word(words, _) => quoted(words, " | "),
+        Rule::Flag => "boolean".to_owned(),
+        Rule::Histogram => "Histogram".to_owned(),
+        Rule::Defects => "Partial<Record<Defect, number>>".to_owned(),
+        Rule::Group(_) => unreachable!("a group has properties of its own"),
+    }
+}
+
+fn quoted(words: &[&str], between: &str) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(between)
+}
+
+/// A comment of lines up to 120 columns.
+fn comment(text: &str, indent: &str) -> String {
+    let line = format!("{indent}/** {text} */");
+    if line.len() <= MAX_COLUMNS {
+        return line;
+    }
+    let mut lines = format!("{indent}/**");
+    let mut room = 0;
+    for word in text.split_whitespace() {
+        if room < word.len() + 1 {
+            let _ = write!(lines, "\n{indent} *");
+            room = MAX_COLUMNS - indent.len() - 2;
+        }
+        let _ = write!(lines, " {word}");
+        room = room.saturating_sub(word.len() + 1);
+    }
+    format!("{lines}\n{indent} */")
+}
+
+/// The fields that take the same values, a row each.
+fn limits() -> String {
+    rows("| fields | may be |\n| --- | --- |\n", |field| {
+        Some(may_be(field.rule)).filter(|text| !text.is_empty())
+    })
+}
+
+/// The fields that tell the same, a row each.
+fn privacy() -> String {
+    rows("| field | what it is and why it is sent |\n| --- | --- |\n", |field| Some(field.privacy.to_owned()))
+}
+
+/// A table whose rows hold the fields with the same text, in the order of their first.
+fn rows(head: &str, text_of: impl Fn(&Field) -> Option<String>) -> String {
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    each(StreamReport::FIELDS, "", &mut |path, field| {
+        let Some(text) = text_of(field) else { return };
+        match rows.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, fields)) => fields.push(format!("`{path}`")),
+            None => rows.push((text, vec![format!("`{path}`")])),
+        }
+    });
+    let rows = rows.iter().map(|(text, fields)| format!("| {} | {text} |\n", fields.join(" ")));
+    head.to_owned() + &rows.collect::<String>()
+}
+
+/// Every field that holds a value, with its path.
+fn each(fields: &'static [Field], outer: &str, visit: &mut dyn FnMut(&str, &'static Field)) {
+    for field in fields {
+        let path = format!("{outer}{}", field.name);
+        match field.rule {
+            Rule::Group(inner) => each(inner, &format!("{path}."), visit),
+            _ => visit(&path, field),
+        }
+    }
+}
+
+fn may_be(rule: Rule) -> String {
+    match rule {
+        Rule::Milliseconds => format!("0 to {}", beacon::MAX_MS),
+        Rule::Count(most) => format!("0 to {most}"),
+        Rule::Between(least, most) if least == most => least.to_string(),
+        Rule::Between(least, most) => format!("{least} to {most}"),
+        Rule::Share => "greater than 0 and at most 1".to_owned(),
+        Rule::Text(longest) => format!("up to {longest} bytes"),
+        Rule::Name(shape) => format!("a name, at most {} bytes", shape.max_bytes()),
+        Rule::Word(words, others) => {
+            let words = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");
+            if others { format!("{words}; any other word counts as the last") } else { words }
+        }
+        Rule::Flag => "`true` or `false`".to_owned(),
+        Rule::Id => "32 hexadecimal digits".to_owned(),
+        Rule::Collector => "ignored: the site key selects it".to_owned(),
+        Rule::Histogram => "at most as many gaps as `chunks`, scale 5, together at most 24 hours".to_owned(),
+        Rule::Defects => "counts from 0 to 4294967295 by name of a defect".to_owned(),
+        Rule::Group(_) => String::new(),
+    }
+}
+
+const MAX_COLUMNS: usize = 120;
+const TS_BEGIN: &str = "// Generated from beacon/src/report.rs by `cargo xtask generate`.";
+const TS_END: &str = "// End of the generated part.";
+const DOCS_BEGIN: &str = "<!-- Generated from beacon/src/report.rs by `cargo xtask generate`. -->";
+const DOCS_END: &str = "<!-- End of the generated part. -->";
+const HISTOGRAM: &str = "\
+/** Base-2 exponential histogram of milliseconds: `counts[i]` belongs to bucket `offset + i`. */
+export interface Histogram {
+  scale: number;
+  offset: number;
+  counts: number[];
+  zero?: number;
+  sum: number;
+}
+
+";

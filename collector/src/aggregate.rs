@@ -1,0 +1,16 @@
+//! Counts journaled reports: one window a minute and series, cumulative statistics, samples and counts.
+
+pub(crate) mod aggregator;
+pub(crate) mod blob_encoding;
+pub(crate) mod censored_wait;
+pub(crate) mod changes;
+pub(crate) mod cumulative_stats;
+pub(crate) mod dedup;
+pub(crate) mod internal_metrics;
+pub(crate) mod metric;
+pub(crate) mod native_histogram;
+pub(crate) mod sampling;
+pub(crate) mod series;
+pub(crate) mod window;
+pub(crate) mod window_stats;
+pub(crate) mod write_back_cache;

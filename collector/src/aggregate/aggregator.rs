@@ -1,0 +1,347 @@
+//! Counts reports into windows, cumulative statistics, samples and internal metrics, and hands the changes to the
+//! store. Each stream counts once, as its latest revision says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use beacon::StreamReport;
+
+use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
+use crate::aggregate::internal_metrics::{Counts, ReportResult};
+use crate::aggregate::sampling::{Sampler, StoredSample};
+use crate::aggregate::series::{SeriesId, SeriesIndex};
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::write_back_cache::WriteBackCache;
+use crate::config::Config;
+use crate::config::targets::Targets;
+use crate::journal::batch::JournaledReport;
+use crate::journal::segments::RecordLocation;
+use crate::time::{MINUTE_MS, minute_of};
+
+/// Earlier state that is no longer in memory.
+pub(crate) trait StoredState {
+    /// Why it cannot be read. A report that becomes a sample is written as JSON.
+    type Error: From<serde_json::Error>;
+
+    /// A window as it was last stored.
+    fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
+    /// What was ever counted of a series over all countries, as it was last stored.
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
+    /// A report from the journal.
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
+    /// The kept samples of a site and day as they were last stored.
+    fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
+}
+
+/// The state behind everything that is counted. One thread owns it.
+pub(crate) struct Aggregator {
+    finalize_after_ms: i64,
+    /// By site and use case, looked up in the configuration once.
+    targets: HashMap<String, HashMap<String, Targets>>,
+    config: Config,
+    /// Queries list from it.
+    streams: Arc<RwLock<StreamRegistry>>,
+    /// Place of the first revision that the store does not have.
+    unflushed_from: SeqNo,
+    /// Revisions before it that were counted since the last flush.
+    finalized: Vec<SeqNo>,
+    series: SeriesIndex,
+    windows: WriteBackCache<WindowKey, Window>,
+    cumulative: WriteBackCache<SeriesId, CumulativeStats>,
+    /// Limit for clean windows and cumulative statistics, after a flush.
+    most_kept_bytes: usize,
+    samples: Sampler,
+    /// Position in the journal up to which everything is counted.
+    counted_up_to: u64,
+    pub(crate) counts: Counts,
+}
+
+impl Aggregator {
+    /// The state that the store was left in.
+    pub(crate) fn new(config: Config, loaded: LoadedState) -> Self {
+        let memory = RegistryLimits {
+            most: config.dedupe.ids,
+            keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
+            listed: config.store.streams_kept as usize,
+        };
+        let streams = StreamRegistry::new(memory, loaded.streams);
+        Self {
+            finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
+            targets: HashMap::new(),
+            unflushed_from: streams.next(),
+            streams: Arc::new(RwLock::new(streams)),
+            finalized: Vec::new(),
+            series: SeriesIndex::new(&config, loaded.series),
+            windows: WriteBackCache::default(),
+            cumulative: WriteBackCache::default(),
+            most_kept_bytes: MOST_KEPT_BYTES,
+            samples: Sampler::new(config.store.samples as usize),
+            counted_up_to: loaded.counted_up_to,
+            counts: loaded.counts,
+            config,
+        }
+    }
+
+    /// The streams that are remembered, for listing them.
+    pub(crate) fn streams(&self) -> Arc<RwLock<StreamRegistry>> {
+        self.streams.clone()
+    }
+
+    /// Counts one report that arrived at `received_ms`, or finds that it is known.
+    pub(crate) fn add<E: StoredState>(
+        &mut self,
+        &JournaledReport { id, country, ref report, at }: &JournaledReport,
+        received_ms: i64,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
+        let known = self.read_streams().get(id).map(|(_, stream)| stream);
+        let handled = match known {
+            None => ReportResult::New,
+            Some(known) if report.rev > known.rev && known.owned_by_peer() => ReportResult::New,
+            Some(known) if report.rev == known.rev => ReportResult::Duplicate,
+            Some(known) if report.rev < known.rev => ReportResult::Stale,
+            Some(known) => self.retract(&known, earlier)?,
+        };
+        self.counts.handled(handled);
+        if !handled.changes_state() {
+            return Ok(());
+        }
+        self.counts.dropped(report.dropped.as_ref());
+        let mut beyond = Vec::new();
+        let series = self.series.of(report, country, |kind| beyond.push(kind));
+        // A stream counts once beyond a bound, whichever of its revisions comes to be there.
+        let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
+        for kind in beyond {
+            if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
+                self.counts.overflow(report.site.as_deref().unwrap_or_default(), kind);
+            }
+        }
+        let mut stream = Stream {
+            id,
+            rev: report.rev,
+            outcome: report.outcome,
+            series,
+            finalized: None,
+            in_cumulative: known.is_some_and(|known| known.in_cumulative && !known.owned_by_peer()),
+            superseded: false,
+            received_ms,
+            at,
+        };
+        if !report.open {
+            stream.finalized = Some(self.count(&stream, report, earlier)?);
+            stream.in_cumulative = true;
+        }
+        self.write_streams().put(stream);
+        Ok(())
+    }
+
+    /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
+    /// takes it out of its window, and remembers only that it is elsewhere.
+    pub(crate) fn yield_to_peer<E: StoredState>(
+        &mut self,
+        peer: &PeerRevision,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
+        let Some((_, known)) = self.read_streams().get(peer.id) else { return Ok(()) };
+        if known.rev > peer.rev || known.rev == peer.rev && !peer.has_precedence || known.owned_by_peer() {
+            return Ok(());
+        }
+        if self.retract(&known, earlier)? == ReportResult::Late {
+            // Too late to give way: both count, as with a revision that comes too late here.
+            return Ok(());
+        }
+        let became = if known.rev == peer.rev { ReportResult::Duplicate } else { ReportResult::Revised };
+        self.counts.moved(became, known.in_cumulative);
+        let minute = minute_of(known.received_ms) as i32;
+        self.write_streams().put(Stream {
+            rev: peer.rev,
+            finalized: Some(Finalized { minute, within_slo: false }),
+            superseded: false,
+            at: RecordLocation { len: 0, ..known.at },
+            ..known
+        });
+        Ok(())
+    }
+
+    /// Everything up to this position in the journal was applied.
+    pub(crate) const fn set_counted_up_to(&mut self, position: u64) {
+        self.counted_up_to = position;
+    }
+
+    /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
+    pub(crate) fn finalize_next<E: StoredState>(
+        &mut self,
+        now_ms: i64,
+        earlier: &E,
+    ) -> Result<bool, E::Error> {
+        let next_idle_open = self.write_streams().next_idle_open(now_ms, self.finalize_after_ms);
+        next_idle_open
+            .map(|seq| self.finalize_one(seq, earlier))
+            .transpose()
+            .map(|finalized| finalized.is_some())
+    }
+
+    /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
+    /// all of it.
+    pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+        for _ in 0..FORGET_AT_ONCE {
+            let evict_next = self.write_streams().evict_next(now_ms);
+            let Some(seq) = evict_next else { return Ok(false) };
+            self.finalize_one(seq, earlier)?;
+        }
+        Ok(true)
+    }
+
+    /// Revisions that the store does not have yet.
+    pub(crate) fn unflushed(&self) -> u64 {
+        self.read_streams().next() - self.unflushed_from
+    }
+
+    /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
+    /// to refuse.
+    pub(crate) const fn over_memory_limit(&self) -> bool {
+        self.weight() >= MOST_HELD_BYTES
+    }
+
+    /// Everything that the store does not have yet. It stays so until [`mark_flushed`](Self::mark_flushed).
+    pub(crate) fn changes(&mut self) -> Changes<'_> {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        Changes {
+            series: self.series.unflushed().collect(),
+            windows: self.windows.dirty(),
+            cumulative: self.cumulative.dirty(),
+            counts: self.counts.unflushed(),
+            samples: self.samples.changes(),
+            remembered_from: streams.first(),
+            needs_journal_from: streams
+                .needs_from()
+                .map_or(self.counted_up_to, |from| from.min(self.counted_up_to)),
+            counted_up_to: self.counted_up_to,
+            next_seq: streams.next(),
+            revisions: Revisions { streams, finalized: &self.finalized, from: self.unflushed_from },
+        }
+    }
+
+    /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
+    /// too much, all does.
+    pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
+        self.series.mark_flushed();
+        self.counts.mark_flushed();
+        self.samples.mark_flushed(now_ms);
+        let next = self.read_streams().next();
+        self.unflushed_from = next;
+        self.finalized.clear();
+        let recent = minute_of(now_ms);
+        self.windows.mark_flushed(|at, window| at.minute >= recent && window.before.is_none());
+        self.cumulative.mark_flushed(|_, _| true);
+        if self.weight() > self.most_kept_bytes {
+            self.windows = WriteBackCache::default();
+            self.cumulative = WriteBackCache::default();
+        }
+    }
+
+    /// Takes an earlier revision out of its window, so that a later one can take its place.
+    fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
+        let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
+        let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
+        let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
+        let retract = |window: &mut Window| window.stats.retract(&report, counted.within_slo);
+        if !self.windows.change(at, || earlier.window(at), retract)? {
+            return Ok(ReportResult::Late);
+        }
+        let site = report.site.as_deref().unwrap_or_default();
+        let day = |site: &str, day| earlier.samples(site, day);
+        self.samples.retract(site, known.id, at.minute * MINUTE_MS, day)?;
+        Ok(ReportResult::Revised)
+    }
+
+    fn finalize_one<E: StoredState>(&mut self, seq: SeqNo, earlier: &E) -> Result<(), E::Error> {
+        let Some(stream) = self.read_streams().at(seq) else { return Ok(()) };
+        let counted = match earlier.report(stream.at)? {
+            Some(report) => self.count(&stream, &report, earlier)?,
+            None => {
+                // It cannot be counted any more, and is not asked for again.
+                if !stream.in_cumulative {
+                    self.counts.lost_stream();
+                }
+                Finalized { minute: minute_of(stream.received_ms) as i32, within_slo: false }
+            }
+        };
+        self.write_streams().finalize(seq, counted);
+        if seq < self.unflushed_from {
+            self.finalized.push(seq);
+        }
+        Ok(())
+    }
+
+    fn count<E: StoredState>(
+        &mut self,
+        stream: &Stream,
+        report: &StreamReport,
+        earlier: &E,
+    ) -> Result<Finalized, E::Error> {
+        let within_slo = self.meets_targets(report);
+        let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
+        let add = |window: &mut Window| {
+            window.stats.add(report, within_slo);
+            true
+        };
+        self.windows.change(at, || earlier.window(at), add)?;
+        self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
+        if !stream.in_cumulative {
+            self.counts.cost(report);
+            let series = self.series.over_countries(stream.series);
+            let add = |total: &mut CumulativeStats| {
+                total.add(report);
+                true
+            };
+            self.cumulative.change(series, || earlier.total(series), add)?;
+        }
+        Ok(Finalized { minute: at.minute as i32, within_slo })
+    }
+
+    const fn weight(&self) -> usize {
+        self.windows.bytes() + self.cumulative.bytes()
+    }
+
+    fn meets_targets(&mut self, report: &StreamReport) -> bool {
+        let site = report.site.as_deref().unwrap_or_default();
+        let use_case = report.use_case.as_deref().unwrap_or_default();
+        if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
+            return targets.is_met_by(report);
+        }
+        let targets = self.config.targets(Some(site), use_case);
+        let within_slo = targets.is_met_by(report);
+        let known = self.targets.entry(site.to_owned()).or_default();
+        // Pages choose use cases: a map of all that ever came must not grow.
+        if known.len() >= MOST_TARGETS {
+            known.clear();
+        }
+        known.insert(use_case.to_owned(), targets);
+        within_slo
+    }
+
+    fn read_streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_streams(&self) -> RwLockWriteGuard<'_, StreamRegistry> {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A beacon of 100 reports adds at most 17 MB to it.
+const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
+
+/// With more than this after a flush, the next begins with nothing: ten thousand series of chats come to less.
+const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
+
+const MOST_TARGETS: usize = 1_000;
+
+/// A tenth of a millisecond.
+const FORGET_AT_ONCE: usize = 512;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The latest revision of a stream counts, at whichever collector it arrives and however the clock jumps.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::window_stats::WindowStats;
+use crate::config::{Dedupe, Store};
+
+/// Stands for the store and the journal.
+#[derive(Default)]
+struct Past {
+    windows: HashMap<WindowKey, Vec<u8>>,
+    cumulative: HashMap<SeriesId, Vec<u8>>,
+    reports: HashMap<u64, StreamReport>,
+}
+
+impl StoredState for Past {
+    type Error = Box<dyn std::error::Error>;
+
+    fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
+        let bytes = self.windows.get(&at);
+        let stats = bytes.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(bytes))?;
+        Ok(Window { stats, before: None })
+    }
+
+    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error> {
+        let bytes = self.cumulative.get(&series);
+        Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
+    }
+
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
+        Ok(self.reports.get(&at.position).cloned())
+    }
+
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
+        Ok(Vec::new())
+    }
+}
+
+fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
+    while aggregator.finalize_next(now_ms, past).unwrap() {}
+    {
+        let mut changes = aggregator.changes();
+        past.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.stats.encode())));
+        past.cumulative
+            .extend(changes.cumulative.iter_mut().map(|(series, total)| (*series, total.encode())));
+    }
+    aggregator.mark_flushed(now_ms);
+    while aggregator.evict_some(now_ms, past).unwrap() {}
+}
+
+/// Counts these revisions of one stream, then a peer's revision, then one more.
+fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let apply = |aggregator: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
+        let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
+        past.reports.insert(position, report.clone());
+        let at = RecordLocation { position, len: 1 };
+        aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, past).unwrap();
+        flush(aggregator, past, 60_000);
+    };
+    for (position, rev) in revisions.iter().enumerate() {
+        apply(&mut aggregator, &mut past, position as u64, *rev);
+    }
+    // Heard of twice, as after a restart.
+    for _ in 0..2 {
+        aggregator.yield_to_peer(&peer_revisions, &past).unwrap();
+        flush(&mut aggregator, &mut past, 60_000);
+    }
+    if let Some(rev) = then {
+        apply(&mut aggregator, &mut past, 9, rev);
+    }
+    let streams = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
+    (streams, aggregator.counts.get(Kind::Moved, "revised") + aggregator.counts.get(Kind::Moved, "duplicate"))
+}
+
+#[test]
+fn the_later_revision_counts_wherever_it_is() {
+    let peer_revisions = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
+    for (revisions, peer_revisions, then, expected) in [
+        (&[0][..], peer_revisions(1, false), None, (0, 1)),
+        (&[0, 1], peer_revisions(2, true), None, (0, 1)),
+        (&[2], peer_revisions(1, true), None, (1, 0)),
+        (&[1], peer_revisions(1, false), None, (1, 0)),
+        (&[1], peer_revisions(1, true), None, (0, 1)),
+        // What comes late is known to be older, what comes later counts here again.
+        (&[0], peer_revisions(2, false), Some(1), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(2), (0, 1)),
+        (&[0], peer_revisions(2, false), Some(3), (1, 1)),
+        (&[1], PeerRevision { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+    ] {
+        assert_eq!(
+            counted_after(revisions, peer_revisions, then),
+            expected,
+            "{revisions:?} {peer_revisions:?} {then:?}"
+        );
+    }
+}
+
+#[test]
+fn revisions_of_one_stream_exceed_a_label_limit_once() {
+    let mut config = Config::default();
+    config.limits.models = 1;
+    let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
+    // The third names its model in a later revision only.
+    let revisions =
+        [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (2, 2, "c"), (3, 0, "unknown"), (3, 1, "b"), (3, 2, "b")];
+    for (position, (id, rev, model)) in revisions.into_iter().enumerate() {
+        let model = Some(model.into());
+        let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
+        let at = RecordLocation { position: position as u64, len: 1 };
+        past.reports.insert(at.position, report.clone());
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
+    }
+    assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
+}
+
+#[test]
+fn the_weight_follows_the_cached_windows_and_totals() {
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let mut weights = vec![aggregator.weight()];
+    for (position, ttft_ms) in [1.0, 1_000_000.0, 1_000_000.0].into_iter().enumerate() {
+        let id = position as u128;
+        let report =
+            StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
+        let at = RecordLocation { position: position as u64, len: 1 };
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
+        weights.push(aggregator.weight());
+    }
+    assert_eq!(weights[0], 0);
+    assert!(weights[1] > size_of::<WindowStats>() + size_of::<CumulativeStats>(), "{weights:?}");
+    let doublings = 1_000_000_f64.log2() as usize;
+    assert!(weights[2] > weights[1] + doublings * (32 + 8) * size_of::<u64>(), "{weights:?}");
+    assert_eq!(weights[3], weights[2], "no bucket is new");
+    flush(&mut aggregator, &mut past, 60_000);
+    assert_eq!(aggregator.weight(), weights[3]);
+    flush(&mut aggregator, &mut past, 120_000);
+    assert_eq!(aggregator.windows.bytes(), 0, "the minute is over");
+    assert!(!aggregator.over_memory_limit());
+    aggregator.most_kept_bytes = aggregator.cumulative.bytes() - 1;
+    flush(&mut aggregator, &mut past, 120_000);
+    assert_eq!(aggregator.weight(), 0);
+}
+
+#[test]
+fn an_open_stream_with_a_lost_report_counts_as_lost_once() {
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
+    let at = RecordLocation { position: 0, len: 1 };
+    aggregator.add(&JournaledReport { id: 7, country: None, report, at }, 60_000, &past).unwrap();
+    for hours in 1..3 {
+        flush(&mut aggregator, &mut past, hours * 3_600_000);
+    }
+    aggregator.counts.unflushed();
+    let count = |kind, word| aggregator.counts.get(kind, word);
+    assert_eq!((count(Kind::Report, "new"), count(Kind::Report, "unreadable")), (1, 0));
+    assert_eq!(
+        (count(Kind::Repair, "lost_stream"), aggregator.streams().read().unwrap().open().count()),
+        (1, 0)
+    );
+}
+
+proptest! {
+    /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
+    /// counted once, as its latest revision says, in whatever window, whether windows stay in memory or not.
+    #[test]
+    fn no_jump_of_the_clock_loses_or_doubles_a_stream(
+        steps in prop::collection::vec((0..6_u128, 0..3_u32, any::<bool>(), -200_000_000..200_000_000_i64), 1..60),
+        most_kept_bytes in prop::sample::select(vec![0, MOST_KEPT_BYTES]),
+    ) {
+        let config = Config {
+            dedupe: Dedupe { ids: 1_000, minutes: 30 },
+            store: Store { streams_kept: 1_000, ..Config::default().store },
+            ..Config::default()
+        };
+        let (mut past, mut latest) = (Past::default(), BTreeMap::new());
+        let mut aggregator = Aggregator { most_kept_bytes, ..Aggregator::new(config, LoadedState::default()) };
+        for (position, (id, rev, open, now_ms)) in steps.into_iter().enumerate() {
+            let at = RecordLocation { position: position as u64, len: 1 };
+            let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
+            past.reports.insert(at.position, report.clone());
+            aggregator.add(&JournaledReport { id, country: None, report, at }, now_ms, &past).unwrap();
+            let known = latest.entry(id).or_insert((rev, open));
+            if known.0 < rev {
+                *known = (rev, open);
+            }
+            if position % 3 == 0 {
+                flush(&mut aggregator, &mut past, now_ms);
+            }
+        }
+        flush(&mut aggregator, &mut past, i64::MAX / 2);
+        flush(&mut aggregator, &mut past, i64::MAX / 2);
+        let counted: u64 = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap().streams()).sum();
+        prop_assert_eq!(counted, latest.len() as u64);
+        let requests = |bytes: &Vec<u8>| CumulativeStats::decode(bytes).unwrap().requests();
+        let in_cumulative: u64 = past.cumulative.values().map(requests).sum();
+        prop_assert_eq!(in_cumulative, latest.len() as u64);
+    }
+}

@@ -1,0 +1,421 @@
+//! Registry of the recent streams: tells new reports from known ones, finds idle open streams, and lists the newest.
+//! It is bounded by count and by age.
+
+mod ring_buffer;
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+
+use beacon::Outcome;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use crate::aggregate::series::SeriesId;
+use crate::journal::segments::RecordLocation;
+use crate::report::stream_id::StreamId;
+use ring_buffer::RingBuffer;
+
+/// Number of a revision, in order of arrival.
+pub(crate) type SeqNo = u64;
+
+/// One revision of one stream, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub(crate) id: StreamId,
+    pub(crate) rev: u32,
+    pub(crate) outcome: Outcome,
+    pub(crate) series: SeriesId,
+    /// Where it is counted. `None` while it is open and not timed out.
+    pub(crate) finalized: Option<Finalized>,
+    /// It is in the cumulative statistics, which never retract.
+    pub(crate) in_cumulative: bool,
+    /// A later revision took its place.
+    pub(crate) superseded: bool,
+    pub(crate) received_ms: i64,
+    /// Where its report stands in the journal.
+    pub(crate) at: RecordLocation,
+}
+
+impl Stream {
+    /// Another collector has a later revision, and counts it; what was here is taken back. It stays to tell
+    /// what comes late from what is new.
+    pub(crate) const fn owned_by_peer(&self) -> bool {
+        self.at.len == 0
+    }
+
+    /// It is what its stream is listed as.
+    const fn stands(&self) -> bool {
+        !self.superseded && !self.owned_by_peer()
+    }
+}
+
+/// Where and how a stream is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Finalized {
+    /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
+    pub(crate) minute: i32,
+    /// It met the targets of that time.
+    pub(crate) within_slo: bool,
+}
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RegistryLimits {
+    /// Most revisions for telling what is known.
+    pub(crate) most: usize,
+    /// Longest time for that.
+    pub(crate) keep_ms: i64,
+    /// So many streams stay, however old their latest revisions are.
+    pub(crate) listed: usize,
+}
+
+/// The streams of the last while.
+pub(crate) struct StreamRegistry {
+    memory: RegistryLimits,
+    /// Every revision remembered, oldest first.
+    revisions: RingBuffer<Stream>,
+    /// Of the first of them.
+    first: SeqNo,
+    /// How many of them stand.
+    standing: usize,
+    /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
+    /// hundreds of thousands twice would be a third of all that the collector holds.
+    by_id: HashTable<SeqNo>,
+    hasher: RandomState,
+    /// Every open revision, oldest first, and some that are no longer.
+    open: VecDeque<SeqNo>,
+}
+
+impl StreamRegistry {
+    /// What the store remembers, in order of places; what is missing between them was superseded.
+    pub(crate) fn new(memory: RegistryLimits, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
+        let mut streams = Self {
+            memory,
+            revisions: RingBuffer::new(),
+            first: 0,
+            standing: 0,
+            by_id: HashTable::new(),
+            hasher: RandomState::new(),
+            open: VecDeque::new(),
+        };
+        for (seq, stream) in stored {
+            if streams.revisions.len() == 0 {
+                streams.first = seq;
+            }
+            while streams.next() < seq {
+                streams.revisions.push_back(Stream { superseded: true, ..stream });
+            }
+            streams.put(stream);
+        }
+        streams
+    }
+
+    /// Place of the next revision.
+    pub(crate) fn next(&self) -> SeqNo {
+        self.first + self.revisions.len() as SeqNo
+    }
+
+    /// Place of the oldest revision remembered.
+    pub(crate) const fn first(&self) -> SeqNo {
+        self.first
+    }
+
+    /// Position in the journal from which on reports may be asked for. `None` when nothing is remembered.
+    pub(crate) fn needs_from(&self) -> Option<u64> {
+        self.revisions.get(0).map(|oldest| oldest.at.position)
+    }
+
+    pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
+        let same = |seq: &SeqNo| self.at(*seq).is_some_and(|stream| stream.id == id);
+        let seq = *self.by_id.find(self.hasher.hash_one(id), same)?;
+        self.at(seq).map(|stream| (seq, stream))
+    }
+
+    pub(crate) fn at(&self, seq: SeqNo) -> Option<Stream> {
+        self.revisions.get(self.index(seq)?).copied()
+    }
+
+    /// Revisions from `seq` on.
+    pub(crate) fn from(&self, seq: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> + Clone {
+        let skipped = self.index(seq).unwrap_or(0);
+        (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
+    }
+
+    /// Remembers a revision, which takes the place of an earlier one.
+    pub(crate) fn put(&mut self, stream: Stream) {
+        let seq = self.next();
+        let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
+        let id_at = |seq: SeqNo| revisions[(seq - *first) as usize].id;
+        let hash = hasher.hash_one(stream.id);
+        let rehash = |seq: &SeqNo| hasher.hash_one(id_at(*seq));
+        match by_id.entry(hash, |seq| id_at(*seq) == stream.id, rehash) {
+            Entry::Vacant(free) => drop(free.insert(seq)),
+            Entry::Occupied(mut held) => {
+                let before = std::mem::replace(held.get_mut(), seq);
+                let before = &mut revisions[(before - *first) as usize];
+                *standing -= usize::from(before.stands());
+                before.superseded = true;
+            }
+        }
+        if stream.finalized.is_none() {
+            open.push_back(seq);
+        }
+        *standing += usize::from(stream.stands());
+        revisions.push_back(stream);
+    }
+
+    /// The revision is in a window now, or cannot be.
+    pub(crate) fn finalize(&mut self, seq: SeqNo, counted: Finalized) {
+        if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
+            stream.finalized = Some(counted);
+            stream.in_cumulative = true;
+        }
+    }
+
+    /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
+    /// asked for until [`finalize`](Self::finalize).
+    pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
+        while let Some(&seq) = self.open.front() {
+            if let Some(stream) = self.waiting(seq) {
+                let silent_ms = now_ms.saturating_sub(stream.received_ms);
+                // After a clock was set back nobody knows how long it has been silent, and all behind it wait.
+                return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(seq);
+            }
+            self.open.pop_front();
+        }
+        None
+    }
+
+    /// Forgets what is too old or too many, and gives back the stream in front that must be counted
+    /// before it can be forgotten.
+    pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
+        while let Some(&oldest) = self.revisions.get(0) {
+            let RegistryLimits { most, keep_ms, listed } = self.memory;
+            let held = self.revisions.len();
+            let is_listed =
+                oldest.stands() && self.standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
+            if is_listed || held <= listed || held <= most && oldest.received_ms > now_ms - keep_ms {
+                return None;
+            }
+            if self.waiting(self.first).is_some() {
+                return Some(self.first);
+            }
+            let hash = self.hasher.hash_one(oldest.id);
+            if let Ok(latest) = self.by_id.find_entry(hash, |seq| *seq == self.first) {
+                latest.remove();
+            }
+            self.standing -= usize::from(oldest.stands());
+            self.revisions.pop_front();
+            self.first += 1;
+        }
+        None
+    }
+
+    /// Open streams, oldest first.
+    pub(crate) fn open(&self) -> impl Iterator<Item = Stream> + '_ {
+        self.open.iter().filter_map(|&seq| self.waiting(seq))
+    }
+
+    /// Revisions that arrived after `since_ms` and no later than `now_ms`, those that another took the place of
+    /// among them.
+    pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
+        let newest = self.revisions.from(0).rev();
+        let recent = newest.take_while(move |stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS);
+        recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
+    }
+
+    /// All that arrived after this is remembered. `None` while nothing has been forgotten.
+    pub(crate) fn complete_since_ms(&self) -> Option<i64> {
+        self.revisions.get(0).filter(|_| self.first > 0).map(|oldest| oldest.received_ms)
+    }
+
+    /// The latest revisions before `before` of the streams that are listed, newest first.
+    pub(crate) fn newest(&self, before: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> {
+        let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
+        let standing = all.filter(|(_, stream)| stream.stands());
+        standing.take(self.memory.listed).skip_while(move |(seq, _)| *seq >= before)
+    }
+
+    fn index(&self, seq: SeqNo) -> Option<usize> {
+        usize::try_from(seq.checked_sub(self.first)?).ok()
+    }
+
+    fn waiting(&self, seq: SeqNo) -> Option<Stream> {
+        self.at(seq).filter(|stream| stream.finalized.is_none() && !stream.superseded)
+    }
+}
+
+/// Revisions are in the order in which the journal took them, and batches may wait for it for so long.
+const OUT_OF_ORDER_MS: i64 = 60_000;
+
+/// Those that another took the place of lie between those that are listed, and their reports in the journal. One
+/// stream may have any number: so many of each, on an average, do not shorten the list.
+const MOST_REVISIONS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
+    const COUNTED: Finalized = Finalized { minute: 0, within_slo: true };
+
+    fn open(id: StreamId, received_ms: i64) -> Stream {
+        Stream {
+            id,
+            rev: 0,
+            outcome: Outcome::Abandoned,
+            series: 0,
+            finalized: None,
+            in_cumulative: false,
+            superseded: false,
+            received_ms,
+            at: RecordLocation { position: 0, len: 1 },
+        }
+    }
+
+    fn counted(id: StreamId, received_ms: i64) -> Stream {
+        Stream { finalized: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
+    }
+
+    fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
+        let mut streams = StreamRegistry::new(memory, []);
+        all.into_iter().for_each(|stream| streams.put(stream));
+        streams
+    }
+
+    fn known(streams: &StreamRegistry) -> Vec<StreamId> {
+        (1..=4).filter(|id| streams.get(*id).is_some()).collect()
+    }
+
+    #[test]
+    fn an_idle_stream_is_returned_until_it_is_counted() {
+        let mut streams = with(MEMORY, [open(1, 5)]);
+        assert_eq!(streams.next_idle_open(14, 10), None);
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        assert_eq!(streams.next_idle_open(15, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(15, 10), None);
+        assert_eq!(streams.open().count(), 0);
+    }
+
+    #[test]
+    fn a_later_revision_starts_the_wait_again() {
+        let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
+        assert_eq!(streams.open().count(), 1);
+        assert_eq!(streams.next_idle_open(59, 10), None);
+        assert_eq!(streams.next_idle_open(60, 10), Some(1));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
+        let hour_ms = 3_600_000;
+        let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
+        assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
+        assert_eq!(streams.next_idle_open(5, 10), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.next_idle_open(9, 10), None);
+        assert_eq!(streams.next_idle_open(10, 10), Some(1));
+    }
+
+    #[test]
+    fn old_and_many_are_forgotten() {
+        let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
+        assert_eq!(streams.evict_next(10), None);
+        assert_eq!(known(&streams), [2, 3]);
+        assert_eq!(streams.evict_next(1_002), None);
+        assert_eq!(known(&streams), [3]);
+    }
+
+    #[test]
+    fn streams_beyond_the_age_limit_are_not_listed() {
+        let mut streams =
+            with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
+        assert_eq!(streams.evict_next(1_000_000), None);
+        assert_eq!(known(&streams), [3]);
+    }
+
+    #[test]
+    fn a_stream_of_several_revisions_is_listed_as_one() {
+        let memory = RegistryLimits { most: 0, listed: 3, ..MEMORY };
+        let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
+        assert_eq!(streams.evict_next(1_000_000), None);
+        assert_eq!(known(&streams), [2, 3, 4]);
+        assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
+        // What another collector counts is not listed here, and takes no place.
+        streams.put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) });
+        streams.put(counted(1, 6));
+        assert_eq!(streams.evict_next(1_000_000), None);
+        let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
+        assert_eq!(listed, [1, 4, 2]);
+    }
+
+    #[test]
+    fn listed_revisions_of_one_stream_stay_bounded() {
+        let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
+        let mut streams = with(memory, [counted(1, 0)]);
+        for received_ms in 0..1_000 {
+            streams.put(counted(2, received_ms));
+            assert_eq!(streams.evict_next(received_ms), None);
+            assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
+        }
+        assert_eq!(streams.standing, streams.newest(SeqNo::MAX).count());
+    }
+
+    #[test]
+    fn an_open_stream_is_counted_before_it_is_forgotten() {
+        let mut streams = with(RegistryLimits { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
+        assert_eq!(streams.evict_next(3), Some(0));
+        streams.finalize(0, COUNTED);
+        assert_eq!(streams.evict_next(3), None);
+        assert_eq!(known(&streams), [2]);
+    }
+
+    #[test]
+    fn unlisted_revisions_of_one_stream_stay_bounded() {
+        let mut streams = with(MEMORY, []);
+        for received_ms in 0..10_000 {
+            streams.put(counted(1, received_ms));
+            assert_eq!(streams.evict_next(received_ms), None);
+        }
+        assert!(streams.revisions.len() <= 2);
+        assert_eq!(streams.newest(SeqNo::MAX).count(), 0, "none is to be listed");
+    }
+
+    #[test]
+    fn each_stream_is_listed_once_newest_first() {
+        let memory = RegistryLimits { listed: 2, ..MEMORY };
+        let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
+        let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
+        assert_eq!(listed(SeqNo::MAX), [2, 3]);
+        assert_eq!(listed(3), [3]);
+    }
+
+    #[test]
+    fn recent_streams_are_found_whatever_their_order() {
+        let memory = RegistryLimits { most: 4, ..MEMORY };
+        let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
+        let arrived = |streams: &StreamRegistry, since_ms, now_ms| {
+            streams.arrived(since_ms, now_ms).map(|stream| (stream.id, stream.superseded)).collect::<Vec<_>>()
+        };
+        assert_eq!(arrived(&streams, 200, 400), [(2, false), (2, true)]);
+        assert_eq!(
+            arrived(&streams, 100, 300),
+            [(3, false), (2, true)],
+            "what comes after is of a later clock"
+        );
+        assert_eq!(streams.complete_since_ms(), None);
+        streams.put(counted(4, 400));
+        assert_eq!(streams.evict_next(400), None);
+        assert_eq!(streams.complete_since_ms(), Some(300));
+    }
+
+    #[test]
+    fn the_store_gives_back_what_it_took() {
+        let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
+        let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
+        let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));
+        assert_eq!(after.next(), before.next());
+        assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
+        assert_eq!(after.open().count(), 1);
+    }
+}

@@ -1,0 +1,329 @@
+//! Statistics of a set of streams: reports are added and retracted, statistics merge exactly, and they encode to
+//! bytes.
+
+use beacon::{Defect, Histogram, Outcome, StreamReport};
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
+use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+use crate::aggregate::metric::{CensoredMetrics, Metric};
+/// Sources of server timing that are told apart; any other counts as the last.
+pub(crate) const SOURCES: [&str; 9] =
+    ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
+
+/// What a set of streams amounts to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct WindowStats {
+    outcomes: [u64; Outcome::ALL.len()],
+    /// Streams that showed the defect, however often.
+    defects: [u64; Defect::ALL.len()],
+    /// Streams whose time to first token both client and server know, by the server's source.
+    sources: [u64; SOURCES.len()],
+    /// Streams that were whole.
+    pub(crate) intact: u64,
+    /// Streams that met their targets.
+    pub(crate) within_slo: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    histograms: [Histogram; Metric::ALL.len()],
+}
+
+impl WindowStats {
+    /// Adds one stream; `within_slo` says whether it met its targets.
+    pub(crate) fn add(&mut self, report: &StreamReport, within_slo: bool) {
+        self.outcomes[report.outcome as usize] += 1;
+        for (defect, _) in report.defects.iter() {
+            self.defects[defect as usize] += 1;
+        }
+        self.intact += u64::from(report.is_whole());
+        self.within_slo += u64::from(within_slo);
+        self.input_tokens += report.input_tokens.unwrap_or(0);
+        self.output_tokens += report.output_tokens.unwrap_or(0);
+        self.record(Metric::Ttft, report.ttft_ms);
+        self.record(Metric::Ttfv, report.ttfv_ms);
+        self.record(Metric::Ttfp, report.ttfp_ms);
+        self.record(Metric::E2e, report.e2e_ms);
+        self.record(Metric::Tpot, report.tpot_ms);
+        if let Some(gaps) = &report.gaps {
+            self.histograms[Metric::Gap as usize].merge(gaps);
+        }
+        self.add_censored_wait(report);
+        self.add_server(report);
+    }
+
+    fn add_censored_wait(&mut self, report: &StreamReport) {
+        for (reached_ms, metric) in [(report.ttft_ms, Metric::Ttft), (report.ttfv_ms, Metric::Ttfv)] {
+            let metrics = metric.censored();
+            match censored_wait(report, reached_ms).zip(metrics) {
+                Some(((EndedBy::User, ms), CensoredMetrics { abandoned, .. })) => {
+                    self.record(abandoned, Some(ms));
+                }
+                Some(((EndedBy::Failure, ms), CensoredMetrics { failed, .. })) => {
+                    self.record(failed, Some(ms));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn add_server(&mut self, report: &StreamReport) {
+        let Some(server) = &report.server else { return };
+        let Some(server_ttft_ms) = server.ttft_ms else { return };
+        self.record(Metric::ServerTtft, Some(server_ttft_ms));
+        if let Some(overhead_ms) = report.overhead_ms() {
+            self.sources[source_at(&server.source)] += 1;
+            self.record(Metric::JoinedTtft, report.ttft_ms);
+            self.record(Metric::JoinedServerTtft, Some(server_ttft_ms));
+            self.record(Metric::Overhead, Some(overhead_ms.max(0.0)));
+        }
+    }
+
+    /// Takes back a stream that was added with the same `within_slo`. `false`, and nothing changes, when
+    /// it cannot be in these statistics.
+    pub(crate) fn retract(&mut self, report: &StreamReport, within_slo: bool) -> bool {
+        let mut one = Self::default();
+        one.add(report, within_slo);
+        self.subtract(&one)
+    }
+
+    /// These statistics once a part of them has changed. `None` when the part cannot be in them.
+    pub(crate) fn with_changed(&self, before: &Self, now: &Self) -> Option<Self> {
+        let mut changed = self.clone();
+        // What other parts have lost may be in this one too: it is made good before it is taken.
+        changed.merge(now);
+        changed.subtract(before).then_some(changed)
+    }
+
+    fn subtract(&mut self, other: &Self) -> bool {
+        if !self.covers(other) {
+            return false;
+        }
+        subtract(&mut self.outcomes, &other.outcomes);
+        subtract(&mut self.defects, &other.defects);
+        subtract(&mut self.sources, &other.sources);
+        self.intact -= other.intact;
+        self.within_slo -= other.within_slo;
+        self.input_tokens -= other.input_tokens;
+        self.output_tokens -= other.output_tokens;
+        for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
+            mine.subtract(other);
+        }
+        true
+    }
+
+    /// Adds other statistics, exactly.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        add(&mut self.outcomes, &other.outcomes);
+        add(&mut self.defects, &other.defects);
+        add(&mut self.sources, &other.sources);
+        self.intact += other.intact;
+        self.within_slo += other.within_slo;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
+            mine.merge(other);
+        }
+    }
+
+    pub(crate) const fn histogram(&self, metric: Metric) -> &Histogram {
+        &self.histograms[metric as usize]
+    }
+
+    /// How many streams ended so; only outcomes that were seen.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
+        Outcome::ALL.into_iter().zip(self.outcomes).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many streams showed it; only defects that were seen.
+    pub(crate) fn defects(&self) -> impl Iterator<Item = (Defect, u64)> + '_ {
+        Defect::ALL.iter().copied().zip(self.defects).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many streams both sides know the first token of, by source; only sources that were seen.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        SOURCES.into_iter().zip(self.sources).filter(|&(_, count)| count > 0)
+    }
+
+    /// All streams.
+    pub(crate) fn streams(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+
+    /// Streams that count towards integrity, availability and goodput.
+    pub(crate) fn eligible(&self) -> u64 {
+        self.outcomes().filter(|(outcome, _)| outcome.is_judged()).map(|(_, count)| count).sum()
+    }
+
+    /// Streams in which the service failed the user.
+    pub(crate) fn errors(&self) -> u64 {
+        self.outcomes().filter(|(outcome, _)| outcome.is_error()).map(|(_, count)| count).sum()
+    }
+
+    /// What it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let counts = self.histograms.iter().map(|histogram| size_of_val(histogram.dense().1));
+        size_of::<Self>() + counts.sum::<usize>()
+    }
+
+    /// Bytes for the store.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
+        blob_encoding::encode(
+            FORMAT_VERSION,
+            &Stored {
+                outcomes: self
+                    .outcomes()
+                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
+                    .collect(),
+                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+                sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
+                intact: self.intact,
+                within_slo: self.within_slo,
+                input_tokens: self.input_tokens,
+                output_tokens: self.output_tokens,
+                histograms: histograms
+                    .filter(|(_, histogram)| !histogram.is_empty())
+                    .map(|(metric, histogram)| (metric, StoredHistogram::from(histogram)))
+                    .collect(),
+            },
+        )
+    }
+
+    /// The statistics that [`encode`](Self::encode) made these bytes from.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
+        Self::decode_only(bytes, &Metric::ALL)
+    }
+
+    /// The same without the distributions that are not asked for.
+    pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
+        match bytes.first() {
+            Some(&STEPPED) => {
+                Self::restore(blob_encoding::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
+            }
+            _ => Self::restore(
+                blob_encoding::decode::<Stored<StoredHistogram>>(FORMAT_VERSION, bytes)?,
+                metrics,
+            ),
+        }
+    }
+
+    fn restore<H>(stored: Stored<H>, metrics: &[Metric]) -> Result<Self, UnreadableBlob>
+    where
+        Histogram: TryFrom<H, Error = UnreadableBlob>,
+    {
+        let histogram = |(metric, stored): (u8, H)| {
+            let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric).ok_or(UnreadableBlob);
+            let asked = metric.map(|metric| metrics.contains(&metric).then_some(metric)).transpose()?;
+            Some(asked.and_then(|metric| Ok((metric, stored.try_into()?))))
+        };
+        Self::from_parts(Parts {
+            outcomes: stored.outcomes,
+            defects: stored.defects,
+            sources: stored.sources,
+            intact: stored.intact,
+            within_slo: stored.within_slo,
+            input_tokens: stored.input_tokens,
+            output_tokens: stored.output_tokens,
+            histograms: stored.histograms.into_iter().filter_map(histogram).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The statistics that consist of these parts; an unknown word makes them unreadable.
+    pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
+        let mut stats = Self {
+            intact: parts.intact,
+            within_slo: parts.within_slo,
+            input_tokens: parts.input_tokens,
+            output_tokens: parts.output_tokens,
+            ..Self::default()
+        };
+        blob_encoding::restore_counts(
+            &parts.outcomes,
+            Outcome::ALL.map(Outcome::as_str).as_slice(),
+            &mut stats.outcomes,
+        )?;
+        let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
+        blob_encoding::restore_counts(&parts.defects, &defects, &mut stats.defects)?;
+        // Other versions tell others apart.
+        for (source, count) in &parts.sources {
+            stats.sources[source_at(source)] += count;
+        }
+        for (metric, histogram) in parts.histograms {
+            stats.histograms[metric as usize] = histogram;
+        }
+        Ok(stats)
+    }
+
+    fn record(&mut self, metric: Metric, value_ms: Option<f64>) {
+        if let Some(value_ms) = value_ms {
+            self.histograms[metric as usize].record(value_ms);
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let enough = |mine: &[u64], other: &[u64]| mine.iter().zip(other).all(|(mine, other)| mine >= other);
+        enough(&self.outcomes, &other.outcomes)
+            && enough(&self.defects, &other.defects)
+            && enough(&self.sources, &other.sources)
+            && self.intact >= other.intact
+            && self.within_slo >= other.within_slo
+            && self.input_tokens >= other.input_tokens
+            && self.output_tokens >= other.output_tokens
+            && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
+    }
+}
+
+fn source_at(name: &str) -> usize {
+    SOURCES.iter().position(|known| *known == name).unwrap_or(SOURCES.len() - 1)
+}
+
+fn contains(histogram: &Histogram, part: &Histogram) -> bool {
+    let mut held = histogram.indexed();
+    histogram.zero() >= part.zero()
+        && part.indexed().all(|(index, count)| held.any(|(at, held)| at == index && held >= count))
+}
+
+fn add(counts: &mut [u64], more: &[u64]) {
+    for (count, more) in counts.iter_mut().zip(more) {
+        *count += more;
+    }
+}
+
+fn subtract(counts: &mut [u64], less: &[u64]) {
+    for (count, less) in counts.iter_mut().zip(less) {
+        *count -= less;
+    }
+}
+
+/// Parts of statistics, with counts by their words. A missing word counts 0.
+pub(crate) struct Parts {
+    pub(crate) outcomes: Vec<(String, u64)>,
+    pub(crate) defects: Vec<(String, u64)>,
+    pub(crate) sources: Vec<(String, u64)>,
+    pub(crate) intact: u64,
+    pub(crate) within_slo: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) histograms: Vec<(Metric, Histogram)>,
+}
+
+/// Number of the layout that is written.
+const FORMAT_VERSION: u8 = 2;
+/// Number of the one that 0.1.0 wrote.
+const STEPPED: u8 = 1;
+
+/// Words instead of positions: an outcome added in the middle moves none.
+#[derive(Serialize, Deserialize)]
+struct Stored<H> {
+    outcomes: Vec<(String, u64)>,
+    defects: Vec<(String, u64)>,
+    sources: Vec<(String, u64)>,
+    intact: u64,
+    within_slo: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    histograms: Vec<(u8, H)>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Answers `/v1`: one file per route. The dashboard asks nothing else. The contract: `docs/query-api.md`.
+
+mod abandonment;
+mod breakdown;
+mod compare;
+mod csv;
+mod error;
+pub(crate) mod health;
+mod heatmap;
+mod histogram;
+mod ingest_accounting;
+mod integrity;
+mod live;
+pub(crate) mod live_feed;
+mod openapi;
+mod param_schema;
+mod params;
+mod percentiles;
+pub(crate) mod ratio;
+mod schema;
+mod slo;
+pub(crate) mod state;
+pub(crate) mod stream_stats;
+mod streams;
+mod summary;
+mod targets_in_view;
+mod timeseries;
+
+pub(crate) use abandonment::abandonment;
+pub(crate) use breakdown::breakdown;
+pub(crate) use compare::compare;
+pub(crate) use heatmap::heatmap;
+pub(crate) use histogram::histogram;
+pub(crate) use ingest_accounting::accounting;
+pub(crate) use integrity::integrity;
+pub(crate) use live::live;
+pub(crate) use openapi::openapi;
+pub(crate) use slo::slo;
+pub(crate) use streams::{stream, streams};
+pub(crate) use summary::summary;
+pub(crate) use timeseries::timeseries;

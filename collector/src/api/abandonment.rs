@@ -1,0 +1,116 @@
+//! `GET /v1/abandonment`: the share of users that leave by each wait time, for any token or for visible text.
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{FORMAT, WAIT};
+use super::params::{Params, Range, bad};
+use super::percentiles::relative_error;
+use super::state::ApiState;
+use crate::aggregate::metric::{CensoredMetrics, Metric};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
+use crate::store::backend::Backend;
+
+/// How long users wait before they leave.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Abandonment {
+    #[serde(flatten)]
+    range: Range,
+    metric: &'static str,
+    /// Bound on what waits are off by.
+    relative_error: f64,
+    /// Streams whose users waited: those below together.
+    waited: u64,
+    /// Streams that showed it.
+    shown: u64,
+    /// Streams that their users ended before.
+    left: u64,
+    /// Streams that failed before.
+    failed: u64,
+    /// From the shortest wait to the longest, at most eight per doubling; only where a wait ended.
+    points: Vec<Point>,
+}
+
+/// One wait.
+#[derive(Serialize, JsonSchema)]
+struct Point {
+    wait_ms: f64,
+    /// Streams that went on for longer with nothing to see.
+    waiting: u64,
+    /// Share of users that leave by then where nothing comes before.
+    share: f64,
+    /// Where the share lies with 95 % confidence. Absent while nobody has left, and once all have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper: Option<f64>,
+}
+
+/// Answers with the curve of leaving.
+pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[WAIT, FORMAT])?;
+    let (metric, which, censored) = wait(&params)?;
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let read_all = move |store: &Backend<'_>| {
+        let mut all = WindowStats::default();
+        let metrics = which.with_censored();
+        store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
+        Ok(all)
+    };
+    let all = state.reader.run(read_all).await?;
+    let of = |metric| all.histogram(metric);
+    let (shown, left, failed) = (of(which), of(censored.abandoned), of(censored.failed));
+    let curve = CensoredWaits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
+    let (shown, left, failed) = (shown.count(), left.count(), failed.count());
+    let abandonment = Abandonment {
+        range,
+        metric,
+        relative_error: relative_error(),
+        waited: shown + left + failed,
+        shown,
+        left,
+        failed,
+        points: curve.into_iter().map(Point::of).collect(),
+    };
+    csv::answer(&params, abandonment)
+}
+
+fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
+    let (name, which) = params.metric()?;
+    let censored = which.censored().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
+    Ok((name, which, censored))
+}
+
+impl Point {
+    fn of(CurvePoint { wait_ms, waiting, share, interval }: CurvePoint) -> Self {
+        let (lower, upper) = interval.unzip();
+        Self { wait_ms, waiting, share, lower, upper }
+    }
+}
+
+impl Table for Abandonment {
+    fn header(&self) -> Vec<String> {
+        ["wait_ms", "waiting", "share", "lower", "upper"].map(str::to_owned).to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |point: &Point| {
+            vec![
+                Cell::Number(point.wait_ms),
+                point.waiting.into(),
+                Cell::Number(point.share),
+                point.lower.into(),
+                point.upper.into(),
+            ]
+        };
+        self.points.iter().map(row).collect()
+    }
+}
+
+/// 32 buckets per doubling become 8.
+const FOUR_INTO_ONE: u32 = 2;

@@ -1,0 +1,179 @@
+//! `GET /v1/breakdown`: statistics per value of a dimension, and by how much its share of the failures exceeds its
+//! share of the streams.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
+use super::params::{Params, Range, bad};
+use super::percentiles::{Percentiles, relative_error};
+use super::ratio::{Ratio, share};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::store::query::Dimension;
+
+/// Streams by the values of a dimension.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Breakdown {
+    #[serde(flatten)]
+    range: Range,
+    by: &'static str,
+    metric: &'static str,
+    relative_error: f64,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    /// Most streams first.
+    groups: Vec<Group>,
+    /// Values that have streams but no place in `groups`.
+    more: usize,
+}
+
+/// The streams with one value.
+#[derive(Serialize, JsonSchema)]
+struct Group {
+    value: String,
+    streams: u64,
+    /// Share of all streams.
+    share: f64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: u64,
+    /// Share of all streams that were judged and not good, minus share of all that were judged: above 0,
+    /// it costs more than its part. Absent when none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    /// Those that its streams are judged by. Absent where values are of other labels than the use case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targets: Option<TargetsOf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+}
+
+/// The same value in the period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Earlier {
+    streams: u64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+}
+
+/// Answers with the streams by the values of a dimension.
+pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
+    let (metric, which) = params.metric()?;
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let against = params.against()?;
+    let (by, dimension) = dimension(&params)?;
+    let limit = params.limit()?;
+    let asked = filter.clone();
+    let read_all = move |store: &Backend<'_>| {
+        let metrics = which.with_censored();
+        let groups_of = |store: &Backend<'_>, range: Range| {
+            store.stats_by(&range.windows(&filter, None, &metrics), dimension)
+        };
+        let earlier =
+            |store: &Backend<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
+        store.both(
+            |store| store.both(|store| groups_of(store, range), earlier),
+            |store| by_use_case(store, range, &filter),
+        )
+    };
+    let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let mut groups = groups(&now, earlier.as_ref(), which);
+    let more = groups.len().saturating_sub(limit);
+    groups.truncate(limit);
+    if dimension == Dimension::UseCase {
+        for group in &mut groups {
+            group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
+        }
+    }
+    let relative_error = relative_error();
+    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, more })
+}
+
+fn groups(
+    now: &BTreeMap<String, WindowStats>,
+    earlier: Option<&BTreeMap<String, WindowStats>>,
+    which: Metric,
+) -> Vec<Group> {
+    let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
+    let (streams, eligible) = (sum(WindowStats::streams), sum(WindowStats::eligible));
+    let bad = eligible - sum(|stats| stats.within_slo);
+    let nothing = WindowStats::default();
+    let mut groups: Vec<_> = now
+        .iter()
+        // Where a later revision went elsewhere, the window is still there.
+        .filter(|(_, stats)| stats.streams() > 0)
+        .map(|(value, stats)| {
+            let bad_share = share(stats.eligible() - stats.within_slo, bad);
+            Group {
+                value: value.clone(),
+                streams: stats.streams(),
+                share: share(stats.streams(), streams).unwrap_or_default(),
+                percentiles: Percentiles::of(stats, which),
+                integrity: Ratio::of(stats.intact, stats.eligible()),
+                goodput: Ratio::of(stats.within_slo, stats.eligible()),
+                errors: stats.errors(),
+                excess: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
+                targets: None,
+                earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
+            }
+        })
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.streams));
+    groups
+}
+
+impl Earlier {
+    fn of(stats: &WindowStats, which: Metric) -> Self {
+        Self { streams: stats.streams(), percentiles: Percentiles::of(stats, which) }
+    }
+}
+
+impl Table for Breakdown {
+    fn header(&self) -> Vec<String> {
+        let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
+        let names = names.chain(csv::percentile_columns(""));
+        let names = names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned));
+        names.chain(csv::adjusted_columns()).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |group: &Group| {
+            let mut row =
+                vec![Cell::Text(group.value.clone()), group.streams.into(), Some(group.share).into()];
+            row.extend(csv::percentile_cells(&group.percentiles));
+            row.extend([
+                group.integrity.ratio.into(),
+                group.goodput.ratio.into(),
+                group.errors.into(),
+                group.excess.into(),
+            ]);
+            row.extend(csv::adjusted_cells(&group.percentiles));
+            row
+        };
+        self.groups.iter().map(row).collect()
+    }
+}
+
+fn dimension(params: &Params) -> Result<(&'static str, Dimension), ApiError> {
+    let asked = params.get("by").unwrap_or("model");
+    Dimension::ALL
+        .into_iter()
+        .map(|dimension| (dimension.as_str(), dimension))
+        .find(|(name, _)| *name == asked)
+        .ok_or_else(|| bad("`by` is one of site, use_case, provider, model, country"))
+}

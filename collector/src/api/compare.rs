@@ -1,0 +1,132 @@
+//! `GET /v1/compare`: time to first token of browsers and servers over time, for the streams where both are known, and
+//! the overhead between them.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{FORMAT, STEP};
+use super::params::{Params, Range};
+use super::percentiles::{Quantiles, quantile_ms};
+use super::state::ApiState;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::time::MINUTE_MS;
+
+/// Both sides' time to first token.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Comparison {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    matched: u64,
+    sources: BTreeMap<&'static str, u64>,
+    client: Quantiles,
+    server: Quantiles,
+    overhead: Quantiles,
+    step_ms: i64,
+    points: Vec<Point>,
+}
+
+/// One step.
+#[derive(Serialize, JsonSchema)]
+struct Point {
+    t: i64,
+    n: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p95_ms: Option<f64>,
+}
+
+/// Answers with both sides' time to first token.
+pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[STEP, FORMAT])?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
+    let filter = params.filter();
+    let read_steps = move |store: &Backend<'_>| {
+        let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
+        store.windows(
+            &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
+            |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+            },
+        )?;
+        Ok(steps)
+    };
+    let steps = state.reader.run(read_steps).await?;
+    let mut all = WindowStats::default();
+    for step in &steps {
+        all.merge(step);
+    }
+    let points = range.step_starts(step_ms).zip(&steps).map(|(t, step)| Point::of(t, step));
+    let comparison = Comparison {
+        range,
+        streams: all.streams(),
+        matched: all.histogram(CLIENT).count(),
+        sources: all.sources().collect(),
+        client: Quantiles::of(&all, CLIENT),
+        server: Quantiles::of(&all, SERVER),
+        overhead: Quantiles::of(&all, Metric::Overhead),
+        step_ms,
+        points: points.collect(),
+    };
+    csv::answer(&params, comparison)
+}
+
+impl Table for Comparison {
+    fn header(&self) -> Vec<String> {
+        let sides = ["client", "server", "overhead"];
+        let of = |q: &'static str| sides.into_iter().map(move |side| format!("{side}_{q}_ms"));
+        ["t".to_owned(), "n".to_owned()].into_iter().chain(of("p50")).chain(of("p95")).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |point: &Point| {
+            vec![
+                Cell::Whole(point.t),
+                point.n.into(),
+                point.client_p50_ms.into(),
+                point.server_p50_ms.into(),
+                point.overhead_p50_ms.into(),
+                point.client_p95_ms.into(),
+                point.server_p95_ms.into(),
+                point.overhead_p95_ms.into(),
+            ]
+        };
+        self.points.iter().map(row).collect()
+    }
+}
+
+impl Point {
+    fn of(t: i64, step: &WindowStats) -> Self {
+        let at = |metric, q| quantile_ms(step.histogram(metric), q);
+        Self {
+            t,
+            n: step.histogram(CLIENT).count(),
+            client_p50_ms: at(CLIENT, 0.5),
+            server_p50_ms: at(SERVER, 0.5),
+            overhead_p50_ms: at(Metric::Overhead, 0.5),
+            client_p95_ms: at(CLIENT, 0.95),
+            server_p95_ms: at(SERVER, 0.95),
+            overhead_p95_ms: at(Metric::Overhead, 0.95),
+        }
+    }
+}
+
+const CLIENT: Metric = Metric::JoinedTtft;
+const SERVER: Metric = Metric::JoinedServerTtft;

@@ -1,0 +1,119 @@
+//! Writes answers as CSV after RFC 4180, guarded against formulas of spreadsheets.
+
+use axum::Json;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::params::{Params, bad};
+use super::percentiles::{KmAdjusted, Percentiles};
+use crate::http::error::ApiError;
+
+/// An answer whose heart is a table.
+pub(super) trait Table: Serialize {
+    /// Names of the columns; they do not depend on what is in the rows.
+    fn header(&self) -> Vec<String>;
+    fn rows(&self) -> Vec<Vec<Cell>>;
+}
+
+/// One value.
+pub(super) enum Cell {
+    Empty,
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl From<u64> for Cell {
+    fn from(count: u64) -> Self {
+        Self::Whole(count.cast_signed())
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Empty, Self::Number)
+    }
+}
+
+/// The answer in the form that is asked for.
+pub(super) fn answer(params: &Params, table: impl Table) -> Result<Response, ApiError> {
+    match params.get("format") {
+        None | Some("json") => Ok(Json(table).into_response()),
+        Some("csv") => {
+            let headers = [
+                (CONTENT_TYPE, "text/csv; charset=utf-8"),
+                (CONTENT_DISPOSITION, "attachment; filename=\"llm-rum.csv\""),
+            ];
+            Ok((headers, write(&table)).into_response())
+        }
+        Some(_) => Err(bad("`format` is `json` or `csv`")),
+    }
+}
+
+/// Columns for percentiles, with a prefix.
+pub(super) fn percentile_columns(prefix: &str) -> impl Iterator<Item = String> {
+    ["n", "p50_ms", "p95_ms", "p99_ms"].into_iter().map(move |name| format!("{prefix}{name}"))
+}
+
+/// What belongs in them.
+pub(super) fn percentile_cells(of: &Percentiles) -> [Cell; 4] {
+    [of.n.into(), of.p50_ms.into(), of.p95_ms.into(), of.p99_ms.into()]
+}
+
+/// Columns for percentiles with those who saw nothing.
+pub(super) fn adjusted_columns() -> impl Iterator<Item = String> {
+    ["adjusted_p50_ms", "adjusted_p95_ms", "adjusted_p99_ms", "left", "failed"].into_iter().map(str::to_owned)
+}
+
+/// What belongs in them; nothing for a metric that has none.
+pub(super) fn adjusted_cells(of: &Percentiles) -> [Cell; 5] {
+    match &of.adjusted {
+        Some(KmAdjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
+            [(*p50_ms).into(), (*p95_ms).into(), (*p99_ms).into(), (*left).into(), (*failed).into()]
+        }
+        None => [const { Cell::Empty }; 5],
+    }
+}
+
+fn write(table: &impl Table) -> String {
+    let mut text = table.header().join(",") + "\r\n";
+    for row in table.rows() {
+        for (at, cell) in row.into_iter().enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            match cell {
+                Cell::Empty => {}
+                Cell::Whole(value) => text.push_str(&value.to_string()),
+                Cell::Number(value) => text.push_str(&value.to_string()),
+                Cell::Text(value) => text.push_str(&quoted(&value)),
+            }
+        }
+        text.push_str("\r\n");
+    }
+    text
+}
+
+/// Label values come from pages: one that begins like a formula must not become one.
+fn quoted(value: &str) -> String {
+    let formula = value.starts_with(FORMULA);
+    format!("\"{}{}\"", if formula { "'" } else { "" }, value.replace('"', "\"\""))
+}
+
+/// What spreadsheets take for the beginning of a formula, in both widths, or pass over on their way to one.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_quoted_and_no_formula() {
+        assert_eq!(quoted("gpt-5"), "\"gpt-5\"");
+        assert_eq!(quoted("a\"b,c"), "\"a\"\"b,c\"");
+        for formula in ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＠SUM(1)"] {
+            assert_eq!(quoted(formula), format!("\"'{formula}\""));
+        }
+    }
+}

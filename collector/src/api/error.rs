@@ -1,0 +1,16 @@
+//! Turns errors of the store into answers.
+
+use crate::http::error::{ApiError, Reason};
+use crate::store::clickhouse::client::ClickHouseError;
+use crate::store::error::StoreError;
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(error = &error as &dyn std::error::Error, "A query failed in the store");
+        if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_) | ClickHouseError::Refused { .. }))
+        {
+            return Self::new(Reason::StorageUnavailable, "ClickHouse cannot answer at the moment");
+        }
+        Self::new(Reason::Internal, "the store could not be read")
+    }
+}

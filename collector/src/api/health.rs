@@ -1,0 +1,40 @@
+//! `GET /healthz` and `GET /readyz`: whether the process lives, and whether a load balancer should send work to it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::journal::health::Health;
+
+/// Whether work should be sent here.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Ready {
+    ready: bool,
+    storage: Storage,
+    draining: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Storage {
+    Writable,
+    Unavailable,
+}
+
+/// The process answers.
+pub(crate) async fn healthz() -> &'static str {
+    "ok"
+}
+
+/// 200 while beacons can be kept and the collector is not about to stop.
+pub(crate) async fn readyz(State(health): State<Arc<Health>>) -> (StatusCode, Json<Ready>) {
+    let storage = if health.storage_failed() { Storage::Unavailable } else { Storage::Writable };
+    let draining = health.is_draining();
+    let ready = !draining && !health.storage_failed();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Ready { ready, storage, draining }))
+}

@@ -1,0 +1,105 @@
+//! `GET /v1/heatmap`: the distribution of a metric in each step, in four buckets per doubling.
+
+use axum::extract::State;
+use axum::response::Response;
+use beacon::Histogram;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::histogram::{BucketOf, coarse};
+use super::param_schema::{FORMAT, METRIC, STEP};
+use super::params::{Params, Range};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::time::MINUTE_MS;
+
+/// A distribution over time.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Heatmap {
+    #[serde(flatten)]
+    range: Range,
+    step_ms: i64,
+    metric: &'static str,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    /// Those that hold something in any step, from low to high.
+    buckets: Vec<BucketOf>,
+    points: Vec<Column>,
+}
+
+/// One step.
+#[derive(Serialize, JsonSchema)]
+struct Column {
+    t: i64,
+    n: u64,
+    /// One for each of the answer's `buckets`.
+    counts: Vec<u64>,
+}
+
+/// Answers with a distribution over time.
+pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[METRIC, STEP, FORMAT])?;
+    let (metric, which) = params.metric()?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
+    let filter = params.filter();
+    let asked = filter.clone();
+    let read_all = move |store: &Backend<'_>| {
+        let steps = |store: &Backend<'_>| {
+            let mut steps = vec![Histogram::default(); range.steps(step_ms)];
+            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats.histogram(which));
+            })?;
+            Ok(steps)
+        };
+        store.both(steps, |store| by_use_case(store, range, &filter))
+    };
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let (buckets, columns) = columns(&steps);
+    let points = range.step_starts(step_ms).zip(columns);
+    let points = points.map(|(t, counts)| Column { t, n: counts.iter().sum(), counts }).collect();
+    csv::answer(&params, Heatmap { range, step_ms, metric, targets, buckets, points })
+}
+
+/// The buckets of all steps, and what each step has in them.
+fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
+    let mut all = Histogram::default();
+    for step in steps {
+        all.merge(step);
+    }
+    let buckets: Vec<_> = coarse(&all).collect();
+    let of_step = |step: &Histogram| {
+        // Both run from low to high over the same edges.
+        let mut held = coarse(step).peekable();
+        let count = |bucket: &BucketOf| {
+            held.next_if(|held| held.upper_ms == bucket.upper_ms).map_or(0, |held| held.count)
+        };
+        buckets.iter().map(count).collect()
+    };
+    let columns = steps.iter().map(of_step).collect();
+    (buckets, columns)
+}
+
+impl Table for Heatmap {
+    fn header(&self) -> Vec<String> {
+        ["t", "lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let cells = self.points.iter().flat_map(|point| {
+            let held = self.buckets.iter().zip(&point.counts).filter(|(_, count)| **count > 0);
+            held.map(|(bucket, count)| {
+                vec![
+                    Cell::Whole(point.t),
+                    Cell::Number(bucket.lower_ms),
+                    Cell::Number(bucket.upper_ms),
+                    (*count).into(),
+                ]
+            })
+        });
+        cells.collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! `GET /v1/histogram`: the distribution of a metric, in four buckets per doubling.
+
+use axum::extract::State;
+use axum::response::Response;
+use beacon::{Bucket, Histogram};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{AGAINST, FORMAT, METRIC};
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+
+/// How values are spread.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Spread {
+    metric: &'static str,
+    #[serde(flatten)]
+    quantiles: Quantiles,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    /// Those that hold something.
+    buckets: Vec<BucketOf>,
+    /// In the period that is compared with; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+}
+
+/// The same in the period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Earlier {
+    #[serde(flatten)]
+    range: Range,
+    #[serde(flatten)]
+    quantiles: Quantiles,
+    buckets: Vec<BucketOf>,
+}
+
+/// Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds those of zero.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BucketOf {
+    pub(super) lower_ms: f64,
+    pub(super) upper_ms: f64,
+    pub(super) count: u64,
+}
+
+/// Answers with the distribution of a metric.
+pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[METRIC, AGAINST, FORMAT])?;
+    let (metric, which) = params.metric()?;
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let earlier = params.against()?.map(|against| range.earlier(against));
+    let asked = filter.clone();
+    let read_all = move |store: &Backend<'_>| {
+        let all = |store: &Backend<'_>, range: Range| {
+            let mut all = WindowStats::default();
+            let metrics = which.with_censored();
+            store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
+            Ok(all)
+        };
+        let before = |store: &Backend<'_>| earlier.map(|range| Ok((range, all(store, range)?))).transpose();
+        store.both(
+            |store| store.both(|store| all(store, range), before),
+            |store| by_use_case(store, range, &filter),
+        )
+    };
+    let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(which)).collect();
+    let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
+    let earlier = earlier.map(|(range, all)| Earlier {
+        range,
+        quantiles: Quantiles::of(&all, which),
+        buckets: buckets_of(&all),
+    });
+    csv::answer(&params, Spread { metric, quantiles, targets, buckets, earlier })
+}
+
+/// Four buckets per doubling, from low to high; those that hold something.
+pub(super) fn coarse(histogram: &Histogram) -> impl Iterator<Item = BucketOf> + '_ {
+    let zero = Bucket { lower: 0.0, upper: 0.0, count: histogram.zero() };
+    let zero = Some(zero).filter(|zero| zero.count > 0);
+    let buckets = zero.into_iter().chain(histogram.folded(EIGHT_INTO_ONE));
+    buckets.map(|b| BucketOf { lower_ms: b.lower, upper_ms: b.upper, count: b.count })
+}
+
+impl Table for Spread {
+    fn header(&self) -> Vec<String> {
+        ["lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |bucket: &BucketOf| {
+            vec![Cell::Number(bucket.lower_ms), Cell::Number(bucket.upper_ms), bucket.count.into()]
+        };
+        self.buckets.iter().map(row).collect()
+    }
+}
+
+/// 32 buckets per doubling become 4.
+const EIGHT_INTO_ONE: u32 = 3;

@@ -1,0 +1,154 @@
+//! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is defined in
+//! `docs/query-api.md#accounting`.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::params::Params;
+use super::state::ApiState;
+use crate::aggregate::internal_metrics::{
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
+    REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
+};
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
+use crate::store::query::IngestTotals;
+
+/// All of it from one transaction.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Accounting {
+    beacons: Beacons,
+    reports: Reports,
+    streams: Streams,
+    /// What probes say they had to drop, by reason: it never came in.
+    probe_dropped: BTreeMap<String, u64>,
+    probe_cost: ProbeCost,
+    /// Fields in good reports that this version does not know, by site: they were skipped.
+    ignored_fields: BTreeMap<String, u64>,
+    /// Connections closed before anything was read.
+    refused_connections: u64,
+}
+
+/// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all
+/// `refused` + `under_way`.
+#[derive(Serialize, JsonSchema)]
+struct Beacons {
+    received: u64,
+    accepted: u64,
+    preflights: u64,
+    /// All of whose reports lie outside their site's `sample`.
+    sampled_out: u64,
+    refused: BTreeMap<String, u64>,
+    under_way: i64,
+}
+
+/// Reports in accepted beacons: `received` = all `became` + `unexplained`.
+#[derive(Serialize, JsonSchema)]
+struct Reports {
+    received: u64,
+    became: BTreeMap<String, u64>,
+    unexplained: i64,
+    /// Good ones outside their site's `sample`; not among the received.
+    sampled_out: u64,
+}
+
+/// Streams that reports were about: `new` = `counted` + `open`.
+#[derive(Serialize, JsonSchema)]
+struct Streams {
+    new: u64,
+    counted: u64,
+    open: i64,
+}
+
+/// What the probe costs the pages that have its extension `cost`, over the streams that ended.
+#[derive(Serialize, JsonSchema)]
+struct ProbeCost {
+    timed_chunks: u64,
+    /// Mean time of the probe's own code per chunk, in microseconds. Absent while the clocks of the pages are too
+    /// coarse for so few chunks.
+    us_per_chunk: Option<f64>,
+    /// How far off that may be for the steps of the clocks alone, with 95 % confidence. Absent like that.
+    error_us: Option<f64>,
+    /// Mean size of the memory of the compiled part. Absent where no page told of one.
+    memory_bytes: Option<u64>,
+}
+
+impl ProbeCost {
+    fn of(counts: &Counts) -> Self {
+        let sum = |word| counts.get(Kind::Cost, word);
+        let (timed_chunks, us) = (sum(TIMED_CHUNKS), sum(CHUNKS_US) as f64);
+        // A time that is read in whole steps varies by at most itself times the step.
+        let error_us = 2.0 * (sum(OPEN_US2) as f64).sqrt();
+        let per_chunk = |sum_us: f64| (error_us < us).then(|| sum_us / timed_chunks as f64);
+        Self {
+            timed_chunks,
+            us_per_chunk: per_chunk(us),
+            error_us: per_chunk(error_us),
+            memory_bytes: sum(MEMORY_BYTES).checked_div(sum(MEMORIES)),
+        }
+    }
+}
+
+/// Answers with the ingest accounting.
+pub(crate) async fn accounting(
+    State(state): State<ApiState>,
+    params: Params,
+) -> Result<Json<Accounting>, ApiError> {
+    params.none()?;
+    Ok(Json(state.reader.run(add_up).await?))
+}
+
+fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
+    let IngestTotals { counts, counted } = store.ingest_totals()?;
+    let received = |word| counts.get(Kind::Received, word);
+    let mut refused = by_word(&counts, Kind::Beacon);
+    let accepted = refused.remove(ACCEPTED).unwrap_or(0);
+    let preflights = refused.remove(PREFLIGHT).unwrap_or(0);
+    let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
+    let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
+    let mut became = by_word(&counts, Kind::Report);
+    // Of a stream that can no longer be counted nothing is left but that its report came.
+    let lost = counts.get(Kind::Repair, LOST_STREAM);
+    if lost > 0 {
+        became.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
+        *became.entry("unreadable".to_owned()).or_default() += lost;
+    }
+    let handled: u64 = became.values().sum();
+    let new = became.get("new").copied().unwrap_or(0);
+    Ok(Accounting {
+        beacons: Beacons {
+            received: received(BEACONS),
+            accepted,
+            preflights,
+            sampled_out,
+            refused,
+            under_way: difference(received(BEACONS), decided),
+        },
+        reports: Reports {
+            received: received(REPORTS),
+            became,
+            unexplained: difference(received(REPORTS), handled),
+            sampled_out: received(SAMPLED_OUT),
+        },
+        streams: Streams { new, counted, open: difference(new, counted) },
+        probe_dropped: by_word(&counts, Kind::Dropped),
+        probe_cost: ProbeCost::of(&counts),
+        ignored_fields: counts.iter(Kind::Ignored).map(|(key, count)| (key.site.clone(), count)).collect(),
+        refused_connections: received(REFUSED_CONNECTIONS),
+    })
+}
+
+fn by_word(counts: &Counts, kind: Kind) -> BTreeMap<String, u64> {
+    counts.iter(kind).map(|(key, count)| (key.word.clone(), count)).collect()
+}
+
+/// Signed: a fault of the counting is to be seen, whichever way it goes.
+const fn difference(all: u64, part: u64) -> i64 {
+    all.wrapping_sub(part).cast_signed()
+}

@@ -1,0 +1,115 @@
+//! `GET /v1/integrity`: outcomes, defects and intact streams over time.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use beacon::{Defect, Outcome};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{FORMAT, STEP};
+use super::params::{Params, Range};
+use super::ratio::Ratio;
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::time::MINUTE_MS;
+
+/// How streams ended.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Integrity {
+    #[serde(flatten)]
+    range: Range,
+    step_ms: i64,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    #[serde(flatten)]
+    all: Ends,
+    points: Vec<Point>,
+}
+
+/// One step.
+#[derive(Serialize, JsonSchema)]
+struct Point {
+    t: i64,
+    #[serde(flatten)]
+    ends: Ends,
+}
+
+/// How some streams ended.
+#[derive(Serialize, JsonSchema)]
+struct Ends {
+    streams: u64,
+    /// Those that arrived whole, of those that can be judged.
+    integrity: Ratio,
+    /// Streams by outcome; only outcomes that were seen.
+    outcomes: BTreeMap<&'static str, u64>,
+    /// Streams that showed a defect, however often; only defects that were seen.
+    defects: BTreeMap<&'static str, u64>,
+}
+
+/// Answers with how streams ended over time.
+pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[STEP, FORMAT])?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
+    let filter = params.filter();
+    let asked = filter.clone();
+    let read_all = move |store: &Backend<'_>| {
+        let steps = |store: &Backend<'_>| {
+            let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
+            store.windows(&range.windows(&filter, Some(step_ms), &[]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+            })?;
+            Ok(steps)
+        };
+        store.both(steps, |store| by_use_case(store, range, &filter))
+    };
+    let (steps, by_use_case) = state.reader.run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let mut all = WindowStats::default();
+    steps.iter().for_each(|step| all.merge(step));
+    let points = range.step_starts(step_ms).zip(&steps);
+    let points = points.map(|(t, step)| Point { t, ends: Ends::of(step) }).collect();
+    csv::answer(&params, Integrity { range, step_ms, targets, all: Ends::of(&all), points })
+}
+
+impl Ends {
+    fn of(stats: &WindowStats) -> Self {
+        Self {
+            streams: stats.streams(),
+            integrity: Ratio::of(stats.intact, stats.eligible()),
+            outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
+        }
+    }
+}
+
+impl Table for Integrity {
+    fn header(&self) -> Vec<String> {
+        let words = ["t", "streams", "whole", "judged"].into_iter().chain(outcomes()).chain(defects());
+        words.map(str::to_owned).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |Point { t, ends }: &Point| {
+            let counts = [ends.streams, ends.integrity.good, ends.integrity.total].into_iter();
+            let count_in = |counts: &BTreeMap<_, _>, word| counts.get(word).copied().unwrap_or_default();
+            let counts = counts.chain(outcomes().map(|word| count_in(&ends.outcomes, word)));
+            let counts = counts.chain(defects().map(|word| count_in(&ends.defects, word)));
+            [Cell::Whole(*t)].into_iter().chain(counts.map(Cell::from)).collect()
+        };
+        self.points.iter().map(row).collect()
+    }
+}
+
+fn outcomes() -> impl Iterator<Item = &'static str> {
+    Outcome::ALL.into_iter().map(Outcome::as_str)
+}
+
+fn defects() -> impl Iterator<Item = &'static str> {
+    Defect::ALL.iter().map(|defect| defect.as_str())
+}

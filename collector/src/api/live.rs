@@ -1,0 +1,190 @@
+//! `GET /v1/live`: the current state of a filter, once or as a stream of events, one a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::param_schema::FILTERS;
+use super::params::{Params, Range};
+use super::percentiles::Quantiles;
+use super::schema;
+use super::state::ApiState;
+use super::streams::object;
+use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::api::live_feed::LiveEvent;
+use crate::http::error::{ApiError, Reason};
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
+use crate::store::query::{Filter, RATE_MS, StreamsQuery};
+use crate::time;
+
+/// What happens now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Snapshot {
+    /// When it was taken.
+    t: i64,
+    of: Of,
+    /// Streams with a report that are not finalized.
+    open: u64,
+    ended: Ended,
+    /// Reports that counted, over the newest 10 s. Absent in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports_per_second: Option<f64>,
+    /// What the percentiles are over.
+    #[serde(flatten)]
+    range: Range,
+    ttfv: Quantiles,
+    ttft: Quantiles,
+    /// The newest that ended.
+    #[schemars(schema_with = "streams")]
+    streams: Vec<Box<RawValue>>,
+}
+
+/// Whose streams these are.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Of {
+    /// This collector's, which is alone.
+    Collector,
+    /// Those that all collectors have published.
+    Cluster,
+}
+
+/// Streams whose last report came within the newest minute and that are not open.
+#[derive(Serialize, JsonSchema)]
+struct Ended {
+    /// 60, or less where more came than is remembered.
+    seconds: f64,
+    streams: u64,
+    outcomes: BTreeMap<&'static str, u64>,
+}
+
+/// Answers with what happens now.
+pub(crate) async fn live(
+    State(state): State<ApiState>,
+    params: Params,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    params.among(&FILTERS)?;
+    let filter = params.filter();
+    if !wants_events(&headers) {
+        return Ok(Json(snapshot(&state, &filter).await?).into_response());
+    }
+    let Some((listener, source)) = state.live.listen(&filter) else {
+        state.counters.listener_refused();
+        return Err(ApiError::new(Reason::TooManyListeners, "as many listen as may"));
+    };
+    if let Some(source) = source {
+        tokio::spawn(async move {
+            let make = || event(&state, &filter);
+            state.live.drive(source, period(&state), make).await;
+        });
+    }
+    let events = Sse::new(listener.events()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    // A proxy that gathers an answer before it passes it on would pass on nothing.
+    Ok(([(UNBUFFERED, HeaderValue::from_static("no"))], events).into_response())
+}
+
+/// Whoever asks for anything gets an answer that ends.
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).into_iter().filter_map(|accept| accept.to_str().ok());
+    let mut kinds = accepted.flat_map(|accept| accept.split(','));
+    kinds.any(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    })
+}
+
+/// How often there is something new: in a cluster as often as collectors publish.
+fn period(state: &ApiState) -> Duration {
+    let cluster = state.config.store.clickhouse.as_ref();
+    Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
+}
+
+async fn event(state: &ApiState, filter: &Filter) -> LiveEvent {
+    let refused = match snapshot(state, filter).await.map(|snapshot| serde_json::to_string(&snapshot)) {
+        Ok(Ok(json)) => return LiveEvent::Snapshot(json.into()),
+        Ok(Err(error)) => StoreError::from(error).into(),
+        Err(refused) => refused,
+    };
+    LiveEvent::Refused(refused.body().into())
+}
+
+async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
+    let range = Range::newest(state, PERCENTILE_MINUTES);
+    let (filter, now_ms) = (filter.clone(), time::now_ms());
+    let asked = StreamsQuery {
+        filter: filter.clone(),
+        outcome: None,
+        only_ended: true,
+        received_ms: (0, i64::MAX),
+        before: SeqNo::MAX,
+        limit: SHOWN,
+    };
+    let take = move |store: &Backend<'_>| {
+        let waits = |store: &Backend<'_>| {
+            let mut stats = WindowStats::default();
+            store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
+            Ok(stats)
+        };
+        let ((stats, recent), (newest, open)) = store.both(
+            |store| store.both(waits, |store| store.recent(&filter, (ENDED_MS, now_ms))),
+            |store| store.both(|store| store.newest(&asked), |store| store.open_streams(&filter)),
+        )?;
+        let raw = newest.streams.iter().map(|stream| RawValue::from_string(object(stream)));
+        Ok(Snapshot {
+            t: now_ms,
+            of: if store.is_cluster() { Of::Cluster } else { Of::Collector },
+            open,
+            ended: Ended {
+                seconds: recent.ms as f64 / 1e3,
+                streams: recent.ended.values().sum(),
+                outcomes: recent.ended,
+            },
+            reports_per_second: recent.reports_per_second,
+            range,
+            ttfv: Quantiles::of(&stats, Metric::Ttfv),
+            ttft: Quantiles::of(&stats, Metric::Ttft),
+            streams: raw.collect::<Result<_, _>>()?,
+        })
+    };
+    Ok(state.reader.run(take).await?)
+}
+
+fn streams(_: &mut SchemaGenerator) -> Schema {
+    let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
+    list.try_into().expect("a schema is an object")
+}
+
+const METRICS: [Metric; 6] = [
+    Metric::Ttfv,
+    Metric::AbandonedTtfv,
+    Metric::FailedTtfv,
+    Metric::Ttft,
+    Metric::AbandonedTtft,
+    Metric::FailedTtft,
+];
+
+const ENDED_MS: i64 = 60_000;
+const _: () = assert!(RATE_MS <= ENDED_MS);
+
+/// The running one included.
+const PERCENTILE_MINUTES: i64 = 5;
+
+const SHOWN: usize = 10;
+
+/// So that no proxy takes a connection for dead on which nothing is said.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -1,0 +1,225 @@
+//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the tables that check requests and the types that answers
+//! serialize.
+
+use axum::Json;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::abandonment::Abandonment;
+use super::breakdown::Breakdown;
+use super::compare::Comparison;
+use super::heatmap::Heatmap;
+use super::histogram::Spread;
+use super::ingest_accounting::Accounting;
+use super::integrity::Integrity;
+use super::live::Snapshot;
+use super::param_schema::{
+    AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
+    WAIT,
+};
+use super::schema::stream;
+use super::slo::Slo;
+use super::summary::Summary;
+use super::timeseries::Timeseries;
+use crate::api::health::Ready;
+
+/// Answers with the description of the query routes.
+pub(crate) async fn openapi() -> Json<Value> {
+    Json(document())
+}
+
+/// One query route.
+struct Route {
+    path: &'static str,
+    about: &'static str,
+    own: &'static [Parameter],
+    answer: fn(&mut SchemaGenerator) -> Value,
+}
+
+const ROUTES: [Route; 9] = [
+    Route {
+        path: "/v1/summary",
+        about: "Everything that the first screen says, and the period before.",
+        own: &[AGAINST],
+        answer: schema::<Summary>,
+    },
+    Route {
+        path: "/v1/timeseries",
+        about: "A metric over time.",
+        own: &[METRIC, STEP, AGAINST, FORMAT],
+        answer: schema::<Timeseries>,
+    },
+    Route {
+        path: "/v1/histogram",
+        about: "How a metric's values are spread.",
+        own: &[METRIC, AGAINST, FORMAT],
+        answer: schema::<Spread>,
+    },
+    Route {
+        path: "/v1/heatmap",
+        about: "How a metric's values are spread, over time.",
+        own: &[METRIC, STEP, FORMAT],
+        answer: schema::<Heatmap>,
+    },
+    Route {
+        path: "/v1/breakdown",
+        about: "Streams by the values of a dimension.",
+        own: &[BY, METRIC, GROUPS, AGAINST, FORMAT],
+        answer: schema::<Breakdown>,
+    },
+    Route {
+        path: "/v1/compare",
+        about: "Time to first token as browsers and servers saw it, of the same streams.",
+        own: &[STEP, FORMAT],
+        answer: schema::<Comparison>,
+    },
+    Route {
+        path: "/v1/integrity",
+        about: "How streams ended, what was wrong with them, and how many arrived whole.",
+        own: &[STEP, FORMAT],
+        answer: schema::<Integrity>,
+    },
+    Route {
+        path: "/v1/abandonment",
+        about: "How long users wait for text before they leave.",
+        own: &[WAIT, FORMAT],
+        answer: schema::<Abandonment>,
+    },
+    Route {
+        path: "/v1/streams",
+        about: "Single streams, newest first; of all times unless a range is given.",
+        own: &[STREAMS, CURSOR, OUTCOME, SAMPLE],
+        answer: page,
+    },
+];
+
+fn document() -> Value {
+    // OpenAPI 3.1 takes schemas of JSON Schema 2020-12 as they are.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    for route in ROUTES {
+        paths.insert(route.path.to_owned(), route.openapi(&mut generator));
+    }
+    paths.insert("/v1/streams/{id}".to_owned(), one_stream());
+    paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
+    paths.insert("/v1/accounting".to_owned(), accounting(&mut generator));
+    paths.insert("/v1/live".to_owned(), live(&mut generator));
+    paths.insert("/healthz".to_owned(), healthz());
+    paths.insert("/readyz".to_owned(), readyz(&mut generator));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "llm-rum",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What the dashboard asks. Definitions of what is measured: docs/metrics.md.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+impl Route {
+    fn openapi(&self, generator: &mut SchemaGenerator) -> Value {
+        let parameters: Vec<_> = COMMON.iter().chain(self.own).map(Parameter::openapi).collect();
+        let mut content = json!({ "application/json": { "schema": (self.answer)(generator) } });
+        if self.own.iter().any(|parameter| parameter.name == FORMAT.name) {
+            content["text/csv"] = json!({ "schema": { "type": "string" } });
+        }
+        let answers = answers(&content, &["400", "401", "403"]);
+        json!({ "get": {
+            "summary": self.about, "parameters": parameters, "responses": answers,
+            "security": [{}, { "token": [] }],
+        } })
+    }
+}
+
+fn one_stream() -> Value {
+    let id = json!({
+        "name": "id", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
+    });
+    let content = json!({ "application/json": { "schema": stream() } });
+    json!({ "get": {
+        "summary": "One stream.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
+        "security": [{}, { "token": [] }],
+    } })
+}
+
+fn budgets(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Slo>(generator) } });
+    json!({ "get": {
+        "summary": "What a use case promises, and how much of the failures that it allows are used up.",
+        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+    } })
+}
+
+fn accounting(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
+    json!({ "get": {
+        "summary": "What came in beside what became of it.",
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+    } })
+}
+
+fn live(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({
+        "application/json": { "schema": schema::<Snapshot>(generator) },
+        "text/event-stream": { "schema": { "type": "string" } },
+    });
+    json!({ "get": {
+        "summary": "What happens now; asked for as `text/event-stream` it goes on, an event a second.",
+        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
+        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+    } })
+}
+
+fn healthz() -> Value {
+    let content = json!({ "text/plain": { "schema": { "type": "string", "const": "ok" } } });
+    json!({ "get": { "summary": "The process lives.", "responses": answers(&content, &[]) } })
+}
+
+fn readyz(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Ready>(generator) } });
+    let answer = json!({ "description": "Whether work should be sent here.", "content": content });
+    json!({ "get": {
+        "summary": "Beacons can be kept, and the collector is not about to stop.",
+        "responses": { "200": answer, "503": answer },
+    } })
+}
+
+fn answers(content: &Value, refusals: &[&str]) -> Value {
+    let mut answers = json!({ "200": { "description": "The answer.", "content": content } });
+    // The last where the store is ClickHouse, which may be away, or as many listen as may.
+    for status in refusals.iter().chain(&["503"]) {
+        answers[*status] = json!({
+            "description": "Refused.", "content": { "application/json": { "schema": refusal() } },
+        });
+    }
+    answers
+}
+
+fn refusal() -> Value {
+    json!({ "type": "object", "required": ["error"], "properties": { "error": {
+        "type": "object", "required": ["code", "message"],
+        "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+    } } })
+}
+
+fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<Answer>().to_value()
+}
+
+fn page(_: &mut SchemaGenerator) -> Value {
+    json!({ "type": "object", "required": ["streams", "next"], "properties": {
+        "streams": { "type": "array", "items": stream() },
+        "next": { "type": ["string", "null"] },
+    } })
+}

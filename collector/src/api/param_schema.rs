@@ -1,0 +1,129 @@
+//! Tables of the query parameters. Requests are checked against them, and `/openapi.json` lists them.
+
+use serde_json::{Value, json};
+
+/// One parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    about: &'static str,
+    accepts: Accepts,
+}
+
+/// Which values can be.
+#[derive(Debug, Clone, Copy)]
+enum Accepts {
+    Text,
+    Word(&'static [&'static str]),
+    Whole { min: i64, max: i64, multiple_of: i64 },
+    Cursor,
+}
+
+impl Parameter {
+    /// As an OpenAPI parameter object.
+    pub(crate) fn openapi(&self) -> Value {
+        let schema = match self.accepts {
+            Accepts::Text => json!({ "type": "string" }),
+            Accepts::Word(words) => json!({ "type": "string", "enum": words }),
+            Accepts::Whole { min, max, multiple_of } => json!({
+                "type": "integer", "minimum": min, "maximum": max, "multipleOf": multiple_of,
+            }),
+            Accepts::Cursor => json!({ "type": "string", "pattern": "^[0-9]{1,18}$" }),
+        };
+        json!({ "name": self.name, "in": "query", "description": self.about, "schema": schema })
+    }
+}
+
+const fn word(name: &'static str, words: &'static [&'static str], about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Word(words) }
+}
+
+const fn text(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Text }
+}
+
+const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'static str) -> Parameter {
+    Parameter { name, about, accepts: Accepts::Whole { min, max, multiple_of } }
+}
+
+/// What every query over a range has.
+pub(crate) const COMMON: [Parameter; 8] = [
+    word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
+    whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
+    whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; needs `from`, excludes `range`."),
+    FILTERS[0],
+    FILTERS[1],
+    FILTERS[2],
+    FILTERS[3],
+    FILTERS[4],
+];
+
+/// Which streams a query is about.
+pub(crate) const FILTERS: [Parameter; 5] = [
+    text("site", "Only this site."),
+    text("use_case", "Only this use case."),
+    text("provider", "Only this provider."),
+    text("model", "Only this model."),
+    text("country", "Only this country: its two letters, `other` or `unknown`."),
+];
+
+pub(crate) const METRIC: Parameter = word(
+    "metric",
+    &["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"],
+    "Which distribution. Default ttfv.",
+);
+pub(crate) const WAIT: Parameter =
+    word("metric", &["ttfv", "ttft"], "Which wait: for visible text, or for any. Default ttfv.");
+pub(crate) const STEP: Parameter =
+    whole("step", [60, 34_560_000, 60], "Seconds per point. Default: what makes at most 120 points.");
+pub(crate) const BY: Parameter =
+    word("by", &["site", "use_case", "provider", "model", "country"], "What to group by. Default model.");
+pub(crate) const AGAINST: Parameter = word(
+    "against",
+    &["previous", "day", "week"],
+    "What to compare with: the equal period right before, a day before, or a week before.",
+);
+pub(crate) const FORMAT: Parameter = word("format", &["json", "csv"], "Form of the answer. Default json.");
+pub(crate) const GROUPS: Parameter = whole("limit", [1, 500, 1], "Most groups. Default 50.");
+pub(crate) const STREAMS: Parameter = whole("limit", [1, 500, 1], "Most streams. Default 50.");
+pub(crate) const CURSOR: Parameter =
+    Parameter { name: "cursor", about: "`next` of the page before.", accepts: Accepts::Cursor };
+pub(crate) const OUTCOME: Parameter = word(
+    "outcome",
+    &[
+        "complete",
+        "truncated",
+        "provider_error",
+        "http_error",
+        "network_error",
+        "timeout",
+        "empty",
+        "aborted",
+        "abandoned",
+        "unobserved",
+    ],
+    "Only streams that ended so.",
+);
+
+pub(crate) const SAMPLE: Parameter = word(
+    "sample",
+    &["slowest", "failed", "uniform"],
+    "Of those kept for each site and day beside the newest: the slowest first, or the newest of the failed \
+     or of all, by lot.",
+);
+
+/// The year 5138; beyond it arithmetic could overflow.
+pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use beacon::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn every_outcome_can_be_asked_for() {
+        let Accepts::Word(words) = OUTCOME.accepts else { unreachable!() };
+        assert_eq!(words, Outcome::ALL.map(Outcome::as_str));
+    }
+}

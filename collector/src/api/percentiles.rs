@@ -1,0 +1,181 @@
+//! Percentiles of a metric with their n, with confidence intervals where n is small, and Kaplan–Meier-adjusted where
+//! waits are censored.
+
+use beacon::{Histogram, RELATIVE_ERROR};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::stats::binomial;
+use crate::stats::kaplan_meier::CensoredWaits;
+
+/// Percentiles of a distribution. They are absent when `n` is 0.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Percentiles {
+    /// How many values there are.
+    pub(super) n: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p99_ms: Option<f64>,
+    /// Present while `n` is from 1 to 499, but for gaps: those of one stream are not independent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) intervals: Option<Intervals>,
+    /// With those who saw nothing; present for `ttft` and `ttfv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) adjusted: Option<KmAdjusted>,
+}
+
+/// Percentiles over all who waited, those that left or whose stream failed before among them. One is absent
+/// where too few of them had waited for so long.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct KmAdjusted {
+    /// Streams that their users ended before.
+    pub(super) left: u64,
+    /// Streams that failed before.
+    pub(super) failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p99_ms: Option<f64>,
+}
+
+/// Where the percentiles of all streams that might have come lie, with 95 % confidence.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Intervals {
+    p50: Interval,
+    p95: Interval,
+    p99: Interval,
+}
+
+/// From one of the values to another. An end is absent where the values are too few to bound it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Interval {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_ms: Option<f64>,
+}
+
+/// Percentiles, and the bound of their error.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Quantiles {
+    #[serde(flatten)]
+    pub(super) percentiles: Percentiles,
+    relative_error: f64,
+}
+
+impl Quantiles {
+    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
+    pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
+        Self { percentiles: Percentiles::of(stats, metric), relative_error: relative_error() }
+    }
+}
+
+impl Percentiles {
+    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
+    pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
+        let histogram = stats.histogram(metric);
+        let n = histogram.count();
+        let interval = |q| Interval::of(histogram, n, q);
+        let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
+        // A stream brings many gaps, and they resemble each other: of two streams hundreds would bound a p95.
+        let is_one_a_stream = metric != Metric::Gap;
+        Self {
+            n,
+            p50_ms: quantile_ms(histogram, 0.5),
+            p95_ms: quantile_ms(histogram, 0.95),
+            p99_ms: quantile_ms(histogram, 0.99),
+            intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
+            adjusted: KmAdjusted::of(stats, metric),
+        }
+    }
+}
+
+impl KmAdjusted {
+    fn of(stats: &WindowStats, metric: Metric) -> Option<Self> {
+        let censored = metric.censored()?;
+        let (left, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
+        let waits = CensoredWaits::new(stats.histogram(metric), [left, failed]);
+        let at = |q| waits.quantile(q).map(to_microsecond);
+        let (left, failed) = (left.count(), failed.count());
+        Some(Self { left, failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
+    }
+}
+
+impl Interval {
+    fn of(histogram: &Histogram, n: u64, q: f64) -> Self {
+        let (lower, upper) = binomial::quantile_ranks(n, q);
+        // The middle of a rank's share, which no rounding moves to a neighbour.
+        let at = |rank: u64| quantile_ms(histogram, (rank as f64 - 0.5) / n as f64);
+        Self { lower_ms: lower.and_then(at), upper_ms: upper.and_then(at) }
+    }
+}
+
+/// Every answer's bound on a percentile's relative error, rounded up to a hundredth of a per cent.
+pub(super) fn relative_error() -> f64 {
+    (RELATIVE_ERROR * 1e4).ceil() / 1e4
+}
+
+/// To the microsecond: what is beyond lies within the error anyway.
+pub(super) fn quantile_ms(histogram: &Histogram, q: f64) -> Option<f64> {
+    histogram.quantile(q).map(to_microsecond)
+}
+
+fn to_microsecond(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
+}
+
+/// From so many values on an interval is left out: around the median it then is under a tenth of the values.
+const MANY: u64 = 500;
+
+#[cfg(test)]
+mod tests {
+    use beacon::StreamReport;
+
+    use super::*;
+
+    #[test]
+    fn the_gaps_of_a_few_streams_bound_nothing() {
+        let mut stats = WindowStats::default();
+        for gap_ms in [20.0, 90.0] {
+            let mut gaps = Histogram::default();
+            (0..200).for_each(|_| gaps.record(gap_ms));
+            let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
+            stats.add(&report, true);
+        }
+        let gaps = Percentiles::of(&stats, Metric::Gap);
+        assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
+        assert!(Percentiles::of(&stats, Metric::Ttft).intervals.is_some());
+    }
+
+    #[test]
+    fn an_interval_holds_the_true_quantile_as_often_as_it_says() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut uniform = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for (n, q) in [(20, 0.5), (100, 0.5), (200, 0.95), (400, 0.99)] {
+            let held = (0..2_000).filter(|_| {
+                let mut histogram = Histogram::default();
+                for _ in 0..n {
+                    histogram.record(100.0 + 900.0 * uniform());
+                }
+                let interval = Interval::of(&histogram, n, q);
+                let exact = 100.0 + 900.0 * q;
+                interval.lower_ms.is_none_or(|lower| lower <= exact * (1.0 + RELATIVE_ERROR))
+                    && interval.upper_ms.is_none_or(|upper| upper >= exact * (1.0 - RELATIVE_ERROR))
+            });
+            let share = held.count() as f64 / 2_000.0;
+            assert!(share > 0.935, "n {n}, q {q}: {share}");
+        }
+    }
+}

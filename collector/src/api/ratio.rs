@@ -1,0 +1,23 @@
+//! A share of a total, as the API serializes it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A share, with what it is a share of.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Ratio {
+    pub(super) good: u64,
+    pub(super) total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ratio: Option<f64>,
+}
+
+impl Ratio {
+    pub(crate) fn of(good: u64, total: u64) -> Self {
+        Self { good, total, ratio: share(good, total) }
+    }
+}
+
+pub(super) fn share(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| part as f64 / total as f64)
+}

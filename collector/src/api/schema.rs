@@ -1,0 +1,51 @@
+//! JSON schemas that no type derives.
+
+use beacon::{Field, MAX_MS, Rule, StreamReport};
+use serde_json::{Map, Value, json};
+
+/// A stored report: the fields of the table in `beacon`, and what the collector adds.
+pub(super) fn stream() -> Value {
+    let mut schema = object(StreamReport::FIELDS);
+    schema["properties"]["received_ms"] =
+        json!({ "type": "integer", "description": "When the report arrived." });
+    schema["properties"]["country"] =
+        json!({ "type": "string", "description": "`unknown` if it is not known." });
+    for added in ["site", "received_ms", "country"] {
+        schema["required"].as_array_mut().expect("a list of names").push(added.into());
+    }
+    schema
+}
+
+fn object(fields: &[Field]) -> Value {
+    let required: Vec<_> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let properties: Map<_, _> = fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn property(field: &Field) -> Value {
+    let mut schema = match field.rule {
+        Rule::Milliseconds => json!({ "type": "number", "minimum": 0, "maximum": MAX_MS }),
+        Rule::Count(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        Rule::Between(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Rule::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        Rule::Text(longest) => json!({ "type": "string", "maxLength": longest }),
+        Rule::Name(shape) => json!({ "type": "string", "maxLength": shape.max_bytes() }),
+        Rule::Word(words, _) => json!({ "type": "string", "enum": words }),
+        Rule::Flag => json!({ "type": "boolean" }),
+        Rule::Id => json!({ "type": "string", "pattern": "^[0-9a-f]{32}$" }),
+        Rule::Collector => json!({ "type": "string" }),
+        Rule::Histogram => json!({
+            "type": "object", "required": ["scale", "offset", "counts", "sum"], "properties": {
+                "scale": { "type": "integer" }, "offset": { "type": "integer" },
+                "counts": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+                "zero": { "type": "integer", "minimum": 0 }, "sum": { "type": "number", "minimum": 0 },
+            },
+        }),
+        Rule::Defects => json!({
+            "type": "object", "additionalProperties": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+        }),
+        Rule::Group(inner) => object(inner),
+    };
+    schema["description"] = field.about.trim().into();
+    schema
+}

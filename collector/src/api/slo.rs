@@ -1,0 +1,153 @@
+//! `GET /v1/slo`: the error budgets and burn rates of a use case.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::param_schema::FILTERS;
+use super::params::{Params, Range};
+use super::ratio::share;
+use super::state::ApiState;
+use super::targets_in_view::TargetsOf;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
+use crate::store::backend::Backend;
+use crate::time::{DAY_MINUTES, DAY_MS};
+
+/// All budgets of a use case, over the newest days.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Slo {
+    #[serde(flatten)]
+    range: Range,
+    days: u32,
+    targets: TargetsOf,
+    budgets: Vec<Budget>,
+}
+
+/// The error budget of one objective.
+#[derive(Serialize, JsonSchema)]
+struct Budget {
+    promise: Objective,
+    /// Share of streams that is to keep it.
+    objective: f64,
+    good: u64,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// So many of `total` may break it.
+    allowed: f64,
+    /// Share of those that is left; below 0 when more broke it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining: Option<f64>,
+    burn: Vec<Burn>,
+    /// The days (UTC) of the period in which streams could keep it or break it, oldest first.
+    by_day: Vec<Day>,
+    /// The most severe alert that fires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alert: Option<Severity>,
+}
+
+/// How fast a budget is used up over the newest minutes.
+#[derive(Serialize, JsonSchema)]
+struct Burn {
+    minutes: i64,
+    total: u64,
+    /// 1 uses it up by the end of the period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+}
+
+/// One objective on one day.
+#[derive(Serialize, JsonSchema)]
+struct Day {
+    t: i64,
+    good: u64,
+    total: u64,
+}
+
+/// Answers with the budgets of the filtered use case.
+pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result<Json<Slo>, ApiError> {
+    params.among(&FILTERS)?;
+    let mut filter = params.filter();
+    let targets = TargetsOf::of(&state, &filter);
+    filter.use_case = Some(targets.use_case.clone());
+    let days = state.config.budget_days();
+    let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
+    let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
+    let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
+    let read_all = move |store: &Backend<'_>| {
+        let sum = |store: &Backend<'_>, range: Range| {
+            let mut sum = WindowStats::default();
+            store.windows(&range.windows(&filter, None, &waits), |_, stats| sum.merge(stats))?;
+            Ok(sum)
+        };
+        let by_day = |store: &Backend<'_>| {
+            let mut by_day = BTreeMap::<i64, WindowStats>::new();
+            // No window is longer than a day, and none lies across two.
+            store.windows(&period.windows(&filter, None, &waits), |minute, stats| {
+                by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(stats);
+            })?;
+            Ok(by_day)
+        };
+        store.both(by_day, |store| store.each(lately, sum))
+    };
+    let (by_day, lately) = state.reader.run(read_all).await?;
+    let objectives = Objective::ALL.into_iter().filter_map(|promise| {
+        let sli = |stats: &WindowStats| promise.sli(stats, &targets.targets);
+        let by_day = by_day.iter().map(|(day, stats)| (*day, sli(stats))).collect();
+        let lately: Vec<_> = lately.iter().map(sli).collect();
+        Some(Budget::of(promise, promise.share(&targets.targets)?, days, by_day, &lately))
+    });
+    Ok(Json(Slo { range: period, days, budgets: objectives.collect(), targets }))
+}
+
+impl Budget {
+    fn of(
+        promise: Objective,
+        objective: f64,
+        days: u32,
+        by_day: Vec<(i64, SliCount)>,
+        lately: &[SliCount],
+    ) -> Self {
+        let all = by_day.iter().fold(SliCount::default(), |all, (_, day)| SliCount {
+            good: all.good + day.good,
+            total: all.total + day.total,
+        });
+        let over = |minutes| {
+            ALERT_WINDOWS
+                .iter()
+                .position(|length| *length == minutes)
+                .map_or(SliCount::default(), |at| lately[at])
+        };
+        let fires = |alert: &&BurnRateAlert| {
+            alert.fires(days, objective, over(alert.long_minutes), over(alert.short_minutes))
+        };
+        let burn = |(minutes, sli): (i64, &SliCount)| Burn {
+            minutes,
+            total: sli.total,
+            rate: sli.burn_rate(objective),
+        };
+        Self {
+            promise,
+            objective,
+            good: all.good,
+            total: all.total,
+            ratio: share(all.good, all.total),
+            allowed: (1.0 - objective) * all.total as f64,
+            remaining: all.remaining(objective),
+            by_day: by_day.into_iter().filter(|(_, sli)| sli.total > 0).map(Day::of).collect(),
+            burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
+            alert: BurnRateAlert::ALL.iter().find(fires).map(|alert| alert.severity),
+        }
+    }
+}
+
+impl Day {
+    const fn of((day, SliCount { good, total }): (i64, SliCount)) -> Self {
+        Self { t: day * DAY_MS, good, total }
+    }
+}

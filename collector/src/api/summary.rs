@@ -1,0 +1,147 @@
+//! `GET /v1/summary`: everything on the dashboard's first screen, with the period of comparison and a verdict.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::param_schema::AGAINST;
+use super::params::{CompareTo, Params, Range};
+use super::percentiles::Quantiles;
+use super::ratio::Ratio;
+use super::state::ApiState;
+use super::stream_stats::{Errors, SHOWN, StreamStats};
+use super::targets_in_view::{TargetsInView, TargetsOf};
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::slo::verdict::{self, Case, Verdict};
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
+use crate::store::query::{Dimension, Filter};
+
+/// Everything that the first screen says.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Summary {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    open: u64,
+    #[serde(flatten)]
+    figures: StreamStats,
+    goodput: Goodput,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    previous: Previous,
+    overflow: BTreeMap<String, u64>,
+    verdict: Verdict,
+}
+
+/// Streams that met their targets, and how many of them there were per second.
+#[derive(Serialize, JsonSchema)]
+struct Goodput {
+    #[serde(flatten)]
+    share: Ratio,
+    per_second: f64,
+}
+
+/// The period that is compared with.
+#[derive(Serialize, JsonSchema)]
+struct Previous {
+    #[serde(flatten)]
+    range: Range,
+    streams: u64,
+    ttfv: Quantiles,
+    integrity: Ratio,
+    goodput: Ratio,
+    errors: Errors,
+}
+
+/// Answers with the summary of a range.
+pub(crate) async fn summary(
+    State(state): State<ApiState>,
+    params: Params,
+) -> Result<Json<Summary>, ApiError> {
+    params.only(&[AGAINST])?;
+    let against = params.against()?.unwrap_or(CompareTo::Previous);
+    let (range, filter) = (params.range(&state)?, params.filter());
+    let earlier = range.earlier(against);
+    let asked = filter.clone();
+    let read = move |store: &Backend<'_>| Read::from(store, range, earlier, &filter);
+    let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
+    let cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
+    let cases = cases.map(|(use_case, stats)| {
+        let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
+        Case { use_case, stats, targets }
+    });
+    let verdict = verdict::of(open, cases);
+    let mut now = WindowStats::default();
+    by_use_case.values().for_each(|stats| now.merge(stats));
+    Ok(Json(Summary {
+        range,
+        streams: now.streams(),
+        open,
+        figures: StreamStats::of(&now),
+        goodput: Goodput {
+            share: Ratio::of(now.within_slo, now.eligible()),
+            per_second: now.within_slo as f64 / range.elapsed_seconds(),
+        },
+        previous: Previous::of(earlier, &before),
+        overflow,
+        verdict,
+        targets: TargetsInView::of(&state, &asked, &by_use_case),
+    }))
+}
+
+impl Previous {
+    fn of(range: Range, before: &WindowStats) -> Self {
+        Self {
+            range,
+            streams: before.streams(),
+            ttfv: Quantiles::of(before, Metric::Ttfv),
+            integrity: Ratio::of(before.intact, before.eligible()),
+            goodput: Ratio::of(before.within_slo, before.eligible()),
+            errors: Errors::of(before),
+        }
+    }
+}
+
+/// What the store says of the period and of the one before.
+struct Read {
+    by_use_case: BTreeMap<String, WindowStats>,
+    before: WindowStats,
+    open: u64,
+    overflow: BTreeMap<String, u64>,
+}
+
+impl Read {
+    fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let by_use_case =
+            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+        let before = |store: &Backend<'_>| {
+            let mut before = WindowStats::default();
+            let metrics = Metric::Ttfv.with_censored();
+            store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
+            Ok(before)
+        };
+        let ((by_use_case, before), (open, overflow)) = store.both(
+            |store| store.both(by_use_case, before),
+            |store| store.both(|store| store.open_streams(filter), |store| overflow(store, filter)),
+        )?;
+        Ok(Self { by_use_case, before, open, overflow })
+    }
+}
+
+/// Streams that counted as `other`, by label.
+fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut overflow = BTreeMap::new();
+    for (key, count) in store.counts()?.iter(Kind::Overflow) {
+        if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+            *overflow.entry(key.word.clone()).or_default() += count;
+        }
+    }
+    Ok(overflow)
+}

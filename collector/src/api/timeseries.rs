@@ -1,0 +1,106 @@
+//! `GET /v1/timeseries`: one point per step of the range, empty steps included.
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
+use super::params::{Params, Range};
+use super::percentiles::{Percentiles, relative_error};
+use super::state::ApiState;
+use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
+use crate::store::query::Filter;
+use crate::time::MINUTE_MS;
+
+/// A metric over time.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Timeseries {
+    #[serde(flatten)]
+    range: Range,
+    step_ms: i64,
+    metric: &'static str,
+    relative_error: f64,
+    #[serde(flatten)]
+    targets: TargetsInView,
+    points: Vec<Point>,
+    /// In the period that is compared with, point by point; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Vec<Point>>,
+}
+
+/// One step.
+#[derive(Serialize, JsonSchema)]
+struct Point {
+    t: i64,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+    streams: u64,
+    errors: u64,
+}
+
+/// Answers with a metric over time.
+pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
+    params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
+    let (metric, which) = params.metric()?;
+    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
+    let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
+    let filter = params.filter();
+    let asked = filter.clone();
+    let read_all = move |store: &Backend<'_>| {
+        let points = |store: &Backend<'_>, range| points(store, &filter, range, step_ms, which);
+        let before = |store: &Backend<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
+        store.both(
+            |store| store.both(|store| points(store, range), before),
+            |store| by_use_case(store, range, &filter),
+        )
+    };
+    let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    let relative_error = relative_error();
+    csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })
+}
+
+fn points(
+    store: &Backend<'_>,
+    filter: &Filter,
+    range: Range,
+    step_ms: i64,
+    which: Metric,
+) -> Result<Vec<Point>, StoreError> {
+    let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
+    store.windows(&range.windows(filter, Some(step_ms), &which.with_censored()), |minute, stats| {
+        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+    })?;
+    let point = |(t, step): (i64, &WindowStats)| Point {
+        t,
+        percentiles: Percentiles::of(step, which),
+        streams: step.streams(),
+        errors: step.errors(),
+    };
+    Ok(range.step_starts(step_ms).zip(&steps).map(point).collect())
+}
+
+impl Table for Timeseries {
+    fn header(&self) -> Vec<String> {
+        let names = ["t".to_owned()].into_iter().chain(csv::percentile_columns(""));
+        names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::adjusted_columns()).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let row = |point: &Point| {
+            let mut row = vec![Cell::Whole(point.t)];
+            row.extend(csv::percentile_cells(&point.percentiles));
+            row.extend([point.streams.into(), point.errors.into()]);
+            row.extend(csv::adjusted_cells(&point.percentiles));
+            row
+        };
+        self.points.iter().map(row).collect()
+    }
+}

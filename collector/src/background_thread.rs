@@ -1,0 +1,31 @@
+//! A thread that runs one job until the job ends or its handle is dropped. Dropping the handle stops the job and waits
+//! for it.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+/// A running job.
+pub(crate) struct Background {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// The job's channel is closed when it is to end: it waits by that.
+    pub(crate) fn start(name: &str, job: impl FnOnce(&Receiver<()>) + Send + 'static) -> io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new().name(name.into()).spawn(move || job(&stopped))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told where it happened, and must not become two.
+            let _panicked = thread.join();
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Commands of the `llm-rum` binary other than `serve`.
+
+pub(crate) mod backup;
+pub(crate) mod grafana;
+pub(crate) mod healthcheck;
+pub(crate) mod prometheus_rules;
+pub(crate) mod replay;

@@ -1,0 +1,166 @@
+//! `llm-rum backup`: copies a data folder, in use or not, to a folder that a collector can start from. The copy holds
+//! everything that was answered before it began.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::http::probe_files::FOLDER as PROBE;
+use crate::journal::segments::base_of;
+use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The folder holds no store.
+    #[error("{0} holds no store of a collector")]
+    NoStore(PathBuf),
+    /// Something is there already: an older backup is not overwritten.
+    #[error("{0} exists; name a folder that does not")]
+    Exists(PathBuf),
+    /// A file cannot be read or written.
+    #[error("cannot copy {path}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// SQLite says no.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// The collector let go of what was being copied, time and again.
+    #[error("the journal moved on faster than it could be copied; try again at a calmer time")]
+    Overtaken,
+}
+
+/// Writes a backup of the folder `data` to the folder `target`, which is made. The collector may be at work.
+///
+/// # Errors
+/// When there is no store, something cannot be read or written, or the collector is too busy. What was
+/// written until then is taken away.
+pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
+    if !data.join(STORE_FILE).exists() {
+        return Err(BackupError::NoStore(data.into()));
+    }
+    if target.exists() {
+        return Err(BackupError::Exists(target.into()));
+    }
+    for _ in 0..ATTEMPTS {
+        let result = attempt(data, target);
+        if !matches!(result, Ok(true)) {
+            // What is left of it would pass for a backup.
+            remove(target)?;
+        }
+        if result? {
+            return Ok(());
+        }
+    }
+    Err(BackupError::Overtaken)
+}
+
+/// First the store, as one transaction left it, then the journal: its end may be newer than the store, and
+/// is counted at the start. `false` when a file that the store still needs went meanwhile.
+fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
+    let journal = target.join(JOURNAL_FOLDER);
+    // Reports are for those alone who may read the data folder.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&journal);
+    made.map_err(failed(&journal))?;
+    let store = Connection::open_with_flags(data.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // One of an earlier version gives no space back: its copy does.
+    if store.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))? == 0 {
+        store.pragma_update(None, "auto_vacuum", "incremental")?;
+    }
+    store.execute("VACUUM INTO ?1", [target.join(STORE_FILE).to_string_lossy()])?;
+    let copy = Connection::open_with_flags(target.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let applied: i64 = copy.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
+    drop(copy);
+    let before = segments(&data.join(JOURNAL_FOLDER))?;
+    for name in &before {
+        let (from, to) = (data.join(JOURNAL_FOLDER).join(name), journal.join(name));
+        match fs::copy(&from, &to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => _ = copied.map_err(failed(&from))?,
+        }
+    }
+    // A file that was let go of meanwhile may have been copied while it was written anew.
+    let after = segments(&data.join(JOURNAL_FOLDER))?;
+    for name in before.iter().filter(|name| !after.contains(name)) {
+        remove(&journal.join(name))?;
+    }
+    copy_probes(&data.join(PROBE), &target.join(PROBE))?;
+    sync(target)?;
+    let needed =
+        before.iter().rev().find(|name| base_of(name).is_some_and(|base| base <= applied.cast_unsigned()));
+    Ok(needed.or(before.first()).is_none_or(|needed| after.contains(needed)))
+}
+
+/// Pages name versions of the probe that no binary has any more. When each came decides which may stay.
+fn copy_probes(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed(from))?,
+    };
+    fs::create_dir_all(to).map_err(failed(to))?;
+    for entry in entries {
+        let (from, to) =
+            entry.map(|entry| (entry.path(), to.join(entry.file_name()))).map_err(failed(from))?;
+        if from.is_dir() {
+            copy_probes(&from, &to)?;
+            continue;
+        }
+        fs::copy(&from, &to).map_err(failed(&from))?;
+        let came = from.metadata().and_then(|held| held.modified()).map_err(failed(&from))?;
+        File::options()
+            .write(true)
+            .open(&to)
+            .and_then(|file| file.set_modified(came))
+            .map_err(failed(&to))?;
+    }
+    Ok(())
+}
+
+/// Names of the journal's files, oldest first: they are positions, all of one length.
+fn segments(folder: &Path) -> Result<Vec<String>, BackupError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let name = entry.map_err(failed(folder))?.file_name();
+        names.extend(name.to_str().filter(|name| base_of(name).is_some()).map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Removes a file or a folder, if it is there.
+fn remove(path: &Path) -> Result<(), BackupError> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until everything in the folder is on the disk.
+fn sync(folder: &Path) -> Result<(), BackupError> {
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        if path.is_dir() {
+            sync(&path)?;
+        } else {
+            File::open(&path).and_then(|file| file.sync_all()).map_err(failed(&path))?;
+        }
+    }
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed(folder))
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> BackupError + use<> {
+    let path = path.to_owned();
+    move |source| BackupError::File { path, source }
+}
+
+/// A collector lets go of a file about every 8 MB of reports: to be overtaken five times it has to be under
+/// full load, on a disk that copies no faster.
+const ATTEMPTS: usize = 5;

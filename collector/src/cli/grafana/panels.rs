@@ -1,0 +1,310 @@
+//! The panels of the Grafana dashboard and their PromQL. `export/prometheus/names.rs` names the metrics.
+
+use serde_json::{Value, json};
+
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
+use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
+use crate::config::Config;
+use crate::export::prometheus::names;
+use crate::slo::error_budget::{BurnRateAlert, Objective};
+
+/// One panel, or the head of a row of them.
+pub(super) enum Panel {
+    Row(&'static str),
+    Lines(Lines),
+}
+
+/// Lines over time.
+pub(super) struct Lines {
+    title: String,
+    about: String,
+    /// Grafana's name for it.
+    unit: &'static str,
+    width: u32,
+    stacked: bool,
+    /// Where lines should not be, each with a colour.
+    bounds: Vec<(f64, &'static str)>,
+    questions: Vec<Question>,
+}
+
+struct Question {
+    expr: String,
+    legend: String,
+}
+
+/// All panels, from the top to the bottom.
+pub(super) fn all(config: &Config) -> Vec<Panel> {
+    let mut panels = vec![Panel::Row("What users wait for")];
+    panels.extend(waits());
+    panels.push(Panel::Row("How streams end"));
+    panels.extend(endings());
+    panels.push(Panel::Row("Browser beside server"));
+    panels.extend(sides());
+    panels.push(Panel::Row("Budgets"));
+    panels.extend(budgets(config));
+    panels.push(Panel::Row("The collector"));
+    panels.extend(own());
+    panels
+}
+
+fn waits() -> Vec<Panel> {
+    let by_use_case = |classic: PrometheusHistogram| {
+        let at = |q: f64| Question {
+            expr: quantile(q, classic, "use_case"),
+            legend: format!("{{{{use_case}}}} p{}", q * 100.0),
+        };
+        vec![at(0.5), at(0.95)]
+    };
+    vec![
+        lines("First visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
+            .about("From the request to the first text that a user could read, as browsers saw it."),
+        lines("First token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
+            "From the request to the first generated text of any kind: reasoning and tools' arguments too.",
+        ),
+        lines("Last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
+        lines("Time per output token", "s", 8, by_use_case(PrometheusHistogram::TimePerToken))
+            .about("After the first, by the provider's count."),
+        lines("Gaps", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
+            .about("Between two reads that carried generated text."),
+    ]
+    .into_iter()
+    .map(Panel::Lines)
+    .collect()
+}
+
+fn endings() -> Vec<Panel> {
+    let outcomes = format!("sum by (outcome) ({})", rate(names::STREAMS, ""));
+    let defects = format!("sum by (defect) ({})", rate(names::DEFECTS, ""));
+    let eligible = rate(names::STREAMS, &format!(",{ELIGIBLE}"));
+    let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({eligible})", rate(names::ERRORS, ""));
+    let left = PrometheusHistogram::AbandonedWait;
+    let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.name()), ""));
+    let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
+    vec![
+        lines("Streams by outcome", "reqps", 8, vec![asked(outcomes, "{{outcome}}")]).stacked(),
+        lines("Share that failed", "percentunit", 8, vec![asked(failed, "{{use_case}}")])
+            .about("Streams in which the service failed, of those that can be judged: without those that users ended."),
+        lines("Streams with a defect", "reqps", 8, vec![asked(defects, "{{defect}}")]),
+        lines("Users who left before text", "reqps", 8, vec![asked(leavers, "{{use_case}}")]),
+        lines("How long they had waited", "s", 8, vec![
+            asked(quantile(0.5, left, "use_case"), "{{use_case}} p50"),
+            asked(quantile(0.95, left, "use_case"), "{{use_case}} p95"),
+        ]),
+        lines("Output tokens", "ops", 8, vec![asked(tokens, "{{model}}")])
+            .about("Per second, as providers counted them."),
+    ]
+    .into_iter()
+    .map(Panel::Lines)
+    .collect()
+}
+
+fn sides() -> Vec<Panel> {
+    let both = |q: f64| {
+        let percentile = q * 100.0;
+        vec![
+            asked(quantile(q, PrometheusHistogram::FirstToken, ""), &format!("browser p{percentile}")),
+            asked(quantile(q, PrometheusHistogram::ServerFirstToken, ""), &format!("server p{percentile}")),
+        ]
+    };
+    let over = |q: f64| {
+        asked(
+            quantile(q, PrometheusHistogram::Overhead, "provider"),
+            &format!("{{{{provider}}}} p{}", q * 100.0),
+        )
+    };
+    vec![
+        lines("First token, half", "s", 8, both(0.5))
+            .about("The server's own figure is that of the streams that tell it, the browser's is of all."),
+        lines("First token, 95 %", "s", 8, both(0.95)),
+        lines("What the way adds", "s", 8, vec![over(0.5), over(0.95)])
+            .about("The browser's first token minus the server's, of the same stream."),
+    ]
+    .into_iter()
+    .map(Panel::Lines)
+    .collect()
+}
+
+/// How many times as fast as it may be each budget is used up. Above 1 it will not last.
+fn budgets(config: &Config) -> Vec<Panel> {
+    let mut panels = Vec::new();
+    for objective in Objective::ALL {
+        let (mut questions, mut untold) = (Vec::new(), Vec::new());
+        for mut profile in profiles(config) {
+            let Some(target) = objective.share(&profile.targets) else { continue };
+            profile.labels.push_str(",site=~\"$site\"");
+            match profile.shares(objective) {
+                Ok(Some(shares)) => {
+                    let burn_rate = format!("({}) / {}", shares.over("1h", objective), rounded(1.0 - target));
+                    // A use case may be any text, and Grafana replaces what stands in doubled braces.
+                    let use_case = profile.use_case.replace("{{", "{ {");
+                    questions.push(asked(burn_rate, &format!("{{{{site}}}} {use_case}")));
+                }
+                Ok(None) => {}
+                Err(no_rule) => untold.push(format!(" Left out: {no_rule}.")),
+            }
+        }
+        if questions.is_empty() && untold.is_empty() {
+            continue;
+        }
+        let mut word = objective.as_str().to_owned();
+        word[..1].make_ascii_uppercase();
+        let about = format!(
+            "Over an hour: at 1 the budget of {} days is used up when they are over.{}",
+            config.budget_days(),
+            untold.concat()
+        );
+        let bounds = BurnRateAlert::ALL.map(|alert| (alert.rate(config.budget_days()), colour(alert)));
+        let mut panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
+        panel.bounds = bounds.into();
+        panels.push(Panel::Lines(panel));
+    }
+    panels
+}
+
+fn colour(alert: BurnRateAlert) -> &'static str {
+    match alert.severity.as_str() {
+        "page" => "red",
+        "incident" => "orange",
+        _ => "yellow",
+    }
+}
+
+fn own() -> Vec<Panel> {
+    let of = |name: &str, label: &str| {
+        let expr = format!("sum by ({label}) (rate({name}[$__rate_interval]))");
+        vec![asked(expr, &format!("{{{{{label}}}}}"))]
+    };
+    let plain = |name: &str, what: &str| asked(name.to_owned(), &format!("{what} {{{{instance}}}}"));
+    vec![
+        lines("Beacons", "reqps", 8, of(names::BEACONS, "result")),
+        lines("Reports", "reqps", 8, of(names::REPORTS, "result")),
+        lines("Dropped by probes", "reqps", 8, of(names::DROPPED, "reason")),
+        lines("Counted as `other`", "reqps", 8, of(names::OVERFLOW, "label"))
+            .about("A site has more values of a label than `limits` let it have."),
+        lines(
+            "Writable, and who listens",
+            "short",
+            8,
+            vec![plain(names::STORE_WRITABLE, "writable"), plain(names::LISTENERS, "listeners")],
+        ),
+        lines("Behind in the cluster", "s", 8, vec![plain(names::BEHIND, "behind")])
+            .about("Only of collectors that share a ClickHouse."),
+    ]
+    .into_iter()
+    .map(Panel::Lines)
+    .collect()
+}
+
+impl Panel {
+    pub(super) const fn begins_row(&self) -> bool {
+        matches!(self, Self::Row(_))
+    }
+
+    pub(super) const fn width(&self) -> u32 {
+        match self {
+            Self::Row(_) => COLUMNS,
+            Self::Lines(Lines { width, .. }) => *width,
+        }
+    }
+
+    pub(super) const fn height(&self) -> u32 {
+        match self {
+            Self::Row(_) => 1,
+            Self::Lines(_) => 8,
+        }
+    }
+
+    /// As Grafana has it.
+    pub(super) fn json(&self, id: usize, at: &Value) -> Value {
+        match self {
+            Self::Row(title) => json!({
+                "id": id, "type": "row", "title": title, "collapsed": false, "gridPos": at, "panels": [],
+            }),
+            Self::Lines(lines) => lines.json(id, at),
+        }
+    }
+}
+
+impl Lines {
+    fn about(mut self, about: &str) -> Self {
+        self.about = about.to_owned();
+        self
+    }
+
+    const fn stacked(mut self) -> Self {
+        self.stacked = true;
+        self
+    }
+
+    fn json(&self, id: usize, at: &Value) -> Value {
+        let target = |(at, question): (usize, &Question)| {
+            json!({
+                "refId": format!("Q{at}"), "datasource": datasource(), "expr": question.expr,
+                "legendFormat": question.legend, "range": true, "instant": false, "editorMode": "code",
+            })
+        };
+        let mut bounds = self.bounds.clone();
+        bounds.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // The gravest comes first, and hides the others.
+        bounds.dedup_by(|other, first| other.0 == first.0);
+        let base = json!({ "color": "green", "value": null });
+        let steps = bounds.iter().map(|(value, color)| json!({ "color": color, "value": value }));
+        let steps: Vec<_> = [base].into_iter().chain(steps).collect();
+        json!({
+            "id": id, "type": "timeseries", "title": self.title, "description": self.about, "gridPos": at,
+            "datasource": datasource(),
+            "targets": self.questions.iter().enumerate().map(target).collect::<Vec<_>>(),
+            "fieldConfig": { "defaults": {
+                "unit": self.unit, "min": 0,
+                "custom": {
+                    "drawStyle": "line", "lineWidth": 1, "fillOpacity": if self.stacked { 30 } else { 0 },
+                    "showPoints": "never", "spanNulls": false,
+                    "stacking": { "mode": if self.stacked { "normal" } else { "none" }, "group": "A" },
+                    "thresholdsStyle": { "mode": if bounds.is_empty() { "off" } else { "dashed" } },
+                },
+                "thresholds": { "mode": "absolute", "steps": steps },
+            }, "overrides": [] },
+            "options": {
+                "legend": { "displayMode": "list", "placement": "bottom", "showLegend": true },
+                "tooltip": { "mode": "multi", "sort": "desc" },
+            },
+        })
+    }
+}
+
+fn lines(title: &str, unit: &'static str, width: u32, questions: Vec<Question>) -> Lines {
+    Lines {
+        title: title.to_owned(),
+        about: String::new(),
+        unit,
+        width,
+        stacked: false,
+        bounds: Vec::new(),
+        questions,
+    }
+}
+
+fn asked(expr: String, legend: &str) -> Question {
+    Question { expr, legend: legend.to_owned() }
+}
+
+/// A percentile of a histogram by a label, or of all where that is empty.
+fn quantile(q: f64, classic: PrometheusHistogram, by: &str) -> String {
+    let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
+    let buckets = rate(&format!("{}_bucket", classic.name()), "");
+    format!("histogram_quantile({q}, sum by ({labels}) ({buckets}))")
+}
+
+fn rate(name: &str, more: &str) -> String {
+    format!("rate({name}{{{CHOSEN}{more}}}[$__rate_interval])")
+}
+
+const CHOSEN: &str = "site=~\"$site\",use_case=~\"$use_case\",provider=~\"$provider\",model=~\"$model\"";
+
+/// The Prometheus that the user of the dashboard chooses.
+pub(super) fn datasource() -> Value {
+    json!({ "type": "prometheus", "uid": "${DS_PROMETHEUS}" })
+}
+
+/// Columns of Grafana's grid.
+pub(super) const COLUMNS: u32 = 24;

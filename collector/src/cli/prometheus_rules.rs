@@ -1,0 +1,296 @@
+//! `llm-rum rules`: a file of Prometheus alerts, two windows per error budget and burn-rate alert.
+//!
+//! The alerts compare shares at an edge of a histogram, which are exact, instead of percentiles between two edges. A
+//! target that is not an edge therefore has no rule.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use crate::aggregate::cumulative_stats::PrometheusHistogram;
+use crate::aggregate::metric::Metric;
+use crate::config::Config;
+use crate::config::targets::{self, Targets};
+use crate::export::prometheus::names;
+use crate::slo::error_budget::{BurnRateAlert, MIN_STREAMS, Objective};
+
+/// Why there are no rules.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a target of {target_ms} ms for `{use_case}` lies between two of Prometheus' buckets: take one of {edges}"
+)]
+pub struct NoRule {
+    use_case: String,
+    target_ms: f64,
+    edges: String,
+}
+
+/// Rules for every use case that has targets.
+///
+/// # Errors
+/// When a target has no bucket that ends with it.
+pub fn rules(config: &Config) -> Result<String, NoRule> {
+    let mut file = HEAD.to_owned();
+    for profile in profiles(config) {
+        for objective in Objective::ALL {
+            let Some(target) = objective.share(&profile.targets) else { continue };
+            let Some(shares) = profile.shares(objective)? else { continue };
+            let days = config.budget_days();
+            for alert in BurnRateAlert::ALL {
+                if alert.can_fire(days, target) {
+                    profile.write(&mut file, objective, target, &shares, (alert, days));
+                } else {
+                    profile.leave_out(&mut file, objective, target, (alert, days));
+                }
+            }
+        }
+    }
+    Ok(file)
+}
+
+/// Streams that share their targets.
+pub(crate) struct Profile {
+    pub(crate) use_case: String,
+    /// The one whose targets they are. `None` where they are those of all others.
+    site: Option<String>,
+    /// As a selector's labels.
+    pub(crate) labels: String,
+    pub(crate) targets: Targets,
+}
+
+/// PromQL of the share of bad streams, without its window.
+pub(crate) struct Shares {
+    bad: String,
+    all: String,
+}
+
+/// Use cases with targets, those of single sites apart.
+pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
+    let own = config.sites.iter().flat_map(|site| site.targets.keys());
+    let use_cases: BTreeSet<_> = targets::PROFILES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(config.targets.keys().chain(own).map(String::as_str))
+        .collect();
+    let mut profiles = Vec::new();
+    for use_case in use_cases {
+        let apart: Vec<_> = config.sites.iter().filter(|site| site.targets.contains_key(use_case)).collect();
+        for site in &apart {
+            let labels = format!("site=\"{}\",use_case={}", site.name, quoted(use_case));
+            profiles.push((use_case, Some(&site.name), labels, config.targets(Some(&site.name), use_case)));
+        }
+        let not_those = match apart.is_empty() {
+            true => String::new(),
+            false => {
+                let names: Vec<_> = apart.iter().map(|site| site.name.replace('.', "\\\\.")).collect();
+                format!("site!~\"{}\",", names.join("|"))
+            }
+        };
+        let labels = format!("{not_those}use_case={}", quoted(use_case));
+        profiles.push((use_case, None, labels, config.targets(None, use_case)));
+    }
+    let profile = |(use_case, site, labels, targets): (&str, Option<&String>, String, Targets)| Profile {
+        use_case: use_case.to_owned(),
+        site: site.cloned(),
+        labels,
+        targets,
+    };
+    profiles.into_iter().map(profile).collect()
+}
+
+impl Profile {
+    /// `None` where the use case has no such objective.
+    pub(crate) fn shares(&self, objective: Objective) -> Result<Option<Shares>, NoRule> {
+        let labels = &self.labels;
+        let of_judged = |bad| Shares {
+            bad: format!("{bad}{{{labels}}}"),
+            all: format!("{}{{{labels},{ELIGIBLE}}}", names::STREAMS),
+        };
+        Ok(match objective {
+            Objective::Availability => Some(of_judged(names::ERRORS)),
+            Objective::Integrity => Some(of_judged(names::BROKEN)),
+            Objective::Speed => {
+                let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
+                let classic = if metric == Metric::E2e {
+                    PrometheusHistogram::Request
+                } else {
+                    PrometheusHistogram::FirstVisible
+                };
+                let edge = self.edge(classic, target_ms)?;
+                let name = classic.name();
+                Some(Shares {
+                    bad: format!("{name}_bucket{{{labels},le=~\"{edge}\"}}"),
+                    all: format!("{name}_count{{{labels}}}"),
+                })
+            }
+        })
+    }
+
+    /// As a pattern: Prometheus 3 writes `2.0` for what was `2`.
+    fn edge(&self, classic: PrometheusHistogram, target_ms: f64) -> Result<String, NoRule> {
+        let seconds = target_ms / 1_000.0;
+        if !classic.edges().contains(&seconds) {
+            let edges: Vec<_> = classic.edges().iter().map(|edge| (edge * 1_000.0).to_string()).collect();
+            return Err(NoRule { use_case: self.use_case.clone(), target_ms, edges: edges.join(", ") });
+        }
+        let text = seconds.to_string();
+        Ok(if text.contains('.') { text.replace('.', "\\\\.") } else { format!("{text}(\\\\.0)?") })
+    }
+
+    fn write(
+        &self,
+        file: &mut String,
+        objective: Objective,
+        target: f64,
+        shares: &Shares,
+        (alert, days): (BurnRateAlert, u32),
+    ) {
+        let (long, short) = (length(alert.long_minutes), length(alert.short_minutes));
+        let bound = rounded(alert.rate(days) * (1.0 - target));
+        let (word, severity, rate) = (objective.as_str(), alert.severity.as_str(), rounded(alert.rate(days)));
+        let use_case = literal(&self.use_case);
+        // A template knows the labels of the series alone, and this one's use case is a label of the rule.
+        let summary =
+            format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
+        let (use_case, summary) = (quoted(&use_case), quoted(&summary));
+        let name = match objective {
+            Objective::Availability => "LlmRumAvailabilityBudget",
+            Objective::Integrity => "LlmRumIntegrityBudget",
+            Objective::Speed => "LlmRumSpeedBudget",
+        };
+        // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
+        let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
+        let (over_long, over_short, all) =
+            (shares.over(&long, objective), shares.over(&short, objective), &shares.all);
+        // Writing to a text does not fail.
+        let _written = write!(
+            file,
+            "      - alert: {name}
+        expr: |
+          ({over_long}) > {bound}
+          and ({over_short}) > {bound}
+          and sum by (site) (increase({all}[{long}])) >= {MIN_STREAMS}
+        labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
+        annotations:
+          summary: {summary}
+"
+        );
+    }
+
+    /// Says which alert there is not: its share would be above 1.
+    fn leave_out(
+        &self,
+        file: &mut String,
+        objective: Objective,
+        target: f64,
+        (alert, days): (BurnRateAlert, u32),
+    ) {
+        let (word, rate, most) = (objective.as_str(), rounded(alert.rate(days)), 1.0 / (1.0 - target));
+        let (severity, long) = (alert.severity.as_str(), length(alert.long_minutes));
+        let (use_case, most) = (quoted(&self.use_case), rounded(most));
+        let of_site = self.site.as_ref().map(|site| format!(" of {site}")).unwrap_or_default();
+        // Writing to a text does not fail.
+        let _written = writeln!(
+            file,
+            "      # Left out, {severity} over {long}: {use_case}{of_site} cannot use up its {word} budget {rate} \
+             times too fast, {most} times at most."
+        );
+    }
+}
+
+impl Shares {
+    /// The share of bad streams by site, over the newest window.
+    pub(crate) fn over(&self, length: &str, objective: Objective) -> String {
+        let Self { bad, all } = self;
+        let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
+        if objective == Objective::Speed { format!("1 - {part}") } else { part }
+    }
+}
+
+/// A use case may be any text. As JSON writes it, YAML and PromQL both read it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// As Prometheus prints it again: it reads labels and summaries of a rule as templates.
+fn literal(text: &str) -> String {
+    if text.contains("{{") { format!("{{{{ {} }}}}", quoted(text)) } else { text.to_owned() }
+}
+
+fn length(minutes: i64) -> String {
+    if minutes % 60 == 0 { format!("{}h", minutes / 60) } else { format!("{minutes}m") }
+}
+
+pub(crate) fn rounded(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
+}
+
+/// Selects streams that say something about the service.
+pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
+
+const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/statistics.md.
+groups:
+  - name: llm-rum-budgets
+    rules:
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_between_two_buckets_is_named_with_those_that_can_be() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let message = rules(&config).unwrap_err().to_string();
+        assert!(message.contains("1700 ms for `chat`") && message.contains("1500, 2000, 2250"), "{message}");
+    }
+
+    #[test]
+    fn a_site_with_targets_of_its_own_is_judged_by_them_alone() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(500.0), ..Targets::default() };
+        config.sites[0].targets.insert("chat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
+        assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
+        assert!(file.contains("_bucket{site!~\"demo\",use_case=\"chat\",le=~\"2(\\\\.0)?\"}[1h]"), "{file}");
+    }
+
+    #[test]
+    fn every_promise_has_its_rules() {
+        let mut config = Config::default();
+        let targets = Targets { integrity: Some(0.99), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        for objective in Objective::ALL {
+            let labels = format!(r#"use_case: "chat", promise: {},"#, objective.as_str());
+            assert_eq!(file.matches(&labels).count(), BurnRateAlert::ALL.len(), "{labels}");
+        }
+        let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;
+        assert!(file.contains(share), "{file}");
+    }
+
+    #[test]
+    fn an_alarm_that_cannot_sound_is_left_out_and_named() {
+        let mut config = Config::default();
+        let targets = Targets { availability: Some(0.9), ..Targets::default() };
+        config.targets.insert("some\nchat".to_owned(), targets);
+        let file = rules(&config).unwrap();
+        let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
+        let line = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
+        assert_eq!(left_out, [line]);
+        assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
+    }
+
+    #[test]
+    fn a_use_case_of_any_words_stays_one_text() {
+        let mut config = Config::default();
+        config
+            .targets
+            .insert("the \"new\" chat: v2".to_owned(), Targets::default().or(config.targets(None, "chat")));
+        let file = rules(&config).unwrap();
+        assert!(file.contains(r#"{use_case="the \"new\" chat: v2",outcome"#), "{file}");
+        assert!(file.contains(r#"use_case: "the \"new\" chat: v2","#), "{file}");
+    }
+}

@@ -1,0 +1,340 @@
+//! `llm-rum replay`: counts a file of beacons and reports as a collector with this configuration would. Nothing is
+//! stored.
+
+mod lines;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::BufRead;
+use std::sync::{Arc, PoisonError};
+
+use beacon::StreamReport;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::aggregate::aggregator::{Aggregator, StoredState};
+use crate::aggregate::changes::LoadedState;
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::internal_metrics::Kind;
+use crate::aggregate::sampling::StoredSample;
+use crate::aggregate::series::SeriesId;
+use crate::aggregate::window::{Window, WindowKey};
+use crate::aggregate::window_stats::WindowStats;
+use crate::api::ratio::Ratio;
+use crate::api::stream_stats::StreamStats;
+use crate::config::Config;
+use crate::http::error::{ApiError, Reason};
+use crate::ingest::normalize::Aliases;
+use crate::ingest::site::IngestSite;
+use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::journal::batch::JournaledReport;
+use crate::journal::record;
+use crate::journal::segments::RecordLocation;
+use crate::report::accepted::{AcceptedReport, Discarded};
+use lines::{Line, Lines};
+
+/// What became of the lines, and what they add up to.
+#[derive(Debug, Serialize)]
+pub struct Replayed {
+    lines: LineCounts,
+    /// The first of the lines that were refused.
+    refusals: Vec<Refusal>,
+    reports: ReportCounts,
+    /// Fields that this version does not know.
+    ignored_fields: u64,
+    streams: u64,
+    /// Streams among them that no line tells the end of: they count as what they last said.
+    never_ended: u64,
+    #[serde(flatten)]
+    figures: StreamStats,
+    goodput: Ratio,
+    /// Streams counted as `other`, by label.
+    overflow: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct LineCounts {
+    read: u64,
+    accepted: u64,
+    /// By the code that a beacon would have been answered.
+    refused: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refusal {
+    /// From 1.
+    line: u64,
+    code: &'static str,
+    message: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ReportCounts {
+    received: u64,
+    /// Good ones outside their site's `sample`.
+    sampled_out: u64,
+    became: BTreeMap<String, u64>,
+}
+
+/// Why lines cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// No site has the name.
+    #[error("no site of the configuration is called `{0}`")]
+    UnknownSite(String),
+    /// The lines cannot be read.
+    #[error("line {line} cannot be read")]
+    Read {
+        /// From 1.
+        line: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A report that is sampled cannot be written as JSON.
+    #[error(transparent)]
+    Report(#[from] serde_json::Error),
+}
+
+impl Replayed {
+    /// Whether every line was accepted.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.lines.refused.is_empty()
+    }
+}
+
+/// Takes each line as the ingest endpoint takes a body, of `site` or of the site that a report names, the first of the
+/// configuration where neither says one, and counts what it holds. All of it arrives at `now_ms`.
+///
+/// # Errors
+/// When there is no such site, or the lines cannot be read. What a line holds is never an error: it is counted.
+pub fn replay(
+    config: &Config,
+    site: Option<&str>,
+    from: impl BufRead,
+    now_ms: i64,
+) -> Result<Replayed, ReplayError> {
+    let mut replay = Replay::new(config, site, now_ms)?;
+    let mut lines = Lines::new(from, config.ingest.body_bytes);
+    loop {
+        let unread = lines.read() + 1;
+        match lines.next().map_err(|source| ReplayError::Read { line: unread, source })? {
+            None => return Ok(replay.close()?),
+            Some((number, Line::Whole(line))) => {
+                let taken = replay.take(line);
+                replay.note(number, taken)?;
+            }
+            Some((number, Line::TooLong)) => {
+                let message = format!("over {} bytes", config.ingest.body_bytes);
+                replay.note(number, Err(ApiError::new(Reason::BodyTooLarge, message)))?;
+            }
+        }
+    }
+}
+
+/// A replay under way.
+struct Replay {
+    sites: Vec<IngestSite>,
+    /// Of all lines, whatever they say.
+    site: Option<usize>,
+    now_ms: i64,
+    aggregator: Aggregator,
+    earlier: Remembered,
+    lines: LineCounts,
+    refusals: Vec<Refusal>,
+    received: u64,
+    sampled_out: u64,
+    ignored_fields: u64,
+}
+
+/// Reports that a later revision may take the place of, as the journal would hold them.
+#[derive(Default)]
+struct Remembered {
+    /// Position of the first.
+    first: u64,
+    records: VecDeque<Box<[u8]>>,
+}
+
+impl Replay {
+    fn new(config: &Config, site: Option<&str>, now_ms: i64) -> Result<Self, ReplayError> {
+        let mut config = config.clone();
+        // Single streams are not asked for.
+        config.store.samples = 0;
+        let aliases = Arc::new(Aliases::new(&config.models));
+        let sites: Vec<_> = config.sites.iter().map(|site| IngestSite::new(site, &aliases)).collect();
+        let named = |name: &str| {
+            let found = sites.iter().position(|open| open.site.name == name);
+            found.ok_or_else(|| ReplayError::UnknownSite(name.to_owned()))
+        };
+        Ok(Self {
+            site: site.map(named).transpose()?,
+            sites,
+            now_ms,
+            aggregator: Aggregator::new(config, LoadedState::default()),
+            earlier: Remembered::default(),
+            lines: LineCounts::default(),
+            refusals: Vec::new(),
+            received: 0,
+            sampled_out: 0,
+            ignored_fields: 0,
+        })
+    }
+
+    fn take(&self, line: &[u8]) -> Result<ValidatedBatch, ApiError> {
+        let hint = Hint::of(line);
+        let named = hint.as_ref().and_then(|hint| hint.site.as_deref());
+        let site = match (self.site, named) {
+            (Some(site), _) => site,
+            (None, Some(name)) => {
+                let found = self.sites.iter().position(|open| open.site.name == name);
+                found.ok_or_else(|| ApiError::new(Reason::UnknownSite, "the report is of another site"))?
+            }
+            (None, None) => 0,
+        };
+        let Some(open) = self.sites.get(site) else {
+            return Err(ApiError::new(Reason::UnknownSite, "the configuration has no site"));
+        };
+        match hint {
+            Some(hint) if hint.reports.is_none() => {
+                let batch = [b"{\"reports\":[", line, b"]}"].concat();
+                let mut admitted = validate(&batch, &[], open)?;
+                // What `/v1/streams` adds to a report is none of an unknown sender's.
+                let ignored = &mut admitted.discarded.ignored_fields;
+                *ignored = ignored.saturating_sub(hint.added());
+                Ok(admitted)
+            }
+            _ => validate(line, &[], open),
+        }
+    }
+
+    fn note(&mut self, line: u64, taken: Result<ValidatedBatch, ApiError>) -> Result<(), serde_json::Error> {
+        self.lines.read += 1;
+        match taken {
+            Ok(ValidatedBatch { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
+                self.lines.accepted += 1;
+                self.received += reports.len() as u64;
+                self.sampled_out += sampled_out;
+                self.ignored_fields += ignored_fields;
+                reports.into_iter().try_for_each(|accepted| self.count(accepted))
+            }
+            Err(refused) => {
+                let code = refused.reason.code();
+                *self.lines.refused.entry(code).or_default() += 1;
+                if self.refusals.len() < MOST_REFUSALS {
+                    self.refusals.push(Refusal { line, code, message: refused.message().to_owned() });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn count(&mut self, AcceptedReport { id, report }: AcceptedReport) -> Result<(), serde_json::Error> {
+        let mut record = Vec::new();
+        record::write(id, None, &report, &mut record);
+        let at = self.earlier.keep(record.into());
+        self.aggregator.add(
+            &JournaledReport { id, country: None, report, at },
+            self.now_ms,
+            &self.earlier,
+        )?;
+        while self.aggregator.evict_some(self.now_ms, &self.earlier)? {}
+        let streams = self.aggregator.streams();
+        let needs_from = streams.read().unwrap_or_else(PoisonError::into_inner).needs_from();
+        self.earlier.drop_before(needs_from);
+        Ok(())
+    }
+
+    fn close(mut self) -> Result<Replayed, serde_json::Error> {
+        let streams = self.aggregator.streams();
+        let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
+        while self.aggregator.finalize_next(i64::MAX, &self.earlier)? {}
+        let mut all = WindowStats::default();
+        // Nothing was stored, so everything is among the changes.
+        self.aggregator.changes().windows.iter().for_each(|(_, window)| all.merge(&window.stats));
+        let counts = &self.aggregator.counts;
+        let mut overflow = BTreeMap::new();
+        for (key, count) in counts.iter(Kind::Overflow) {
+            *overflow.entry(key.word.clone()).or_default() += count;
+        }
+        let became = counts.iter(Kind::Report).map(|(key, count)| (key.word.clone(), count)).collect();
+        Ok(Replayed {
+            lines: self.lines,
+            refusals: self.refusals,
+            reports: ReportCounts { received: self.received, sampled_out: self.sampled_out, became },
+            ignored_fields: self.ignored_fields,
+            streams: all.streams(),
+            never_ended,
+            figures: StreamStats::of(&all),
+            goodput: Ratio::of(all.within_slo, all.eligible()),
+            overflow,
+        })
+    }
+}
+
+impl Remembered {
+    fn keep(&mut self, record: Box<[u8]>) -> RecordLocation {
+        self.records.push_back(record);
+        RecordLocation { position: self.first + self.records.len() as u64 - 1, len: 1 }
+    }
+
+    fn drop_before(&mut self, needs_from: Option<u64>) {
+        while needs_from.is_none_or(|from| self.first < from) && self.records.pop_front().is_some() {
+            self.first += 1;
+        }
+    }
+}
+
+impl StoredState for Remembered {
+    type Error = serde_json::Error;
+
+    /// Nothing leaves the memory.
+    fn window(&self, _: WindowKey) -> Result<Window, Self::Error> {
+        Ok(Window::default())
+    }
+
+    fn total(&self, _: SeriesId) -> Result<CumulativeStats, Self::Error> {
+        Ok(CumulativeStats::default())
+    }
+
+    fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
+        let place = at.position.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        let record = place.and_then(|place| self.records.get(place));
+        Ok(record.and_then(|record| record::read(record)).map(|record| record.report))
+    }
+
+    fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
+        Ok(Vec::new())
+    }
+}
+
+/// What a line is, before it is judged.
+#[derive(Deserialize)]
+struct Hint<'a> {
+    /// A beacon's body has it, a single report has not.
+    #[serde(borrow, default)]
+    reports: Option<&'a RawValue>,
+    /// Of a single report, as `/v1/streams` gives it.
+    #[serde(borrow, default)]
+    site: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    received_ms: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    country: Option<&'a RawValue>,
+}
+
+impl<'a> Hint<'a> {
+    /// `None` of what is no JSON object, or one that says something twice.
+    fn of(line: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+
+    fn added(&self) -> u64 {
+        u64::from(self.received_ms.is_some()) + u64::from(self.country.is_some())
+    }
+}
+
+/// Enough to see what is wrong with a file.
+const MOST_REFUSALS: usize = 10;
+
+#[cfg(test)]
+mod tests;

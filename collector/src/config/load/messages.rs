@@ -1,0 +1,87 @@
+//! Translates serde's messages about a field into words for operators.
+
+use crate::config::error::{Mistake, SourceLocation};
+
+/// serde's words about a field, and what to do.
+pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str) -> Mistake {
+    let known = message.split_once("expected ").map(|(_, known)| known);
+    let (problem, remedy) = if message.starts_with("unknown field") {
+        let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
+        ("does not exist".to_owned(), closest(wrong, known.unwrap_or_default()))
+    } else if let Some(missing) = message.strip_prefix("missing field ") {
+        (format!("has no {missing}"), "add it".to_owned())
+    } else if field == "sites" && message.contains("map") {
+        ("is a table and no list".to_owned(), "write `[[sites]]`, in two pairs of brackets".to_owned())
+    } else if message.contains("socket address") {
+        ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
+    } else if message.starts_with("wanted ") {
+        ("is no text".to_owned(), "write a word in quotes that docs/configuration.md has".to_owned())
+    } else if field == "otlp.headers" {
+        ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
+    } else if field == "read_tokens" {
+        ("is no list".to_owned(), "write its texts in brackets: `[\"…\"]`".to_owned())
+    } else if is_secret(field) {
+        ("is no text".to_owned(), "put it in quotes".to_owned())
+    } else if let Some(known) = known {
+        let reason = message.split(", expected").next().unwrap_or(message);
+        let reason = match reason {
+            "invalid type: sequence" => "it is a list".to_owned(),
+            "invalid type: map" => "it is a table".to_owned(),
+            reason => in_a_line(reason),
+        };
+        (format!("cannot be: {reason}"), format!("write {}", in_words(known)))
+    } else {
+        let (reason, remedy) =
+            message.split_once(": write").unwrap_or((message, " as docs/configuration.md says"));
+        (format!("cannot be: {}", in_a_line(reason)), format!("write{remedy}"))
+    };
+    Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
+}
+
+/// The field that an unknown one was probably meant to be.
+pub(super) fn meant(field: &str, message: &str) -> Option<String> {
+    let (above, wrong) = field.split_at(field.rfind(['.', ']']).map_or(0, |at| at + 1));
+    let (_, known) = message.strip_prefix("unknown field")?.split_once("expected ")?;
+    near(wrong, known).map(|name| format!("{above}{name}"))
+}
+
+/// What is never told, not even when it is wrong.
+pub(super) fn is_secret(field: &str) -> bool {
+    ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
+        .iter()
+        .any(|secret| field.starts_with(secret))
+}
+
+/// To write the field that was probably meant, of a list as `` `a`, `b` ``; else the list.
+fn closest(wrong: &str, known: &str) -> String {
+    match near(wrong, known) {
+        Some(name) => format!("write `{name}`"),
+        None => format!("remove it; there is {}", known.trim_start_matches("one of ")),
+    }
+}
+
+/// The name that differs least, if that is by a slip or two.
+fn near<'a>(wrong: &str, known: &'a str) -> Option<&'a str> {
+    let names = known.split('`').skip(1).step_by(2);
+    let best = names.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min();
+    best.filter(|(steps, _)| *steps <= 2).map(|(_, name)| name)
+}
+
+/// serde's names of types, as an operator would say them.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "usize" | "u16" | "u32" | "u64" => "a whole number",
+        "f64" => "a number",
+        "a string" | "path string" => "text in quotes",
+        "a sequence" => "a list",
+        "a boolean" => "`true` or `false`",
+        "a map" => "a table",
+        // The name of a type follows.
+        table if table.starts_with("struct ") => "a table with fields that docs/configuration.md has",
+        other => other,
+    }
+}
+
+pub(super) fn in_a_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

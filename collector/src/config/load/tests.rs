@@ -1,0 +1,406 @@
+//! Messages about files with and without mistakes.
+
+use super::*;
+
+fn mistakes_in(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    match Draft::parse(text, environment.iter().map(owned)).finish() {
+        Ok(_) => Vec::new(),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+#[test]
+fn no_configuration_is_a_good_one() {
+    assert_eq!(mistakes_in("", &[]), [""; 0]);
+    assert_eq!(mistakes_in("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
+}
+
+#[test]
+fn a_mistake_has_its_line_and_its_remedy() {
+    let site = |rest: &str| format!("[[sites]]\nname = 'a'\n{rest}\norigins = ['loopback']");
+    for (text, expected) in [
+        ("listen = '0.0.0.0:1'".to_owned(), "configuration:1: `listen` is not a loopback address"),
+        (
+            "data = ''".to_owned(),
+            "configuration:1: `data` is empty, which means the folder that the collector",
+        ),
+        ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
+        ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
+        (
+            "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
+            "configuration:2: `read_tokens[0]` is shorter than 16",
+        ),
+        ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` does not exist: write `listen`"),
+        ("colour = 1".to_owned(), "configuration:1: `colour` does not exist: remove it; there is `listen`"),
+        (
+            "[journal]\nsync = 'always'".to_owned(),
+            "configuration:2: `journal.sync` cannot be: unknown variant `always`: write `full` or `normal`",
+        ),
+        ("[limits]\n\nmodels = 0".to_owned(), "configuration:3: `limits.models` is 0: write a whole number"),
+        (
+            "[limits]\nmodels = 'many'".to_owned(),
+            "configuration:2: `limits.models` cannot be: invalid type: string \"many\": write a whole number",
+        ),
+        ("settle_after_seconds = 1800".to_owned(), "configuration:1: `settle_after_seconds` is not below"),
+        (
+            "[store]\nhistory_days = 1".to_owned(),
+            "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
+        ),
+        ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
+        (site("keys = ['k', 'k']"), "configuration:3: `sites[0].keys` has the key `k`, which stands twice"),
+        (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is no word"),
+        (site("keys = []"), "configuration:3: `sites[0].keys` is empty"),
+        (site(""), "configuration:1: `sites[0]` has no `keys`: add it"),
+        (
+            site("keys = ['k']\nrate = { per_second = 0 }"),
+            "configuration:4: `sites[0].rate` has a `per_second`",
+        ),
+        (
+            "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = [\n'loopback',\n'app.example']".to_owned(),
+            "configuration:6: `sites[0].origins[1]` cannot be: `app.example` is no origin",
+        ),
+        (
+            "[targets.chat]\nttft_p95_ms = -1".to_owned(),
+            "configuration:2: `targets.chat.ttft_p95_ms` cannot be a target",
+        ),
+        (
+            "[ingest]\nproxies = ['10.0.0.0/99']".to_owned(),
+            "configuration:2: `ingest.proxies[0]` cannot be: `10.0.0.0/99` is no address",
+        ),
+        (
+            "[ingest]\nclient_header = 'x-forwarded-for'".to_owned(),
+            "configuration:2: `ingest.client_header` means nothing without",
+        ),
+        (
+            "listen = 'localhost:1'".to_owned(),
+            "configuration:1: `listen` is no address: write one with its port",
+        ),
+        ("[journal]\nsync = true".to_owned(), "configuration:2: `journal.sync` is no text: write a word"),
+        (
+            "[sites]\nname = 'a'".to_owned(),
+            "configuration:1: `sites` is a table and no list: write `[[sites]]`",
+        ),
+        (
+            "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = []".to_owned(),
+            "configuration:4: `sites[0].origins` is empty, so no page can send: write",
+        ),
+        (
+            "admin_token = 'change-me-before-the-first-start'".to_owned(),
+            "configuration:1: `admin_token` is the one of the example",
+        ),
+        (
+            "admin_token = \"0123456789abcdef\\n\"".to_owned(),
+            "configuration:1: `admin_token` is not of visible ASCII alone",
+        ),
+        (
+            "[ingest]\nclient_header = 'x forwarded'".to_owned(),
+            "configuration:2: `ingest.client_header` cannot be: this is no name of a header: write one such as",
+        ),
+        (
+            "[ingest]\nproxies = ['10.0.0.0/8']\nclient_header = 'Forwarded'".to_owned(),
+            "configuration:3: `ingest.client_header` has a syntax of its own (RFC 7239), which is not read: let",
+        ),
+        (
+            "[ingest]\nnotice_seconds = 601".to_owned(),
+            "configuration:2: `ingest.notice_seconds` is over ten minutes: write",
+        ),
+        (
+            "[ingest]\nconnections = 9223372036854775807".to_owned(),
+            "configuration:2: `ingest.connections` is over a million: write",
+        ),
+        (
+            "[ingest]\nbody_bytes = 20000000".to_owned(),
+            "configuration:1: `ingest.queue_bytes` is below `ingest.body_bytes`",
+        ),
+        (
+            "[otlp]\nendpoint = 'http://127.0.0.1:4318/v1/metrics'".to_owned(),
+            "configuration:2: `otlp.endpoint` has the path that is appended to it: write",
+        ),
+        ("[otlp]\nendpoint = 'http://'".to_owned(), "configuration:2: `otlp.endpoint` is no address: write"),
+        (
+            "[otlp.headers]\nauthorization = \"a\\nb\"".to_owned(),
+            "configuration:2: `otlp.headers.authorization` cannot stand in a header",
+        ),
+        ("[models]\n'gpt*mini' = 'gpt'".to_owned(), "configuration:2: `models.gpt*mini` is no alias: write"),
+        ("[models]\n'gpt-5**' = 'gpt'".to_owned(), "configuration:2: `models.gpt-5**` is no alias: write"),
+        (
+            "[models]\n'models/*' = 'gemini'".to_owned(),
+            "configuration:2: `models.models/*` is no alias: write",
+        ),
+        (
+            "[models]\n'gemini-*' = 'a'\n'models/gemini-*' = 'b'".to_owned(),
+            "configuration:3: `models.models/gemini-*` is the same as `gemini-*`, as",
+        ),
+        (
+            "[targets.chat]\nttft_p50_ms = 1900\nttft_p99_ms = 1800".to_owned(),
+            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`, which more streams are to keep",
+        ),
+        (
+            "[targets.chat]\nttft_p50_ms = 3000".to_owned(),
+            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p95_ms`, which is 2000 where it is not \
+             written: lower it, or write",
+        ),
+        (
+            site("keys = ['k']\ntargets.x.e2e_p95_ms = 8000") + "\n[targets.x]\ne2e_p99_ms = 7000",
+            "configuration:4: `sites[0].targets.x.e2e_p95_ms` is above `e2e_p99_ms`, which is 7000 where",
+        ),
+        ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
+    ] {
+        let found = mistakes_in(&text, &[]);
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{text}\nexpected {expected}\nsaid {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (bytes, line) in [(&b"listen = '127.0.0.1:1'\nx = '\xff'"[..], 2), (b"\xff\xfel\0i\0", 1)] {
+        fs::write(file.path(), bytes).unwrap();
+        let error = Draft::read(Some(file.path()), std::iter::empty()).unwrap().finish().unwrap_err();
+        let expected = format!("{}:{line}: this is no UTF-8: save the file as UTF-8", file.path().display());
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = "lisen = 1\n[journal]\nsync = 7\n[ingest]\nbody_bytes = -1\nhead_seconds = 0\n[limits]\nmodels = 0\nmodles = 3\n[[sites]]\nname = 'a b'\nkeys = ['k']\norigins = ['x']\ncolour = 'red'";
+    let lines: Vec<_> =
+        mistakes_in(text, &[]).iter().map(|found| found.split(':').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(lines, ["1", "3", "5", "6", "8", "9", "11", "13", "14"], "{:#?}", mistakes_in(text, &[]));
+}
+
+fn check_lines(text: &str, expected: &[&str]) {
+    let found = mistakes_in(text, &[]);
+    let fits = |(found, expected): (&String, &&str)| found.starts_with(&format!("configuration:{expected}"));
+    assert!(
+        found.len() == expected.len() && found.iter().zip(expected).all(fits),
+        "{text}\nexpected {expected:#?}\nsaid {found:#?}"
+    );
+}
+
+#[test]
+fn an_unreadable_value_hides_no_other_mistake() {
+    let site =
+        "\n[[sites]]\nkeys = 'k'\norigins = ['loopback', 'app', 'app.example']\nuse_case = 'a b'\nsample = 2";
+    check_lines(
+        &format!("[limits]\nmodles = 5\nmodels = 'many'\nseries = 0\n[slo]\ndays = 0{site}"),
+        &[
+            "2: `limits.modles` does not exist: write `models`",
+            "3: `limits.models` cannot be",
+            "4: `limits.series` is 0",
+            "6: `slo.days` is 0",
+            "7: `sites[0]` has no `name`: add it",
+            "8: `sites[0].keys` cannot be",
+            "9: `sites[0].origins[1]` cannot be: `app` is no origin",
+            "9: `sites[0].origins[2]` cannot be: `app.example` is no origin",
+            "10: `sites[0].use_case` is no word",
+            "11: `sites[0].sample` is no share",
+        ],
+    );
+    check_lines(
+        "[models]\n'gpt-4.1*' = 4\n'*' = 'all'",
+        &["2: `models.gpt-4.1*` cannot be", "3: `models.*` is no alias"],
+    );
+    check_lines(
+        "[store.clickhouse]\nuser = ''\n[country]\nlook_seconds = 0",
+        &["1: `store.clickhouse` has no `url`", "2: `store.clickhouse.user` is no name", "4: `country.look"],
+    );
+}
+
+#[test]
+fn a_default_for_an_unreadable_value_is_no_mistake() {
+    for text in [
+        "listen = '0.0.0.0:1'\nadmin_token = 5",
+        "listen = '0.0.0.0:1'\nadmin_tokn = '0123456789abcdef'",
+        "[ingest]\nbody_bytes = '1000'\nqueue_bytes = 5000",
+        "[ingest]\nclient_header = 'x-a'\nproxies = ['a']",
+        "settle_after_seconds = 2000\n[dedupe]\nminutes = '60'",
+        "[targets.chat]\nttft_p50_ms = 3000\nttft_p95_ms = '4000'",
+        "[targets.chat]\nttft_p95_ms = '4000'\n[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n\
+         targets.chat.ttft_p50_ms = 3000",
+        "sites = [{ nam = 'a', keys = ['k'], origins = ['loopback'] }]",
+        "sites = [{ name = 'a', keys = [5], origins = ['loopback'] }]",
+        "sites = [5]",
+        "[store.clickhouse]\nurl = 5",
+    ] {
+        let found = mistakes_in(text, &[]);
+        assert_eq!(found.len(), 1, "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_list_index_stays_right_after_an_earlier_wrong_item() {
+    let good = "keys = ['k'], origins = ['loopback']";
+    check_lines(
+        &format!("sites = [\n5,\n{{ name = 'a b', {good} }},\n'x',\n{{ name = 'c', {good}, sample = 3 }}]"),
+        &[
+            "2: `sites[0]` cannot be",
+            "3: `sites[1].name` is no word",
+            "4: `sites[2]` cannot be",
+            "5: `sites[3].keys` has the key `k`",
+            "5: `sites[3].sample` is no share",
+        ],
+    );
+    check_lines(
+        "admin_token = '0123456789abcdef'\nread_tokens = [\n4242,\n'short']",
+        &["3: `read_tokens[0]` is no text", "4: `read_tokens[1]` is shorter"],
+    );
+}
+
+#[test]
+fn a_default_beside_a_shorter_target_is_no_mistake() {
+    assert_eq!(mistakes_in("[targets.chat]\nttft_p95_ms = 800", &[]), [""; 0]);
+}
+
+#[test]
+fn the_environment_goes_over_the_file() {
+    let environment = [
+        ("LLM_RUM__LISTEN", "127.0.0.1:99"),
+        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+        ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
+        ("LLM_RUM__JOURNAL__SYNC", "normal"),
+        ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'], origins = ['loopback'] }]"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config =
+        Draft::parse("[ingest]\nbody_bytes = 5\nbody_seconds = 7", owned.into_iter()).finish().unwrap();
+    assert_eq!(config.listen.port(), 99);
+    assert_eq!(config.admin_token.unwrap().bytes(), b"12345678901234567890");
+    assert_eq!((config.ingest.body_bytes, config.ingest.body_seconds), (1000, 7));
+    assert_eq!(config.journal.sync, crate::Sync::Normal);
+    assert_eq!(config.sites[0].name, "a");
+}
+
+#[test]
+fn a_mistake_in_the_environment_names_its_variable() {
+    for (name, value, expected) in [
+        ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` does not exist: write `listen`"),
+        ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
+        ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` cannot be"),
+        ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
+        ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'] }]", "LLM_RUM__SITES: `sites[0]` has no `origins`"),
+    ] {
+        let found = mistakes_in("listen = '127.0.0.1:1'", &[(name, value)]);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{name}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_secret_of_digits_is_text_in_the_environment() {
+    let environment = [
+        ("LLM_RUM__STORE__CLICKHOUSE__URL", "http://clickhouse:8123"),
+        ("LLM_RUM__STORE__CLICKHOUSE__PASSWORD", "123456789"),
+        ("LLM_RUM__OTLP__HEADERS__AUTHORIZATION", "987654321"),
+        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+        ("LLM_RUM__READ_TOKENS", "['12345678901234567890']"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Draft::parse("", owned.into_iter()).finish().unwrap();
+    assert_eq!(config.store.clickhouse.unwrap().password, Some("123456789".into()));
+    assert_eq!(config.otlp.headers["authorization"], "987654321".into());
+    assert_eq!(config.read_tokens, ["12345678901234567890".into()]);
+}
+
+#[test]
+fn a_name_of_digits_is_text_in_the_environment() {
+    let environment = [
+        ("LLM_RUM__DATA", "123"),
+        ("LLM_RUM__OTLP__INSTANCE", "7"),
+        ("LLM_RUM__MODELS__2026", "2026-11-23"),
+        ("LLM_RUM__STORE__CLICKHOUSE__URL", "http://clickhouse:8123"),
+        ("LLM_RUM__STORE__CLICKHOUSE__DATABASE", "true"),
+        ("LLM_RUM__STORE__CLICKHOUSE__USER", "4.5"),
+        ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
+    ];
+    let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Draft::parse("", owned.into_iter()).finish().unwrap();
+    let clickhouse = config.store.clickhouse.unwrap();
+    assert_eq!((config.data, config.otlp.instance), (PathBuf::from("123"), "7".to_owned()));
+    assert_eq!(config.models["2026"], "2026-11-23");
+    assert_eq!((clickhouse.database.as_str(), clickhouse.user.as_str()), ("true", "4.5"));
+    assert_eq!(config.ingest.body_bytes, 1000);
+    for (name, value, expected) in [
+        (
+            "LLM_RUM__LIMITS__MODELS",
+            "-1",
+            "`limits.models` cannot be: invalid value: integer `-1`: write a whole",
+        ),
+        ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is no text: write a word"),
+        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no list: write its texts in brackets"),
+        ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
+    ] {
+        let found = mistakes_in("", &[(name, value)]);
+        assert!(found.len() == 1 && found[0].contains(expected), "{name}: {found:#?}");
+    }
+}
+
+#[test]
+fn an_invalid_secret_is_not_shown() {
+    for (text, expected) in [
+        ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
+        ("read_tokens = [4242424242]", "`read_tokens[0]` is no text: put it in quotes"),
+        ("read_tokens = 4242424242", "`read_tokens` is no list: write its texts in brackets"),
+        ("read_tokens = '4242424242'", "`read_tokens` is no list: write its texts in brackets"),
+        (
+            "[store.clickhouse]\nurl = 'http://a'\npassword = 4242424242",
+            "`store.clickhouse.password` is no text: put it in quotes",
+        ),
+        ("[otlp.headers]\na = 4242424242", "`otlp.headers.a` is no text: put it in quotes"),
+        ("[otlp]\nheaders = 'Bearer 4242424242'", "`otlp.headers` is no table: write it as"),
+    ] {
+        let found = mistakes_in(text, &[]);
+        assert!(found.len() == 1 && found[0].contains(expected), "{text}: {found:#?}");
+        assert!(!found[0].contains("4242"), "{found:#?}");
+    }
+}
+
+#[test]
+fn a_token_is_not_shown() {
+    let found = mistakes_in("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
+    assert!(!found.concat().contains("secret-secret"), "{found:#?}");
+    let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
+    assert!(!format!("{config:?}").contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_remedy_is_in_the_words_of_the_file() {
+    let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
+    let sections = [
+        ("", "listen data admin_token read_tokens settle_after_seconds journal sites models targets"),
+        ("[journal]\n", "sync wait_seconds"),
+        ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
+        ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
+        ("[targets.chat]\n", "ttft_p50_ms speed"),
+        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
+        ("[country]\n", "header mmdb"),
+        (site, "use_case rate sample filters filters.bots filters.own_tests targets targets.chat"),
+    ];
+    for (section, names) in sections {
+        for name in names.split(' ') {
+            for value in ["5", "-1", "1.5", "true", "'a b'", "[[]]", "{ a = 1 }", "2026-01-01"] {
+                for line in mistakes_in(&format!("{section}{name} = {value}"), &[]) {
+                    let (_, remedy) = line.rsplit_once(": ").unwrap();
+                    let is_of_serde = |word: &str| {
+                        ["struct", "string", "sequence", "map", "boolean", "usize", "u32", "f64"]
+                            .contains(&word)
+                    };
+                    assert!(!remedy.split(' ').any(is_of_serde), "{line}");
+                    assert!(!line.contains("type: map") && !line.contains("type: sequence"), "{line}");
+                }
+            }
+        }
+    }
+    for (text, expected) in [
+        ("data = 5", "1: `data` cannot be: invalid type: integer `5`: write text in quotes"),
+        ("journal = 5", "1: `journal` cannot be: invalid type: integer `5`: write a table with fields that"),
+        ("[limits]\nmodels = []", "2: `limits.models` cannot be: it is a list: write a whole number"),
+        ("[journal]\nsync = {}", "2: `journal.sync` is no text: write a word in quotes"),
+    ] {
+        check_lines(text, &[expected]);
+    }
+}

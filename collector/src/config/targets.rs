@@ -1,0 +1,258 @@
+//! Targets of a use case, and whether a report meets them. Definitions: `docs/statistics.md#indicators`.
+
+use beacon::StreamReport;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Targets of one use case. `None` where it has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Targets {
+    /// Half of the streams show their first visible token within this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_p50_ms: Option<f64>,
+    /// 95 of 100 streams show their first visible token within this; a stream is good within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_p95_ms: Option<f64>,
+    /// 99 of 100 streams show their first visible token within this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_p99_ms: Option<f64>,
+    /// Half of the streams end within this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e_p50_ms: Option<f64>,
+    /// 95 of 100 streams end within this; a stream is good within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e_p95_ms: Option<f64>,
+    /// 99 of 100 streams end within this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e_p99_ms: Option<f64>,
+    /// Longest time between two reads with generated text: a stream is good within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_gap_ms: Option<f64>,
+    /// Time per output token after the first: a stream is good within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpot_ms: Option<f64>,
+    /// Share of judged streams that end without an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability: Option<f64>,
+    /// Share of judged streams that are whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<f64>,
+    /// Share of streams that are within the p95 target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+}
+
+impl Targets {
+    /// The profile that a use case has unless the configuration says otherwise. A use case that is
+    /// none of the four has no targets: its streams are good when they are whole.
+    #[must_use]
+    pub fn of(use_case: &str) -> Self {
+        PROFILES
+            .into_iter()
+            .find(|(name, _)| *name == use_case)
+            .map(|(_, targets)| targets)
+            .unwrap_or_default()
+    }
+
+    /// These targets, and those of `base` where these have none.
+    #[must_use]
+    pub fn or(self, base: Self) -> Self {
+        Self {
+            ttft_p50_ms: self.ttft_p50_ms.or(base.ttft_p50_ms),
+            ttft_p95_ms: self.ttft_p95_ms.or(base.ttft_p95_ms),
+            ttft_p99_ms: self.ttft_p99_ms.or(base.ttft_p99_ms),
+            e2e_p50_ms: self.e2e_p50_ms.or(base.e2e_p50_ms),
+            e2e_p95_ms: self.e2e_p95_ms.or(base.e2e_p95_ms),
+            e2e_p99_ms: self.e2e_p99_ms.or(base.e2e_p99_ms),
+            longest_gap_ms: self.longest_gap_ms.or(base.longest_gap_ms),
+            tpot_ms: self.tpot_ms.or(base.tpot_ms),
+            availability: self.availability.or(base.availability),
+            integrity: self.integrity.or(base.integrity),
+            speed: self.speed.or(base.speed),
+        }
+    }
+
+    /// Whether the stream was whole and within every target that can be judged for it. What the
+    /// report does not say, such as the time per token without a token count, fails nothing.
+    #[must_use]
+    pub fn is_met_by(&self, report: &StreamReport) -> bool {
+        let within = |value: Option<f64>, target: Option<f64>| match (value, target) {
+            (Some(value), Some(target)) => value <= target,
+            _ => true,
+        };
+        report.is_whole()
+            && within(report.ttfv_ms, self.ttft_p95_ms)
+            && within(report.e2e_ms, self.e2e_p95_ms)
+            && within(report.longest_gap_ms, self.longest_gap_ms)
+            && within(report.tpot_ms, self.tpot_ms)
+    }
+
+    /// What cannot be a target, named. `None` when all can.
+    #[must_use]
+    pub fn mistake(&self) -> Option<&'static str> {
+        let durations = [
+            ("ttft_p50_ms", self.ttft_p50_ms),
+            ("ttft_p95_ms", self.ttft_p95_ms),
+            ("ttft_p99_ms", self.ttft_p99_ms),
+            ("e2e_p50_ms", self.e2e_p50_ms),
+            ("e2e_p95_ms", self.e2e_p95_ms),
+            ("e2e_p99_ms", self.e2e_p99_ms),
+            ("longest_gap_ms", self.longest_gap_ms),
+            ("tpot_ms", self.tpot_ms),
+        ];
+        let impossible = |value: f64| !value.is_finite() || value <= 0.0;
+        if let Some((name, _)) = durations.iter().find(|(_, value)| value.is_some_and(impossible)) {
+            return Some(name);
+        }
+        let shares =
+            [("availability", self.availability), ("integrity", self.integrity), ("speed", self.speed)];
+        let impossible = |share: f64| !(0.0..1.0).contains(&share);
+        shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
+    }
+
+    /// Those of these targets that mean nothing, as a higher percentile of the same wait is to be shorter: one of
+    /// these too, or of `all`, which has them and what goes without saying. A default that means nothing beside
+    /// a shorter target is no mistake.
+    #[must_use]
+    pub(crate) fn out_of_order(&self, all: &Self) -> Vec<OutOfOrder> {
+        let of = |Self {
+                      ttft_p50_ms, ttft_p95_ms, ttft_p99_ms, e2e_p50_ms, e2e_p95_ms, e2e_p99_ms, ..
+                  }: &Self| {
+            let ttft =
+                [("ttft_p50_ms", *ttft_p50_ms), ("ttft_p95_ms", *ttft_p95_ms), ("ttft_p99_ms", *ttft_p99_ms)];
+            let e2e = [("e2e_p50_ms", *e2e_p50_ms), ("e2e_p95_ms", *e2e_p95_ms), ("e2e_p99_ms", *e2e_p99_ms)];
+            [ttft, e2e]
+        };
+        let mut found = Vec::new();
+        for (written, all) in of(self).into_iter().zip(of(all)) {
+            for (at, (lower, lower_ms)) in written.into_iter().enumerate() {
+                for ((higher, higher_ms), (_, itself)) in all.into_iter().zip(written).skip(at + 1) {
+                    if lower_ms.zip(higher_ms).is_some_and(|(lower_ms, higher_ms)| lower_ms > higher_ms) {
+                        let default_ms = if itself.is_none() { higher_ms } else { None };
+                        found.push(OutOfOrder { lower, higher, default_ms });
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Two targets of one wait of which the lower percentile is to be the longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OutOfOrder {
+    pub(crate) lower: &'static str,
+    pub(crate) higher: &'static str,
+    /// What the higher one is, where it goes without saying.
+    pub(crate) default_ms: Option<f64>,
+}
+
+const NONE: Targets = Targets {
+    ttft_p50_ms: None,
+    ttft_p95_ms: None,
+    ttft_p99_ms: None,
+    e2e_p50_ms: None,
+    e2e_p95_ms: None,
+    e2e_p99_ms: None,
+    longest_gap_ms: None,
+    tpot_ms: None,
+    availability: None,
+    integrity: None,
+    speed: None,
+};
+
+/// Names and figures of the four default profiles. A rate in tokens per second is its reciprocal.
+pub(crate) const PROFILES: [(&str, Targets); 4] = [
+    (
+        "chat",
+        Targets {
+            ttft_p50_ms: Some(1_000.0),
+            ttft_p95_ms: Some(2_000.0),
+            ttft_p99_ms: Some(5_000.0),
+            tpot_ms: Some(80.0),
+            availability: Some(0.995),
+            speed: Some(0.99),
+            ..NONE
+        },
+    ),
+    (
+        "coding",
+        Targets {
+            ttft_p50_ms: Some(2_000.0),
+            ttft_p95_ms: Some(5_000.0),
+            ttft_p99_ms: Some(10_000.0),
+            tpot_ms: Some(60.0),
+            availability: Some(0.999),
+            speed: Some(0.99),
+            ..NONE
+        },
+    ),
+    (
+        "batch_rag",
+        Targets {
+            e2e_p50_ms: Some(15_000.0),
+            e2e_p95_ms: Some(30_000.0),
+            e2e_p99_ms: Some(60_000.0),
+            tpot_ms: Some(1_000.0 / 50.0),
+            availability: Some(0.99),
+            speed: Some(0.99),
+            ..NONE
+        },
+    ),
+    (
+        "extraction",
+        Targets {
+            ttft_p50_ms: Some(500.0),
+            ttft_p95_ms: Some(1_500.0),
+            tpot_ms: Some(1_000.0 / 30.0),
+            availability: Some(0.999),
+            speed: Some(0.99),
+            ..NONE
+        },
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use beacon::Outcome;
+
+    use super::*;
+
+    fn report(ttfv_ms: Option<f64>, tpot_ms: Option<f64>) -> StreamReport {
+        StreamReport { outcome: Outcome::Complete, ttfv_ms, tpot_ms, ..StreamReport::new("0") }
+    }
+
+    #[test]
+    fn a_stream_is_good_up_to_its_target_and_not_beyond() {
+        let chat = Targets::of("chat");
+        assert!(chat.is_met_by(&report(Some(2_000.0), Some(80.0))));
+        assert!(!chat.is_met_by(&report(Some(2_000.1), Some(80.0))));
+        assert!(!chat.is_met_by(&report(Some(2_000.0), Some(80.1))));
+    }
+
+    #[test]
+    fn what_a_report_does_not_say_fails_nothing() {
+        assert!(Targets::of("chat").is_met_by(&report(None, None)));
+    }
+
+    #[test]
+    fn a_stream_that_is_not_whole_is_never_good() {
+        let cut = StreamReport { outcome: Outcome::Truncated, ..report(Some(1.0), None) };
+        assert!(!Targets::of("chat").is_met_by(&cut));
+    }
+
+    #[test]
+    fn a_pause_longer_than_its_target_spoils_a_stream() {
+        let targets = Targets { longest_gap_ms: Some(3_000.0), ..NONE };
+        let paused = |longest_gap_ms| StreamReport { longest_gap_ms, ..report(None, None) };
+        assert!(targets.is_met_by(&paused(Some(3_000.0))) && targets.is_met_by(&paused(None)));
+        assert!(!targets.is_met_by(&paused(Some(3_000.1))));
+    }
+
+    #[test]
+    fn an_override_keeps_the_rest_of_the_profile() {
+        let stricter = Targets { ttft_p95_ms: Some(1_500.0), ..NONE }.or(Targets::of("chat"));
+        assert_eq!((stricter.ttft_p95_ms, stricter.ttft_p99_ms), (Some(1_500.0), Some(5_000.0)));
+    }
+}

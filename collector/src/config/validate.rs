@@ -1,0 +1,392 @@
+//! Finds all mistakes of a well-formed [`Config`].
+
+use std::collections::{HashMap, HashSet};
+
+use axum::http::header::FORWARDED;
+use axum::http::{HeaderName, HeaderValue, Uri};
+
+use super::error::Mistake;
+use super::rate::Rate;
+use super::secret::Secret;
+use super::targets::{OutOfOrder, Targets};
+use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
+
+impl Config {
+    /// Everything that keeps a collector from starting with these values.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        let mut found = Found::default();
+        self.check_exposure(&mut found);
+        if self.data.as_os_str().is_empty() {
+            let problem = "is empty, which means the folder that the collector is started in";
+            found.add("data", problem, "write a path such as `/var/lib/llm-rum`, or `.` for that folder");
+        }
+        self.check_numbers(&mut found);
+        if let Some(clickhouse) = &self.store.clickhouse {
+            check_clickhouse(clickhouse, &mut found);
+        }
+        found.rate("ingest.network_rate", self.ingest.network_rate);
+        if self.sites.is_empty() {
+            found.add(
+                "sites",
+                "is empty, so nobody can send",
+                "add a `[[sites]]` with name, keys and origins",
+            );
+        }
+        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
+        for (index, site) in self.sites.iter().enumerate() {
+            let at = format!("sites[{index}]");
+            check_site(&at, site, &mut names, &mut keys, &mut found);
+            for (use_case, targets) in &site.targets {
+                let all = targets.or(self.targets(None, use_case));
+                found.targets(&format!("{at}.targets.{use_case}"), use_case, targets, &all);
+            }
+        }
+        self.check_models(&mut found);
+        for (use_case, targets) in &self.targets {
+            let all = self.targets(None, use_case);
+            found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
+        }
+        self.check_otlp(&mut found);
+        self.check_country(&mut found);
+        found.0
+    }
+
+    fn check_models(&self, found: &mut Found) {
+        let mut patterns = HashMap::new();
+        for (pattern, name) in &self.models {
+            let field = format!("models.{pattern}");
+            let bare = model_name::bare(pattern);
+            let beginning = bare.strip_suffix('*').unwrap_or(bare);
+            if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
+                let remedy = r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#;
+                found.add(field, "is no alias", remedy);
+            } else if let Some(same) = patterns.insert(bare, pattern) {
+                let problem = format!("is the same as `{same}`, as `models/` before a name says nothing");
+                found.add(field, problem, "remove one of the two");
+            }
+        }
+    }
+
+    fn check_otlp(&self, found: &mut Found) {
+        if let Some(endpoint) = &self.otlp.endpoint {
+            let remedy = "write it as `http://127.0.0.1:4318`, without `/v1/metrics`";
+            if !is_http(endpoint) {
+                found.add("otlp.endpoint", "is no address", remedy);
+            } else if endpoint.trim_end_matches('/').ends_with("/v1/metrics") {
+                found.add("otlp.endpoint", "has the path that is appended to it", remedy);
+            }
+        }
+        for (name, value) in &self.otlp.headers {
+            let field = format!("otlp.headers.{name}");
+            if HeaderName::try_from(name).is_err() {
+                let remedy = "write the name of a header, such as `authorization`";
+                found.add(field, "is no name of a header", remedy);
+            } else if HeaderValue::from_bytes(value.bytes()).is_err() {
+                found.add(field, "cannot stand in a header", "write it in one line");
+            }
+        }
+    }
+
+    fn check_country(&self, found: &mut Found) {
+        let CountryFrom { header, mmdb, .. } = &self.country;
+        if header.is_some() && mmdb.is_some() {
+            found.add("country.mmdb", "says what `country.header` says too", "remove one of the two");
+        }
+        if header.is_some() && self.ingest.proxies.is_empty() {
+            let problem = "means nothing without `ingest.proxies`";
+            found.add_beside(
+                "country.header",
+                &["ingest.proxies"],
+                problem,
+                "name the proxies that write it, or remove it",
+            );
+        }
+        if header.is_none()
+            && let Some(path) = mmdb
+            && let Err(error) = country_database::read(path)
+        {
+            let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
+            found.add("country.mmdb", format!("gives no countries: {error}"), remedy);
+        }
+    }
+
+    fn check_exposure(&self, found: &mut Found) {
+        if !self.listen.ip().is_loopback() && self.admin_token.is_none() {
+            found.add_beside(
+                "listen",
+                &["admin_token"],
+                "is not a loopback address, and without `admin_token` anyone who reaches it could read the data",
+                "set `admin_token`, or listen on 127.0.0.1",
+            );
+        }
+        if let Some(problem) = self.admin_token.as_ref().and_then(no_token) {
+            let remedy = "make one with `openssl rand -hex 16`";
+            found.add("admin_token", format!("is {problem}"), remedy);
+        }
+        for (index, token) in self.read_tokens.iter().enumerate() {
+            if let Some(problem) = no_token(token) {
+                let remedy = "make each with `openssl rand -hex 16`";
+                found.add(format!("read_tokens[{index}]"), format!("is {problem}"), remedy);
+            }
+        }
+        if self.admin_token.is_none() && !self.read_tokens.is_empty() {
+            let problem = "has no effect without `admin_token`";
+            found.add_beside("read_tokens", &["admin_token"], problem, "set `admin_token` too, or remove it");
+        }
+        if self.ingest.client_header.is_some() && self.ingest.proxies.is_empty() {
+            let problem = "means nothing without `ingest.proxies`";
+            found.add_beside(
+                "ingest.client_header",
+                &["ingest.proxies"],
+                problem,
+                "name the proxies that write it, or remove it",
+            );
+        }
+        if self.ingest.client_header.as_ref() == Some(&FORWARDED) {
+            let problem = "has a syntax of its own (RFC 7239), which is not read";
+            let remedy =
+                "let the proxies write addresses alone, and name that header, such as `x-forwarded-for`";
+            found.add("ingest.client_header", problem, remedy);
+        }
+    }
+
+    fn check_numbers(&self, found: &mut Found) {
+        for (field, value) in [
+            ("journal.wait_seconds", self.journal.wait_seconds as usize),
+            ("ingest.body_bytes", self.ingest.body_bytes),
+            ("ingest.body_seconds", self.ingest.body_seconds as usize),
+            ("ingest.head_seconds", self.ingest.head_seconds as usize),
+            ("ingest.answer_seconds", self.ingest.answer_seconds as usize),
+            ("ingest.connections", self.ingest.connections),
+            ("ingest.network_connections", self.ingest.network_connections),
+            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
+            ("ingest.queue_batches", self.ingest.queue_batches),
+            ("ingest.queue_bytes", self.ingest.queue_bytes),
+            ("limits.models", self.limits.models),
+            ("limits.providers", self.limits.providers),
+            ("limits.use_cases", self.limits.use_cases),
+            ("limits.series", self.limits.series),
+            ("limits.country_series", self.limits.country_series),
+            ("dedupe.ids", self.dedupe.ids),
+            ("dedupe.minutes", self.dedupe.minutes as usize),
+            ("store.streams_kept", self.store.streams_kept as usize),
+            ("store.windows_hours", self.store.windows_hours as usize),
+            ("store.history_days", self.store.history_days as usize),
+            ("slo.days", self.slo.days as usize),
+            ("otlp.every_seconds", self.otlp.every_seconds as usize),
+            ("country.look_seconds", self.country.look_seconds as usize),
+        ] {
+            if value == 0 {
+                found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
+            }
+        }
+        if self.ingest.connections > MOST_CONNECTIONS {
+            let remedy = "write as many as there may be open files";
+            found.add("ingest.connections", "is over a million", remedy);
+        }
+        if self.ingest.notice_seconds > LONGEST_NOTICE_SECONDS {
+            let remedy = "write how long the load balancer takes to see `/readyz` fail, such as 5";
+            found.add("ingest.notice_seconds", "is over ten minutes", remedy);
+        }
+        for (field, value) in [
+            ("ingest.bodies_bytes", self.ingest.bodies_bytes),
+            ("ingest.queue_bytes", self.ingest.queue_bytes),
+        ] {
+            if (1..self.ingest.body_bytes).contains(&value) {
+                let problem = "is below `ingest.body_bytes`, so that the longest body never fits";
+                found.add_beside(
+                    field,
+                    &["ingest.body_bytes"],
+                    problem,
+                    "raise it, or lower `ingest.body_bytes`",
+                );
+            }
+        }
+        if self.store.samples > MOST_SAMPLES {
+            found.add("store.samples", "is over 1000 a day", "write a number from 0 to 1000");
+        }
+        if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
+            let problem = "is not below `dedupe.minutes`, so open streams would be lost";
+            found.add_beside(
+                "settle_after_seconds",
+                &["dedupe.minutes"],
+                problem,
+                "lower it, or raise `dedupe.minutes`",
+            );
+        }
+        if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
+            let problem = "is not below `store.windows_hours`, so windows would be gone";
+            found.add_beside(
+                "dedupe.minutes",
+                &["store.windows_hours"],
+                problem,
+                "lower it, or raise `store.windows_hours`",
+            );
+        }
+        if self.store.history_days.saturating_mul(24) < self.store.windows_hours {
+            let problem = "is shorter than `store.windows_hours`, whose minutes go into hours of it";
+            found.add_beside(
+                "store.history_days",
+                &["store.windows_hours"],
+                problem,
+                "raise it, or lower `store.windows_hours`",
+            );
+        }
+    }
+}
+
+fn check_clickhouse(clickhouse: &ClickHouse, found: &mut Found) {
+    if !is_http(&clickhouse.url) || clickhouse.url.contains(['?', '@']) {
+        let remedy = "write `http://clickhouse:8123`, and the user in `user` and `password`";
+        found.add("store.clickhouse.url", "is no address of an HTTP interface", remedy);
+    }
+    let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    if clickhouse.database.is_empty() || !clickhouse.database.chars().all(is_name) {
+        let remedy = "write it in the characters A-Z a-z 0-9 _";
+        found.add("store.clickhouse.database", "is no name of a database", remedy);
+    }
+    let is_plain = |text: &[u8]| text.iter().all(|byte| (0x20..0x7f).contains(byte));
+    if clickhouse.password.as_ref().is_some_and(|password| !is_plain(password.bytes())) {
+        found.add("store.clickhouse.password", "cannot stand in a header", "choose one in plain ASCII");
+    }
+    if clickhouse.user.is_empty() || !is_plain(clickhouse.user.as_bytes()) {
+        found.add("store.clickhouse.user", "is no name of a user", "write it in plain ASCII");
+    }
+    for (field, value) in [
+        ("store.clickhouse.publish_seconds", clickhouse.publish_seconds),
+        ("store.clickhouse.timeout_seconds", clickhouse.timeout_seconds),
+    ] {
+        if value == 0 || value > 3_600 {
+            found.add(field, "is 0, or over an hour", "leave it out for the default");
+        }
+    }
+}
+
+fn check_site<'a>(
+    at: &str,
+    site: &'a Site,
+    names: &mut HashSet<&'a str>,
+    keys: &mut HashSet<&'a str>,
+    found: &mut Found,
+) {
+    for (field, word) in [("name", &site.name), ("use_case", &site.use_case)] {
+        if !is_word(word) {
+            found.add(format!("{at}.{field}"), NO_WORD, WORD);
+        }
+    }
+    if !names.insert(&site.name) {
+        found.add(format!("{at}.name"), "names a second site", "give each site a name of its own");
+    }
+    if site.keys.is_empty() {
+        found.add(format!("{at}.keys"), "is empty, so nobody can send", "write at least one public key");
+    }
+    if site.origins.is_empty() {
+        let problem = "is empty, so no page can send";
+        found.add(format!("{at}.origins"), problem, "write the origins of its pages, or `loopback`");
+    }
+    for key in &site.keys {
+        if !is_word(key) {
+            found.add(format!("{at}.keys"), NO_WORD, WORD);
+        }
+        if !keys.insert(key) {
+            let problem = format!("has the key `{key}`, which stands twice");
+            found.add(format!("{at}.keys"), problem, "give each site keys of its own");
+        }
+    }
+    if !(site.sample > 0.0 && site.sample <= 1.0) {
+        found.add(format!("{at}.sample"), "is no share", "write a number above 0 and up to 1");
+    }
+    if site.filters.own_tests.iter().any(String::is_empty) {
+        let problem = "has an empty text, which every user agent contains";
+        found.add(format!("{at}.filters.own_tests"), problem, "write a part of your tests' user agent");
+    }
+    if let Some(rate) = site.rate {
+        found.rate(&format!("{at}.rate"), rate);
+    }
+}
+
+#[derive(Default)]
+struct Found(Vec<Mistake>);
+
+impl Found {
+    fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
+        self.add_beside(field, &[], problem, remedy);
+    }
+
+    /// The same of a field that cannot be beside others.
+    fn add_beside(
+        &mut self,
+        field: impl Into<String>,
+        others: &[&str],
+        problem: impl Into<String>,
+        remedy: &str,
+    ) {
+        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
+        let beside = others.iter().copied().map(str::to_owned).collect();
+        self.0.push(Mistake { place: None, field, problem, remedy, beside });
+    }
+
+    /// Targets as they are written for a use case, and those that it has with all that goes without saying.
+    fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
+        if let Some(field) = written.mistake() {
+            let remedy = "write milliseconds above 0, or a share from 0 to below 1";
+            self.add(format!("{at}.{field}"), "cannot be a target", remedy);
+        }
+        for OutOfOrder { lower, higher, default_ms } in written.out_of_order(all) {
+            let what = match default_ms {
+                Some(default_ms) => format!("which is {default_ms} where it is not written"),
+                None => "which more streams are to keep".to_owned(),
+            };
+            let beside = [format!("{at}.{higher}"), format!("targets.{use_case}.{higher}")];
+            self.add_beside(
+                format!("{at}.{lower}"),
+                &beside.each_ref().map(String::as_str),
+                format!("is above `{higher}`, {what}"),
+                if default_ms.is_some() {
+                    "lower it, or write the other too"
+                } else {
+                    "lower it, or raise the other"
+                },
+            );
+        }
+    }
+
+    fn rate(&mut self, field: &str, rate: Rate) {
+        if let Some(problem) = rate.mistake() {
+            self.add(field, problem, "write it as `{ per_second = 100, burst = 1000 }`");
+        }
+    }
+}
+
+/// What keeps a text from being a secret that a request can show.
+fn no_token(token: &Secret) -> Option<&'static str> {
+    let bytes = token.bytes();
+    if bytes.starts_with(PLACEHOLDER) {
+        return Some("the one of the example, which everybody knows");
+    }
+    if !bytes.iter().all(u8::is_ascii_graphic) {
+        return Some("not of visible ASCII alone, so that no request can show it");
+    }
+    (bytes.len() < 16).then_some("shorter than 16 bytes")
+}
+
+fn is_http(url: &str) -> bool {
+    let is_http = |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    url.parse().is_ok_and(is_http)
+}
+
+fn is_word(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// As in `deploy/llm-rum.toml`.
+const PLACEHOLDER: &[u8] = b"change-me";
+/// Far above what a process may have open, and below what a semaphore holds.
+const MOST_CONNECTIONS: usize = 1_000_000;
+const LONGEST_NOTICE_SECONDS: u32 = 600;
+/// Each is a report in memory until it is stored, and a row for as long as there is history.
+const MOST_SAMPLES: u32 = 1_000;
+const NO_WORD: &str = "is no word that can stand in an address";
+const WORD: &str = "write 1 to 64 of the characters A-Z a-z 0-9 . _ -";

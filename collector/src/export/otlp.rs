@@ -1,0 +1,231 @@
+//! Pushes the metrics to an OpenTelemetry endpoint over OTLP/HTTP, where one is configured. It has a thread and a
+//! connection of its own, so that a slow endpoint delays nothing else.
+
+mod points;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use prost::Message;
+use rusqlite::Connection;
+use tracing::warn;
+
+use crate::aggregate::series::Series;
+use crate::background_thread::Background;
+use crate::config::{self, Config, Temporality};
+use crate::store::error::StoreError;
+use crate::store::paths::STORE_FILE;
+use crate::store::reader::{open, snapshot};
+use crate::time;
+use points::{SeriesNumbers, TimeRange};
+
+/// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
+pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
+    let Some(endpoint) = &config.otlp.endpoint else { return Ok(None) };
+    let mut pusher = Pusher::new(config, endpoint);
+    let every = Duration::from_secs(u64::from(config.otlp.every_seconds));
+    pusher.begin()?;
+    let push = move |stop: &Receiver<()>| {
+        while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(every) {
+            pusher.push(TRIES, stop);
+        }
+        pusher.push(1, stop);
+    };
+    Ok(Some(Background::start("otlp", push).map_err(StoreError::Thread)?))
+}
+
+struct Pusher {
+    file: PathBuf,
+    agent: ureq::Agent,
+    url: String,
+    settings: config::Otlp,
+    /// What the endpoint has, and until when. Empty where it is told all of it every time.
+    pushed: BTreeMap<Series, (SeriesNumbers, u64)>,
+    started_ns: u64,
+}
+
+/// Why a push failed.
+#[derive(Debug, thiserror::Error)]
+enum PushError {
+    #[error("the endpoint cannot be reached: {0}")]
+    Unreachable(#[from] ureq::Error),
+    #[error("the endpoint answered {status}")]
+    Refused { status: u16, retry_after: Option<Duration> },
+}
+
+impl Pusher {
+    fn new(config: &Config, endpoint: &str) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .build();
+        Self {
+            file: config.data.join(STORE_FILE),
+            agent: agent.into(),
+            url: format!("{}/v1/metrics", endpoint.trim_end_matches('/')),
+            settings: config.otlp.clone(),
+            pushed: BTreeMap::new(),
+            started_ns: now_ns(),
+        }
+    }
+
+    /// Differences are those to what the store has at a start. Were that not known, all of it would be told as new.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if self.settings.temporality == Temporality::Delta {
+            self.learn(self.read()?, self.started_ns);
+        }
+        Ok(())
+    }
+
+    /// Tells the endpoint of everything that is new; what fails is told with the next push. What is refused for
+    /// good keeps nothing else from being told.
+    fn push(&mut self, tries: u32, stop: &Receiver<()>) {
+        let all = match self.read() {
+            Ok(all) => all,
+            Err(error) => return warn!(%error, "OTLP: the store could not be read"),
+        };
+        let now_ns = now_ns();
+        let (mut all, mut failed) = (all.into_iter().peekable(), Vec::new());
+        while all.peek().is_some() {
+            let some: BTreeMap<_, _> = all.by_ref().take(SERIES_AT_A_TIME).collect();
+            match self.push_some(&some, now_ns, tries, stop) {
+                Ok(()) if self.settings.temporality == Temporality::Delta => self.learn(some, now_ns),
+                Ok(()) => {}
+                Err(error) => {
+                    let is_away = error.worth_a_retry().is_some();
+                    failed.push(error);
+                    if is_away {
+                        break;
+                    }
+                }
+            }
+        }
+        if let Some(error) = failed.last() {
+            let messages = failed.len();
+            warn!(%error, messages, "OTLP: {error}; messages of this push that failed: {messages}");
+        }
+    }
+
+    fn push_some(
+        &self,
+        some: &BTreeMap<Series, SeriesNumbers>,
+        now_ns: u64,
+        tries: u32,
+        stop: &Receiver<()>,
+    ) -> Result<(), PushError> {
+        let span = |since_ns| TimeRange { since_ns, now_ns };
+        let changed = some.iter().filter_map(|(series, numbers)| match self.settings.temporality {
+            // Since when these count is not known: they are older than this process.
+            Temporality::Cumulative => Some((series, numbers.clone(), span(0))),
+            Temporality::Delta => match self.pushed.get(series) {
+                None => Some((series, numbers.clone(), span(self.started_ns))),
+                Some((pushed, _)) if pushed == numbers => None,
+                Some((pushed, until_ns)) => Some((series, numbers.since(pushed), span(*until_ns))),
+            },
+        });
+        let changed: Vec<_> = changed.collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let body = points::request(&self.settings, &changed).encode_to_vec();
+        let mut wait = FIRST_WAIT;
+        for _ in 1..tries {
+            let Err(failed) = self.send(&body) else { return Ok(()) };
+            let Some(asked) = failed.worth_a_retry() else { return Err(failed) };
+            // Told to stop: the last push is about to come.
+            if stop.recv_timeout(asked.unwrap_or(wait).min(LONGEST_WAIT)) != Err(RecvTimeoutError::Timeout) {
+                return Err(failed);
+            }
+            wait *= 2;
+        }
+        self.send(&body)
+    }
+
+    fn send(&self, body: &[u8]) -> Result<(), PushError> {
+        let mut request = self.agent.post(&self.url).content_type("application/x-protobuf");
+        for (name, value) in &self.settings.headers {
+            request = request.header(name, value.bytes());
+        }
+        let mut answer = request.send(body)?;
+        let status = answer.status().as_u16();
+        // Proxies and queues before an endpoint answer 202 or 204.
+        if !answer.status().is_success() {
+            let seconds =
+                answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+            return Err(PushError::Refused { status, retry_after: seconds.map(Duration::from_secs) });
+        }
+        let answer = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec().unwrap_or_default();
+        if let Some((points, why)) = dropped_points(&answer) {
+            warn!(points, "OTLP: the endpoint dropped {points} points: {why}");
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> Result<BTreeMap<Series, SeriesNumbers>, StoreError> {
+        let store: Connection = open(&self.file)?;
+        let all = snapshot(&store, i64::MAX)?.series;
+        Ok(all.into_iter().map(|one| (one.series, SeriesNumbers::of(&one.total))).collect())
+    }
+
+    fn learn(&mut self, some: BTreeMap<Series, SeriesNumbers>, now_ns: u64) {
+        self.pushed.extend(some.into_iter().map(|(series, numbers)| (series, (numbers, now_ns))));
+    }
+}
+
+impl PushError {
+    /// And after how long, where the endpoint says so.
+    fn worth_a_retry(&self) -> Option<Option<Duration>> {
+        match self {
+            Self::Unreachable(_) => Some(None),
+            Self::Refused { status: 429 | 502 | 503 | 504, retry_after } => Some(*retry_after),
+            Self::Refused { .. } => None,
+        }
+    }
+}
+
+/// How many points an endpoint's answer says that it dropped, and why, as the log can take it. `None` when it
+/// dropped none, or says nothing that can be read.
+#[must_use]
+pub fn dropped_points(answer: &[u8]) -> Option<(i64, String)> {
+    let refused = wire::Answer::decode(answer).ok()?.partial_success?;
+    // On one line, whatever it holds.
+    let why = refused.error_message.chars().take(LONGEST_REASON).flat_map(char::escape_debug);
+    (refused.rejected_data_points > 0).then(|| (refused.rejected_data_points, why.collect()))
+}
+
+fn now_ns() -> u64 {
+    time::now_ms().unsigned_abs().saturating_mul(1_000_000)
+}
+
+/// Of each push; then the next one is due anyway.
+const TRIES: u32 = 3;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// For a whole exchange.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// In characters.
+const LONGEST_REASON: usize = 200;
+const LONGEST_ANSWER: u64 = 64 * 1024;
+
+/// Receivers take some megabytes at once; a series is about 2 kB.
+const SERIES_AT_A_TIME: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_store_nobody_begins_to_tell_differences() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config { data: folder.path().to_owned(), ..Config::default() };
+        config.otlp.endpoint = Some("http://127.0.0.1:1".into());
+        config.otlp.temporality = Temporality::Delta;
+        assert!(matches!(start(&config), Err(StoreError::Sqlite(_))));
+    }
+}

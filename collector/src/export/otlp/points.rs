@@ -1,0 +1,212 @@
+//! Turns cumulative statistics into OTLP data points, named after OpenTelemetry's GenAI conventions where these have a
+//! name. All names: `docs/otlp.md`.
+
+use std::collections::BTreeMap;
+
+use super::wire::{
+    AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
+    Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
+};
+use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
+use crate::aggregate::native_histogram::SCHEMA;
+use crate::aggregate::series::Series;
+use crate::config::{self, Temporality};
+
+/// What was counted of one series.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SeriesNumbers {
+    outcomes: BTreeMap<&'static str, u64>,
+    output_tokens: u64,
+    histograms: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
+}
+
+/// The values of one histogram.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ExponentialBuckets {
+    sum: f64,
+    zero: u64,
+    /// By Prometheus' number of a bucket.
+    counts: BTreeMap<i32, u64>,
+}
+
+/// The time that a point is about; from 0 where that is not known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeRange {
+    pub(super) since_ns: u64,
+    pub(super) now_ns: u64,
+}
+
+/// One series, and when it was counted.
+pub(super) type SeriesPoint<'a> = (&'a Series, SeriesNumbers, TimeRange);
+
+impl SeriesNumbers {
+    pub(super) fn of(total: &CumulativeStats) -> Self {
+        Self {
+            outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            output_tokens: total.output_tokens,
+            histograms: PrometheusHistogram::ALL
+                .map(|classic| ExponentialBuckets::of(total.buckets(classic))),
+        }
+    }
+
+    /// What has come since.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let outcomes = difference(&self.outcomes, &before.outcomes);
+        let mut histograms = before.histograms.iter();
+        Self {
+            outcomes,
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            histograms: self.histograms.each_ref().map(|now| match histograms.next() {
+                Some(before) => now.since(before),
+                None => now.clone(),
+            }),
+        }
+    }
+}
+
+impl ExponentialBuckets {
+    fn of(buckets: &cumulative_stats::Buckets) -> Self {
+        let native = &buckets.native;
+        let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
+        Self { sum: buckets.sum, zero: native.zero(), counts: numbered.collect() }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            sum: (self.sum - before.sum).max(0.0),
+            zero: self.zero.saturating_sub(before.zero),
+            counts: difference(&self.counts, &before.counts),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.zero + self.counts.values().sum::<u64>()
+    }
+
+    fn point(&self, series: &Series, span: TimeRange) -> ExponentialPoint {
+        let first = self.counts.keys().next().copied().unwrap_or_default();
+        let last = self.counts.keys().next_back().copied().unwrap_or(first - 1);
+        let dense = (first..=last).map(|number| self.counts.get(&number).copied().unwrap_or_default());
+        ExponentialPoint {
+            attributes: attributes(series),
+            start_time_unix_nano: span.since_ns,
+            time_unix_nano: span.now_ns,
+            count: self.count(),
+            sum: Some(self.sum),
+            scale: i32::from(SCHEMA),
+            zero_count: self.zero,
+            // Prometheus names a bucket after its upper edge, OTLP after its lower.
+            positive: Some(Buckets { offset: first - 1, bucket_counts: dense.collect() }),
+        }
+    }
+}
+
+/// One message about all of them.
+pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Request {
+    let temporality = match settings.temporality {
+        Temporality::Delta => 1,
+        Temporality::Cumulative => 2,
+    };
+    let mut metrics: Vec<_> =
+        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, points, temporality)).collect();
+    metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
+    let tokens = "Output tokens, as providers counted them.";
+    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
+    let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let resource = Resource {
+        attributes: vec![
+            attribute("service.name", "llm-rum"),
+            attribute("service.version", env!("CARGO_PKG_VERSION")),
+            attribute("service.instance.id", &settings.instance),
+        ],
+    };
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
+    Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
+}
+
+fn histogram(
+    classic: PrometheusHistogram,
+    points: &[SeriesPoint<'_>],
+    aggregation_temporality: i32,
+) -> Metric {
+    let points =
+        points.iter().map(|(series, numbers, span)| (series, &numbers.histograms[classic as usize], span));
+    let known = points.filter(|(_, spread, _)| spread.count() > 0);
+    let data_points = known.map(|(series, spread, span)| spread.point(series, *span)).collect();
+    Metric {
+        name: name(classic).to_owned(),
+        description: classic.help().to_owned(),
+        unit: "s".to_owned(),
+        data: Some(Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })),
+    }
+}
+
+fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<NumberPoint>) -> Metric {
+    let data = Sum { data_points, aggregation_temporality: temporality, is_monotonic: true };
+    Metric {
+        name: name.to_owned(),
+        description: about.to_owned(),
+        unit: unit.to_owned(),
+        data: Some(Data::Sum(data)),
+    }
+}
+
+fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    let by_outcome = points.iter().flat_map(|(series, numbers, span)| {
+        numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
+            let mut point = number(series, *count, *span);
+            point.attributes.push(attribute("llm_rum.outcome", outcome));
+            point
+        })
+    });
+    by_outcome.collect()
+}
+
+fn output_tokens(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+    points.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
+}
+
+fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
+    NumberPoint {
+        start_time_unix_nano: span.since_ns,
+        time_unix_nano: span.now_ns,
+        as_int: Some(count.cast_signed()),
+        attributes: attributes(series),
+    }
+}
+
+/// By the conventions where they know the same thing, else by a name of ours.
+const fn name(classic: PrometheusHistogram) -> &'static str {
+    match classic {
+        PrometheusHistogram::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
+        PrometheusHistogram::Request => "gen_ai.client.operation.duration",
+        PrometheusHistogram::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
+        PrometheusHistogram::ServerFirstToken => "gen_ai.server.time_to_first_token",
+        PrometheusHistogram::FirstVisible => "llm_rum.first_visible.duration",
+        PrometheusHistogram::FirstPaint => "llm_rum.first_paint.duration",
+        PrometheusHistogram::AbandonedWait => "llm_rum.abandoned_wait.duration",
+        PrometheusHistogram::Generation => "llm_rum.server.generation.duration",
+        PrometheusHistogram::Overhead => "llm_rum.first_token.overhead",
+        PrometheusHistogram::TimePerToken => "llm_rum.time_per_output_token",
+    }
+}
+
+fn attributes(Series { site, use_case, provider, model, country: _ }: &Series) -> Vec<KeyValue> {
+    vec![
+        attribute("gen_ai.operation.name", "chat"),
+        attribute("gen_ai.provider.name", provider),
+        attribute("gen_ai.request.model", model),
+        attribute("llm_rum.site", site),
+        attribute("llm_rum.use_case", use_case),
+    ]
+}
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { string_value: Some(value.to_owned()) }) }
+}
+
+fn difference<Key: Copy + Ord>(now: &BTreeMap<Key, u64>, before: &BTreeMap<Key, u64>) -> BTreeMap<Key, u64> {
+    let less =
+        |(key, count): (&Key, &u64)| (*key, count.saturating_sub(before.get(key).copied().unwrap_or(0)));
+    now.iter().map(less).filter(|(_, count)| *count > 0).collect()
+}

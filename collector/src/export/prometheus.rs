@@ -1,0 +1,405 @@
+//! `GET /metrics`: the cumulative statistics as Prometheus text or protobuf. Counters come from the store, so they
+//! rise over restarts. Names and labels: `docs/prometheus.md#metrics`.
+
+mod accept;
+mod exemplars;
+pub(crate) mod names;
+mod native;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
+use axum::response::{IntoResponse, Response};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::{Encoder, ProtobufEncoder, Registry, TextEncoder};
+use tokio::task::spawn_blocking;
+
+use accept::ExpositionFormat;
+use exemplars::Exemplars;
+
+use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
+use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::internal_metrics::{
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
+};
+use crate::aggregate::series::{Overflow, Series};
+use crate::api::state::ApiState;
+use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::http::error::{ApiError, Reason};
+use crate::journal::health::Health;
+use crate::store::clickhouse::publisher::PublishStatus;
+use crate::store::query::{Filter, MetricsSnapshot, SeriesSnapshot, StreamsQuery};
+use crate::store::reader;
+use crate::store::stream_index::StreamIndex;
+use crate::time;
+use crate::time::minute_of;
+
+/// Answers a scrape.
+pub(crate) async fn metrics(
+    State(state): State<ApiState>,
+    State(health): State<Arc<Health>>,
+    State(published): State<Option<PublishStatus>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (form, now_ms) = (ExpositionFormat::wanted(&headers), time::now_ms());
+    let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
+        let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
+        let exemplars = match form {
+            ExpositionFormat::Text => None,
+            ExpositionFormat::Protobuf => {
+                Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams))
+            }
+        };
+        Ok((snapshot, exemplars))
+    };
+    let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
+    let writable = !health.storage_failed();
+    let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
+    let listeners = state.live.listeners();
+    let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
+    let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, lag_seconds };
+    // Thousands of series take long enough to hold up the beacons that this worker takes.
+    let encoded = spawn_blocking(move || encode(scrape, form)).await;
+    let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
+        tracing::error!(%error, "The metrics could not be written");
+        ApiError::new(Reason::Internal, "the metrics could not be written")
+    })?;
+    let headers = [(CONTENT_TYPE, form.content_type()), (VARY, HeaderValue::from_name(ACCEPT))];
+    Ok((headers, body).into_response())
+}
+
+/// The streams that exemplars are taken from.
+fn newest(now_ms: i64) -> StreamsQuery {
+    StreamsQuery {
+        filter: Filter::default(),
+        outcome: None,
+        only_ended: false,
+        received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
+        before: SeqNo::MAX,
+        limit: MOST_EXEMPLARS,
+    }
+}
+
+fn encode(scrape: Scrape, form: ExpositionFormat) -> Result<Vec<u8>, prometheus::Error> {
+    let registry = Registry::new();
+    registry.register(Box::new(Described { desc: describe()?, scrape }))?;
+    let (families, mut body) = (registry.gather(), Vec::new());
+    match form {
+        ExpositionFormat::Text => TextEncoder::new().encode(&families, &mut body)?,
+        ExpositionFormat::Protobuf => ProtobufEncoder::new().encode(&families, &mut body)?,
+    }
+    Ok(body)
+}
+
+/// One scrape's worth of the store.
+struct Scrape {
+    snapshot: MetricsSnapshot,
+    /// `None` in the form that has neither exemplars nor native buckets.
+    exemplars: Option<Exemplars>,
+    /// Those of the configuration.
+    sites: Vec<String>,
+    writable: bool,
+    listeners: usize,
+    /// `None` where this collector is alone.
+    lag_seconds: Option<f64>,
+}
+
+/// A registry wants at least one description of what it will be handed.
+struct Described {
+    desc: Desc,
+    scrape: Scrape,
+}
+
+fn describe() -> Result<Desc, prometheus::Error> {
+    Desc::new(names::REQUESTS.into(), REQUESTS.into(), Vec::new(), Default::default())
+}
+
+impl Collector for Described {
+    fn desc(&self) -> Vec<&Desc> {
+        vec![&self.desc]
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.scrape.families()
+    }
+}
+
+impl Scrape {
+    fn families(&self) -> Vec<MetricFamily> {
+        let mut families = vec![
+            self.counter(names::REQUESTS, REQUESTS, |s| s.total.requests()),
+            self.counter(names::ERRORS, "Streams in which the service failed.", |s| s.total.errors()),
+            self.counter(names::TOKENS, "Output tokens, as providers counted them.", |s| {
+                s.total.output_tokens
+            }),
+            self.tpot(),
+            self.outcomes(),
+            self.defects(),
+            self.counter(
+                names::BROKEN,
+                "Streams that did not arrive whole, of those that can be judged.",
+                |s| s.total.broken,
+            ),
+        ];
+        families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(self.own_counts());
+        families.push(self.store_writable());
+        families.push(self.listeners());
+        families.extend(self.lag_seconds.map(behind));
+        families
+    }
+
+    fn counter(&self, name: &str, help: &str, of: impl Fn(&SeriesSnapshot) -> u64) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().map(|s| counted(labels(&s.series), of(s)));
+        family(name, help, MetricType::COUNTER, metrics.collect())
+    }
+
+    fn tpot(&self) -> MetricFamily {
+        let known = self.snapshot.series.iter().filter_map(|s| Some((s, s.mean_tpot_ms?)));
+        let metrics = known.map(|(s, mean_ms)| gauge(labels(&s.series), mean_ms / 1_000.0));
+        let help = "Mean time per output token after the first, over the newest five minutes.";
+        family(names::TPOT, help, MetricType::GAUGE, metrics.collect())
+    }
+
+    fn outcomes(&self) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().flat_map(|s| {
+            let with = |(outcome, count): (beacon::Outcome, u64)| {
+                counted(labels_and(&s.series, "outcome", outcome.as_str()), count)
+            };
+            s.total.outcomes().map(with).collect::<Vec<_>>()
+        });
+        family(names::STREAMS, "Streams by outcome.", MetricType::COUNTER, metrics.collect())
+    }
+
+    fn defects(&self) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().flat_map(|s| {
+            let with = |(defect, count): (beacon::Defect, u64)| {
+                counted(labels_and(&s.series, "defect", defect.as_str()), count)
+            };
+            s.total.defects().map(with).collect::<Vec<_>>()
+        });
+        let help = "Streams that showed the defect, however often.";
+        family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
+    }
+
+    fn histogram(&self, classic: PrometheusHistogram) -> MetricFamily {
+        let metrics = self.snapshot.series.iter().map(|s| {
+            let mut metric = Metric::from_label(labels(&s.series));
+            let buckets = s.total.buckets(classic);
+            let mut histogram = cumulate(classic.edges(), buckets);
+            if let Some(exemplars) = &self.exemplars {
+                native::add_native(&mut histogram, &buckets.native);
+                // The text encoder adds this one by itself.
+                histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
+                for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
+                    if let Some(exemplar) = exemplars.get(&s.series, classic, at) {
+                        native::add_exemplar(bucket, exemplar);
+                    }
+                }
+            }
+            metric.set_histogram(histogram);
+            metric
+        });
+        family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
+    }
+
+    fn own_counts(&self) -> [MetricFamily; 10] {
+        let counts = &self.snapshot.counts;
+        let one = |count| vec![counted(Vec::new(), count)];
+        let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
+        [
+            counter(names::BEACONS, "Requests to the front door, by result.", self.beacons()),
+            counter(
+                names::REPORTS,
+                "Accepted reports, by what became of them.",
+                self.seen(Kind::Report, "result"),
+            ),
+            counter(
+                names::OVERFLOW,
+                "Streams counted as `other` because a site ran into a bound, by label.",
+                self.overflows(),
+            ),
+            counter(
+                names::DROPPED,
+                "What probes say they had to drop, by reason.",
+                self.each(Kind::Dropped, "reason", DROPPED),
+            ),
+            counter(
+                names::TIMED_CHUNKS,
+                "Chunks in which probes with the extension `cost` timed themselves.",
+                one(counts.get(Kind::Cost, TIMED_CHUNKS)),
+            ),
+            counter(
+                names::CHUNK_SECONDS,
+                "Time of the probes' own code in these chunks.",
+                vec![summed(Vec::new(), counts.get(Kind::Cost, CHUNKS_US) as f64 / 1e6)],
+            ),
+            counter(
+                names::REPAIRS,
+                "Ends and stretches of the journal that were not whole at a start, by kind.",
+                self.each(Kind::Repair, "kind", REPAIRS),
+            ),
+            counter(
+                names::IGNORED_FIELDS,
+                "Fields of reports that this version does not know.",
+                self.ignored_fields(),
+            ),
+            counter(
+                names::COUNTRY_FILES,
+                "Files of countries that took the place of the one before, by result.",
+                self.each(Kind::CountryFile, "result", COUNTRY_FILES),
+            ),
+            counter(
+                names::LIVE_REFUSED,
+                "Who wanted to listen to what happens now while as many listened as may.",
+                one(counts.get(Kind::Listener, REFUSED)),
+            ),
+        ]
+    }
+
+    /// By result; those that were never seen, too: a counter that starts at its first increment hides that
+    /// increment from `rate()`.
+    fn beacons(&self) -> Vec<Metric> {
+        let is_seen = |word: &str| self.snapshot.counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
+        let results =
+            Reason::FRONT_DOOR.into_iter().map(Reason::code).chain([ACCEPTED, PREFLIGHT, SAMPLED_OUT]);
+        let unseen = results.filter(|word| !is_seen(word)).map(|word| counted(vec![pair("result", word)], 0));
+        self.seen(Kind::Beacon, "result").into_iter().chain(unseen).collect()
+    }
+
+    /// By site and label; at each configured site those that were never seen, too.
+    fn overflows(&self) -> Vec<Metric> {
+        let is_seen = |site: &str, label: &str| {
+            let mut seen = self.snapshot.counts.iter(Kind::Overflow);
+            seen.any(|(key, _)| key.site == site && key.word == label)
+        };
+        let labels = |site| Overflow::ALL.map(|overflow| (site, overflow.as_str()));
+        let unseen = self.sites.iter().flat_map(labels).filter(|(site, label)| !is_seen(site, label));
+        let unseen = unseen.map(|(site, label)| counted(vec![pair("label", label), pair("site", site)], 0));
+        self.seen(Kind::Overflow, "label").into_iter().chain(unseen).collect()
+    }
+
+    fn ignored_fields(&self) -> Vec<Metric> {
+        let by_site = self.snapshot.counts.iter(Kind::Ignored);
+        by_site.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect()
+    }
+
+    /// A kind by its words that were seen, and by site where there is one.
+    fn seen(&self, kind: Kind, label: &str) -> Vec<Metric> {
+        let metric = |(key, count): (&CountKey, u64)| {
+            let mut pairs = vec![pair(label, &key.word)];
+            if !key.site.is_empty() {
+                pairs.push(pair("site", &key.site));
+            }
+            counted(pairs, count)
+        };
+        self.snapshot.counts.iter(kind).map(metric).collect()
+    }
+
+    /// A kind by each of its words, seen or not.
+    fn each<const N: usize>(&self, kind: Kind, label: &str, words: [&str; N]) -> Vec<Metric> {
+        let counts = &self.snapshot.counts;
+        words.map(|word| counted(vec![pair(label, word)], counts.get(kind, word))).into()
+    }
+
+    fn store_writable(&self) -> MetricFamily {
+        let writable = gauge(Vec::new(), if self.writable { 1.0 } else { 0.0 });
+        let help = "1 while beacons can be kept.";
+        family(names::STORE_WRITABLE, help, MetricType::GAUGE, vec![writable])
+    }
+
+    fn listeners(&self) -> MetricFamily {
+        let listeners = gauge(Vec::new(), self.listeners as f64);
+        let help = "Who listens to what happens now.";
+        family(names::LISTENERS, help, MetricType::GAUGE, vec![listeners])
+    }
+}
+
+fn behind(seconds: f64) -> MetricFamily {
+    let help = "Since ClickHouse had all that this collector had counted.";
+    family(names::BEHIND, help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
+}
+
+fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
+    let mut family = MetricFamily::default();
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
+    family.set_field_type(kind);
+    family.set_metric(metrics);
+    family
+}
+
+fn counted(labels: Vec<LabelPair>, count: u64) -> Metric {
+    summed(labels, count as f64)
+}
+
+fn summed(labels: Vec<LabelPair>, sum: f64) -> Metric {
+    let mut counter = Counter::default();
+    counter.set_value(sum);
+    let mut metric = Metric::from_label(labels);
+    metric.set_counter(counter);
+    metric
+}
+
+fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
+    let mut gauge = Gauge::default();
+    gauge.set_value(value);
+    let mut metric = Metric::from_label(labels);
+    metric.set_gauge(gauge);
+    metric
+}
+
+fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
+    let mut histogram = Histogram::default();
+    let mut so_far = 0;
+    let cumulative = edges.iter().zip(buckets.counts()).map(|(edge, count)| {
+        so_far += count;
+        bucket(*edge, so_far)
+    });
+    histogram.set_bucket(cumulative.collect());
+    histogram.set_sample_count(buckets.counts().take(edges.len() + 1).sum());
+    histogram.set_sample_sum(buckets.sum);
+    histogram
+}
+
+fn bucket(upper: f64, cumulative: u64) -> Bucket {
+    let mut bucket = Bucket::default();
+    bucket.set_upper_bound(upper);
+    bucket.set_cumulative_count(cumulative);
+    bucket
+}
+
+fn labels(series: &Series) -> Vec<LabelPair> {
+    vec![
+        pair("model", &series.model),
+        pair("provider", &series.provider),
+        pair("site", &series.site),
+        pair("use_case", &series.use_case),
+    ]
+}
+
+fn labels_and(series: &Series, name: &str, value: &str) -> Vec<LabelPair> {
+    let mut labels = labels(series);
+    labels.insert(0, pair(name, value));
+    labels
+}
+
+fn pair(name: &str, value: &str) -> LabelPair {
+    let mut pair = LabelPair::default();
+    pair.set_name(name.to_owned());
+    pair.set_value(value.to_owned());
+    pair
+}
+
+const REQUESTS: &str = "Streams.";
+
+/// `llm_tpot_seconds` is the mean over the running minute and so many before it.
+const TPOT_MINUTES: i64 = 5;
+
+/// Exemplars are taken from so many of the newest streams at most: reading them costs 5 µs each, and they
+/// are as old as a few scrapes at most.
+const MOST_EXEMPLARS: usize = 500;
+const EXEMPLARS_MS: i64 = 120_000;

@@ -1,0 +1,51 @@
+//! Chooses an exemplar for each histogram bucket of each series: the newest stored stream in it.
+
+use std::collections::HashMap;
+
+use beacon::StreamReport;
+
+use super::native::Exemplar;
+use crate::aggregate::cumulative_stats::{PrometheusHistogram, bucket_of};
+use crate::aggregate::series::Series;
+use crate::store::query::StoredStream;
+
+/// The newest stream of each bucket that has a recent one.
+#[derive(Default)]
+pub(super) struct Exemplars(HashMap<Series, HashMap<(usize, usize), Exemplar>>);
+
+impl Exemplars {
+    /// Takes streams newest first. Open ones are not counted yet and stand for nothing; nor do those that
+    /// count as `other`, as their own labels are in no series.
+    pub(super) fn of(newest: &[StoredStream]) -> Self {
+        let mut exemplars = Self::default();
+        for stored in newest {
+            if let Ok(report) = serde_json::from_str::<StreamReport>(&stored.json)
+                && !report.open
+            {
+                exemplars.add(&report, stored.received_ms);
+            }
+        }
+        exemplars
+    }
+
+    /// The stream that stands for a bucket of a series.
+    pub(super) fn get(
+        &self,
+        series: &Series,
+        classic: PrometheusHistogram,
+        bucket: usize,
+    ) -> Option<&Exemplar> {
+        self.0.get(series)?.get(&(classic as usize, bucket))
+    }
+
+    fn add(&mut self, report: &StreamReport, received_ms: i64) {
+        let of_series = self.0.entry(Series::named_by(report)).or_default();
+        for classic in PrometheusHistogram::ALL {
+            let Some(value_ms) = classic.value_ms(report) else { continue };
+            let value = value_ms / 1_000.0;
+            let exemplar = || Exemplar { stream_id: report.id.clone(), value, received_ms };
+            let at = (classic as usize, bucket_of(classic.edges(), value));
+            of_series.entry(at).or_insert_with(exemplar);
+        }
+    }
+}

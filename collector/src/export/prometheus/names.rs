@@ -1,0 +1,24 @@
+//! Names of the metrics, for the exposition, the alert rules and the Grafana dashboard. Histograms are named by
+//! [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram). Definitions:
+//! `docs/prometheus.md#metrics`.
+
+pub(crate) const REQUESTS: &str = "llm_requests_total";
+pub(crate) const ERRORS: &str = "llm_generation_errors_total";
+pub(crate) const TOKENS: &str = "llm_tokens_generated_total";
+pub(crate) const TPOT: &str = "llm_tpot_seconds";
+pub(crate) const STREAMS: &str = "llm_rum_streams_total";
+pub(crate) const DEFECTS: &str = "llm_rum_stream_defects_total";
+pub(crate) const BROKEN: &str = "llm_rum_broken_streams_total";
+pub(crate) const BEACONS: &str = "llm_rum_beacons_total";
+pub(crate) const REPORTS: &str = "llm_rum_reports_total";
+pub(crate) const OVERFLOW: &str = "llm_rum_overflow_total";
+pub(crate) const DROPPED: &str = "llm_rum_probe_dropped_total";
+pub(crate) const TIMED_CHUNKS: &str = "llm_rum_probe_timed_chunks_total";
+pub(crate) const CHUNK_SECONDS: &str = "llm_rum_probe_chunk_seconds_total";
+pub(crate) const REPAIRS: &str = "llm_rum_journal_repairs_total";
+pub(crate) const IGNORED_FIELDS: &str = "llm_rum_ignored_fields_total";
+pub(crate) const COUNTRY_FILES: &str = "llm_rum_country_files_total";
+pub(crate) const LIVE_REFUSED: &str = "llm_rum_live_refused_total";
+pub(crate) const STORE_WRITABLE: &str = "llm_rum_store_writable";
+pub(crate) const LISTENERS: &str = "llm_rum_live_listeners";
+pub(crate) const BEHIND: &str = "llm_rum_cluster_behind_seconds";

@@ -1,0 +1,124 @@
+//! Adds native buckets and exemplars to messages of the `prometheus` crate, which lacks both. They are written as
+//! unknown fields, by the schema of `io/prometheus/client/metrics.proto`.
+
+use prometheus::proto::{Bucket, Histogram};
+
+use crate::aggregate::native_histogram::{NativeHistogram, SCHEMA};
+
+/// A single stream that stands for a bucket.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Exemplar {
+    pub(super) stream_id: String,
+    /// In seconds.
+    pub(super) value: f64,
+    pub(super) received_ms: i64,
+}
+
+/// Adds the native buckets to a classic histogram of the same values.
+pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
+    let (mut spans, mut deltas) = (Vec::new(), Vec::new());
+    let (mut end, mut before) = (0, 0);
+    for (first, counts) in native.runs() {
+        let mut span = Vec::new();
+        varint_field(&mut span, 1, zigzag(i64::from(first - end)));
+        varint_field(&mut span, 2, counts.len() as u64);
+        spans.push(span);
+        end = first + counts.len() as i32;
+        for &count in counts {
+            varint(&mut deltas, zigzag(count.cast_signed() - before));
+            before = count.cast_signed();
+        }
+    }
+    let fields = histogram.special_fields.mut_unknown_fields();
+    fields.add_varint(5, zigzag(i64::from(SCHEMA)));
+    // Without a threshold an empty histogram would pass for a classic one.
+    fields.add_fixed64(6, SMALLEST.to_bits());
+    fields.add_varint(7, native.zero());
+    for span in spans {
+        fields.add_length_delimited(12, span);
+    }
+    fields.add_length_delimited(13, deltas);
+}
+
+/// Says which stream stands for a classic bucket. Prometheus takes a native histogram's exemplars from
+/// there too.
+pub(super) fn add_exemplar(bucket: &mut Bucket, exemplar: &Exemplar) {
+    let (mut label, mut time, mut message) = (Vec::new(), Vec::new(), Vec::new());
+    bytes_field(&mut label, 1, b"stream_id");
+    bytes_field(&mut label, 2, exemplar.stream_id.as_bytes());
+    varint_field(&mut time, 1, exemplar.received_ms.div_euclid(1_000).cast_unsigned());
+    varint_field(&mut time, 2, exemplar.received_ms.rem_euclid(1_000).cast_unsigned() * 1_000_000);
+    bytes_field(&mut message, 1, &label);
+    varint(&mut message, 2 << 3 | FIXED64);
+    message.extend_from_slice(&exemplar.value.to_le_bytes());
+    bytes_field(&mut message, 3, &time);
+    bucket.special_fields.mut_unknown_fields().add_length_delimited(3, message);
+}
+
+fn varint_field(out: &mut Vec<u8>, number: u64, value: u64) {
+    varint(out, number << 3);
+    varint(out, value);
+}
+
+fn bytes_field(out: &mut Vec<u8>, number: u64, bytes: &[u8]) {
+    varint(out, number << 3 | DELIMITED);
+    varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// What Prometheus' own client libraries take: 2^-128.
+const SMALLEST: f64 = 2.938_735_877_055_719e-39;
+
+const FIXED64: u64 = 1;
+const DELIMITED: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of the fields 5, 6, 7, 12 and 13, in the order of their numbers.
+    fn fields(native: &NativeHistogram) -> Vec<(u32, String)> {
+        let mut histogram = Histogram::default();
+        add_native(&mut histogram, native);
+        let unknown = histogram.special_fields.unknown_fields();
+        let mut fields: Vec<_> =
+            unknown.iter().map(|(number, value)| (number, format!("{value:?}"))).collect();
+        fields.sort();
+        fields
+    }
+
+    #[test]
+    fn buckets_become_spans_and_differences() {
+        let mut native = NativeHistogram::default();
+        for (seconds, times) in [(0.0, 3), (0.5, 2), (0.53, 5), (2.0, 1)] {
+            native.add(seconds, times);
+        }
+        let expected = [
+            (5, "Varint(6)".to_owned()),
+            (6, format!("Fixed64({})", SMALLEST.to_bits())),
+            (7, "Varint(3)".to_owned()),
+            // Two from bucket -8 on, then fourteen empty ones and one.
+            (12, "LengthDelimited([8, 15, 16, 2])".to_owned()),
+            (12, "LengthDelimited([8, 28, 16, 1])".to_owned()),
+            (13, "LengthDelimited([4, 6, 7])".to_owned()),
+        ];
+        assert_eq!(fields(&native), expected);
+    }
+
+    #[test]
+    fn an_empty_histogram_is_native_too() {
+        assert!(fields(&NativeHistogram::default()).iter().any(|(number, _)| *number == 6));
+    }
+}

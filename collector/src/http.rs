@@ -1,0 +1,13 @@
+//! HTTP basics that every route shares: errors, clients and their limits, static files, content encoding.
+
+pub(crate) mod auth;
+pub(crate) mod client_ip;
+pub(crate) mod connection;
+pub(crate) mod content_encoding;
+pub(crate) mod counters;
+pub(crate) mod error;
+pub(crate) mod headers;
+pub(crate) mod probe_files;
+pub(crate) mod rate_limit;
+pub(crate) mod snippet;
+pub(crate) mod static_files;

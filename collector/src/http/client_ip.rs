@@ -1,0 +1,204 @@
+//! The network that a request is counted for, from the peer's address and the proxies' header. Addresses are truncated
+//! at once; none is stored or logged.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::config::proxy::Proxy;
+
+/// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. What one
+/// customer of a provider gets, and what one office shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientNetwork(u64);
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// This machine, by its loopback address: a client here, or a proxy whose clients cannot be told
+    /// apart. Never held back.
+    Own,
+    /// One of the configured `proxies`: it says in a header whom it speaks for.
+    Proxy,
+    /// Anyone else.
+    Client(ClientNetwork),
+}
+
+impl ClientNetwork {
+    /// What proxies speak for without saying whom: all of it is one network, so that nobody who keeps them from
+    /// saying it is counted for nothing.
+    pub(crate) const UNKNOWN: Self = Self(u64::MAX);
+
+    /// Of an address. IPv4 addresses that are written as IPv6 are IPv4.
+    pub(crate) fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(u64::from(address.to_bits() >> 8) | V4),
+            IpAddr::V6(address) => Self((address.to_bits() >> 80) as u64),
+        }
+    }
+
+    /// What is left of an address: all its other bits are zero. `None` of the unknown network.
+    pub(crate) fn first_address(self) -> Option<IpAddr> {
+        match self.0 & V4 {
+            _ if self == Self::UNKNOWN => None,
+            0 => Some(IpAddr::V6(Ipv6Addr::from_bits(u128::from(self.0) << 80))),
+            _ => Some(IpAddr::V4(Ipv4Addr::from_bits((self.0 as u32) << 8))),
+        }
+    }
+}
+
+impl Peer {
+    /// Of the address that a connection comes from.
+    pub(crate) fn of(address: IpAddr, proxies: &[Proxy]) -> Self {
+        let address = address.to_canonical();
+        if is_proxy(address, proxies) {
+            Self::Proxy
+        } else if address.is_loopback() {
+            Self::Own
+        } else {
+            Self::Client(ClientNetwork::of(address))
+        }
+    }
+
+    /// The network that a request of this peer is counted for. `None` where it is this machine, or a proxy
+    /// and no header is configured.
+    pub(crate) fn network(
+        self,
+        header: Option<&HeaderName>,
+        headers: &HeaderMap,
+        proxies: &[Proxy],
+    ) -> Option<ClientNetwork> {
+        match self {
+            Self::Own => None,
+            Self::Client(network) => Some(network),
+            Self::Proxy => {
+                Some(forwarded_for(headers.get_all(header?).iter().map(HeaderValue::as_bytes), proxies))
+            }
+        }
+    }
+}
+
+/// Of the last address that no proxy of ours has: everything before it, the client could have written, bytes
+/// that are no text too. Where proxies of ours are all there is, of the first that is looked at.
+fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> ClientNetwork {
+    let mut network = ClientNetwork::UNKNOWN;
+    for address_text in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
+        let Some(address) = parse_address(address_text.trim_ascii()) else { return ClientNetwork::UNKNOWN };
+        network = ClientNetwork::of(address);
+        if !is_proxy(address, proxies) {
+            break;
+        }
+    }
+    network
+}
+
+/// Some proxies write the port too, and IPv6 in brackets.
+fn parse_address(address_text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(address_text).ok()?;
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_canonical());
+    }
+    if let Some(inner) = text.strip_prefix('[') {
+        return inner
+            .split(']')
+            .next()?
+            .parse::<Ipv6Addr>()
+            .ok()
+            .map(|address| IpAddr::V6(address).to_canonical());
+    }
+    text.split_once(':')?.0.parse().ok()
+}
+
+fn is_proxy(address: IpAddr, proxies: &[Proxy]) -> bool {
+    proxies.iter().any(|proxy| proxy.contains(address))
+}
+
+/// No IPv6 network has this bit, and no IPv4 network all of them.
+const V4: u64 = 1 << 63;
+
+/// Proxies in a row that are looked through.
+const MOST_HOPS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(address: &str) -> ClientNetwork {
+        ClientNetwork::of(address.parse().unwrap())
+    }
+
+    fn proxies(texts: &[&str]) -> Vec<Proxy> {
+        texts.iter().map(|text| Proxy::try_from((*text).to_owned()).unwrap()).collect()
+    }
+
+    fn behind_proxy<T: AsRef<[u8]>>(lines: &[T]) -> Option<ClientNetwork> {
+        let name = HeaderName::from_static("x-forwarded-for");
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(&name, HeaderValue::from_bytes(line.as_ref()).unwrap());
+        }
+        let proxies = proxies(&["10.0.0.0/8"]);
+        let peer = Peer::of("10.0.0.1".parse().unwrap(), &proxies);
+        peer.network(Some(&name), &headers, &proxies)
+    }
+
+    #[test]
+    fn neighbours_share_a_network_and_others_do_not() {
+        for (one, other, same) in [
+            ("192.0.2.1", "192.0.2.254", true),
+            ("192.0.2.1", "192.0.3.1", false),
+            ("192.0.2.1", "::ffff:192.0.2.9", true),
+            ("2001:db8:1::1", "2001:db8:1:ffff::1", true),
+            ("2001:db8:1::1", "2001:db8:2::1", false),
+            ("::c000:201", "192.0.2.1", false),
+        ] {
+            assert_eq!(network(one) == network(other), same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_network_keeps_the_first_bits_of_an_address() {
+        for (address, first) in [
+            ("192.0.2.77", "192.0.2.0"),
+            ("255.255.255.255", "255.255.255.0"),
+            ("2001:db8:1:2::3", "2001:db8:1::"),
+        ] {
+            assert_eq!(network(address).first_address(), first.parse().ok());
+        }
+        assert_eq!(ClientNetwork::UNKNOWN.first_address(), None);
+    }
+
+    #[test]
+    fn the_header_counts_from_proxies_only_and_from_its_end() {
+        let client = Some(network("192.0.2.1"));
+        assert_eq!(behind_proxy(&["192.0.2.1"]), client);
+        assert_eq!(behind_proxy(&["198.51.100.1, 192.0.2.1"]), client, "the client wrote the first");
+        assert_eq!(behind_proxy(&["198.51.100.1", "192.0.2.1, 10.1.1.1"]), client);
+        assert_eq!(behind_proxy(&["[2001:db8:1::1]:443"]), Some(network("2001:db8:1::1")));
+        assert_eq!(behind_proxy(&["192.0.2.1:443"]), client);
+        assert_eq!(behind_proxy(&["10.2.2.2, 10.1.1.1"]), Some(network("10.2.2.2")), "one of ours");
+        let stranger = Peer::of("192.0.2.77".parse().unwrap(), &proxies(&["10.0.0.0/8"]));
+        assert_eq!(stranger, Peer::Client(network("192.0.2.1")));
+    }
+
+    #[test]
+    fn requests_without_client_ip_share_one_limit() {
+        let client = Some(network("192.0.2.1"));
+        assert_eq!(behind_proxy(&[b"\xff, 192.0.2.1"]), client, "the client wrote the first");
+        assert_eq!(behind_proxy(&["\u{e9}".as_bytes(), b"192.0.2.1"]), client);
+        for nobody in ["", "unknown", "192.0.2.1, garbage", "fe80::1%eth0", "for=192.0.2.1", "192.0.2.1,"] {
+            assert_eq!(behind_proxy(&[nobody]), Some(ClientNetwork::UNKNOWN), "{nobody}");
+        }
+        assert_eq!(behind_proxy(&[&b"192.0.2.1"[..], b"\xff"]), Some(ClientNetwork::UNKNOWN));
+        assert_eq!(behind_proxy::<&str>(&[]), Some(ClientNetwork::UNKNOWN));
+    }
+
+    #[test]
+    fn loopback_is_this_machine_unless_it_is_a_proxy() {
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(Peer::of(address.parse().unwrap(), &[]), Peer::Own, "{address}");
+            let known = proxies(&["127.0.0.0/8", "::1"]);
+            assert_eq!(Peer::of(address.parse().unwrap(), &known), Peer::Proxy, "{address}");
+        }
+    }
+}

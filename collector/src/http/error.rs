@@ -1,0 +1,171 @@
+//! Every reason to refuse a request, with its status, code and headers. No other file knows status codes of refusals.
+//! List: `docs/http-api.md`.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident;)*) => {
+        /// Why a request was refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Reason { $($(#[$doc])* $name,)* }
+
+        impl Reason {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The word in the answer's `code` and in `llm_rum_beacons_total{result}`.
+            pub(crate) const fn code(self) -> &'static str {
+                match self { $(Self::$name => $code,)* }
+            }
+
+            pub(crate) const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The body is not JSON.
+    BadJson = "bad_json", BAD_REQUEST;
+    /// A field of a report has a wrong type or a value that cannot be.
+    BadField = "bad_field", BAD_REQUEST;
+    /// A batch without reports, or with too many.
+    BadBatch = "bad_batch", BAD_REQUEST;
+    /// A report of a schema version that this collector does not know.
+    UnknownVersion = "unknown_version", BAD_REQUEST;
+    /// The sender went away before the body was whole.
+    BodyCut = "body_cut", BAD_REQUEST;
+    /// The body is not what its `Content-Encoding` says.
+    BadEncoding = "bad_encoding", BAD_REQUEST;
+    /// The sender closed the connection before it could be answered, and nothing of it was kept. Counted
+    /// only: there is nobody to answer.
+    SenderGone = "sender_gone", BAD_REQUEST;
+    /// No site has this key.
+    UnknownSite = "unknown_site", FORBIDDEN;
+    /// The page's origin is not among the site's.
+    ForeignOrigin = "foreign_origin", FORBIDDEN;
+    /// A crawler, a monitor or another program, which the site's `filters` leave out.
+    FilteredBot = "filtered_bot", FORBIDDEN;
+    /// A page that nobody has asked for yet, which the site's `filters` leave out.
+    FilteredPrerender = "filtered_prerender", FORBIDDEN;
+    /// One of the operator's own tests, which the site's `filters` leave out.
+    FilteredTest = "filtered_test", FORBIDDEN;
+    /// The body did not arrive within its deadline.
+    BodyTimeout = "body_timeout", REQUEST_TIMEOUT;
+    /// The body is longer than allowed.
+    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
+    /// Neither `text/plain` nor `application/json`.
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE;
+    /// Packed otherwise than once by gzip or deflate.
+    UnsupportedEncoding = "unsupported_encoding", UNSUPPORTED_MEDIA_TYPE;
+    /// The client's network sends more reports than `ingest.network_rate`.
+    NetworkLimited = "network_limited", TOO_MANY_REQUESTS;
+    /// The site's pages send more than its `rate`.
+    SiteLimited = "site_limited", TOO_MANY_REQUESTS;
+    /// A method that the route does not have.
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
+    /// More waits for the journal, or is being read, than may.
+    Overloaded = "overloaded", SERVICE_UNAVAILABLE;
+    /// As many listen to `/v1/live` as may.
+    TooManyListeners = "too_many_listeners", SERVICE_UNAVAILABLE;
+    /// The journal could not be written: the disk is full, read-only or locked.
+    StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
+    /// A parameter of a query is unknown or has a value that cannot be.
+    BadQuery = "bad_query", BAD_REQUEST;
+    /// The admin token is missing or wrong.
+    Unauthorized = "unauthorized", UNAUTHORIZED;
+    /// Without an admin token only requests to a loopback host are answered.
+    ForeignHost = "foreign_host", FORBIDDEN;
+    /// No stream has this id, or it is no longer kept.
+    UnknownStream = "unknown_stream", NOT_FOUND;
+    /// No such route.
+    NotFound = "not_found", NOT_FOUND;
+    /// A fault of the collector.
+    Internal = "internal", INTERNAL_SERVER_ERROR;
+}
+
+impl Reason {
+    /// Those that a beacon can meet.
+    pub(crate) const FRONT_DOOR: [Self; 21] = [
+        Self::BadJson,
+        Self::BadField,
+        Self::BadBatch,
+        Self::UnknownVersion,
+        Self::BodyCut,
+        Self::BadEncoding,
+        Self::SenderGone,
+        Self::UnknownSite,
+        Self::ForeignOrigin,
+        Self::FilteredBot,
+        Self::FilteredPrerender,
+        Self::FilteredTest,
+        Self::BodyTimeout,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::UnsupportedEncoding,
+        Self::NetworkLimited,
+        Self::SiteLimited,
+        Self::MethodNotAllowed,
+        Self::Overloaded,
+        Self::StorageUnavailable,
+    ];
+
+    /// Seconds after which trying again helps. `None` where it does not, or the error knows better.
+    const fn retry_after(self) -> Option<u64> {
+        match self {
+            Self::Overloaded => Some(1),
+            Self::StorageUnavailable | Self::TooManyListeners => Some(5),
+            _ => None,
+        }
+    }
+}
+
+/// A refusal on its way out: the reason, and a sentence for who reads the answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", reason.code())]
+pub(crate) struct ApiError {
+    pub(crate) reason: Reason,
+    message: Cow<'static, str>,
+    retry_after: Option<u64>,
+}
+
+impl ApiError {
+    pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { reason, message: message.into(), retry_after: reason.retry_after() }
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// As it is answered.
+    pub(crate) fn body(&self) -> String {
+        json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string()
+    }
+
+    /// Says when trying again helps. A `Retry-After` is in whole seconds: it rounds up.
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait.as_millis().div_ceil(1_000).max(1) as u64), ..self }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = self.body();
+        let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = (self.reason.status(), [content_type], body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if self.reason == Reason::UnsupportedEncoding {
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
+        }
+        response
+    }
+}

@@ -1,0 +1,275 @@
+//! Serves the probe: the files of this binary and those of earlier binaries. Pages name a version and its integrity
+//! hash, so earlier versions stay available.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::extract::{self, State};
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+use crate::http::content_encoding::ContentCoding;
+use crate::http::error::{ApiError, Reason};
+use crate::http::headers::RESOURCE_POLICY;
+use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
+
+#[derive(RustEmbed)]
+#[folder = "../probe-wasm/dist"]
+#[allow_missing = true]
+struct EmbeddedFiles;
+
+/// One file of it, as it is served.
+pub(crate) struct ProbeFile(EmbeddedFile);
+
+/// What pages name with its version: this binary's and those before it.
+pub(crate) struct ProbeVersions {
+    version: String,
+    earlier: Vec<ArchivedFile>,
+}
+
+/// One file that an earlier binary carried.
+struct ArchivedFile {
+    version: String,
+    name: &'static str,
+    /// `None`: as it is.
+    coding: Option<ContentCoding>,
+    content: Bytes,
+}
+
+/// The probe of this binary, for pages of any origin.
+pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
+    let name = uri.path().trim_start_matches('/');
+    match Asset::embedded::<EmbeddedFiles>(name, &headers) {
+        // Pages name it without a version: an hour bounds how long an old one lives.
+        Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
+        None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
+    }
+}
+
+/// The probe of one version, for pages of any origin.
+pub(crate) async fn versioned(
+    State(probes): State<Arc<ProbeVersions>>,
+    extract::Path((version, name)): extract::Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    match probes.find(&version, &name, &headers) {
+        Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
+        None => {
+            let message =
+                "this version of the probe is no longer served: `/snippet` has the line for today's";
+            to_any_page(ApiError::new(Reason::NotFound, message).into_response())
+        }
+    }
+}
+
+fn to_any_page(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert("access-control-allow-origin", HeaderValue::from_static("*"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    response
+}
+
+impl ProbeFile {
+    /// `None` where this binary was built without the probe.
+    pub(crate) fn get(name: &str) -> Option<Self> {
+        EmbeddedFiles::get(name).map(Self)
+    }
+
+    /// As the `integrity` of a tag and a policy's hash have it.
+    pub(crate) fn integrity(&self) -> String {
+        format!("sha256-{}", BASE64_STANDARD.encode(self.0.metadata.sha256_hash()))
+    }
+
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0.data)
+    }
+}
+
+impl ProbeVersions {
+    /// Keeps this binary's files in the collector's folder for those that come after it, and reads what
+    /// those before it have left there.
+    pub(crate) fn open(data: &Path) -> Self {
+        let version = version().unwrap_or_default();
+        let folder = data.join(FOLDER);
+        // Without it the collector still does all else.
+        let keep = || -> io::Result<Vec<ArchivedFile>> {
+            if !version.is_empty() {
+                keep(&folder.join(&version))?;
+            }
+            read_earlier(&folder, &version)
+        };
+        let earlier = keep().unwrap_or_else(|error| {
+            tracing::warn!(%error, "Earlier versions of the probe cannot be kept in `{}`", folder.display());
+            Vec::new()
+        });
+        Self { version, earlier }
+    }
+
+    /// Names this binary's files, and changes with any of them.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn find(&self, version: &str, name: &str, asked: &HeaderMap) -> Option<Asset> {
+        let name = VERSIONED.into_iter().find(|known| *known == name)?;
+        if version == self.version {
+            return Asset::embedded::<EmbeddedFiles>(name, asked);
+        }
+        let forms: Vec<&ArchivedFile> =
+            self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
+        let mut taken = ContentCoding::taken(asked).map(Some).chain([None]);
+        let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
+        // The address names the content, so the version is the tag as well.
+        let asset = Asset::new(name, kept.content.clone(), format!("\"{version}\""));
+        Some(match kept.coding {
+            Some(coding) => asset.compressed(coding),
+            None => asset,
+        })
+    }
+}
+
+fn version() -> Option<String> {
+    let hashes = VERSIONED.map(|name| EmbeddedFiles::get(name).map(|file| file.metadata.sha256_hash()));
+    let mut version = String::new();
+    for hash in hashes {
+        version.extend(hash?[..4].iter().map(|byte| format!("{byte:02x}")));
+    }
+    Some(version)
+}
+
+fn keep(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (_, _, name) in forms() {
+        let Some(file) = EmbeddedFiles::get(&name) else { continue };
+        // Whole or not at all: another start may read it meanwhile.
+        let unfinished = folder.join(format!("{name}.part"));
+        fs::write(&unfinished, &file.data)?;
+        fs::rename(unfinished, folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// The newest of them; what is older goes.
+fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut versions: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let script = path.join(VERSIONED[0]);
+        if let Ok(written) = script.metadata().and_then(|script| script.modified()) {
+            versions.push((written, path));
+        }
+    }
+    versions.sort_by(|one, other| other.cmp(one));
+    for (_, old) in versions.drain(versions.len().min(MAX_VERSIONS)..) {
+        fs::remove_dir_all(old)?;
+    }
+    let mut kept = Vec::new();
+    for (_, path) in versions {
+        let Some(version) = path.file_name().and_then(|name| name.to_str()).filter(|it| *it != current)
+        else {
+            continue;
+        };
+        for (name, coding, form) in forms() {
+            match fs::read(path.join(form)) {
+                Ok(content) => {
+                    let content = content.into();
+                    kept.push(ArchivedFile { version: version.to_owned(), name, coding, content });
+                }
+                // Some versions had fewer files.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// What has a version, in each form that it is kept in, with the name of its file.
+fn forms() -> impl Iterator<Item = (&'static str, Option<ContentCoding>, String)> {
+    VERSIONED.into_iter().flat_map(|name| {
+        let compressed = ContentCoding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
+        [(name, None, name.to_owned())].into_iter().chain(compressed)
+    })
+}
+
+/// What a page loads by names with a version, and npm, which keeps the hash of what it has installed.
+const VERSIONED: [&str; 5] =
+    ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "llm-rum.tgz"];
+/// An update a week for half a year.
+const MAX_VERSIONS: usize = 26;
+
+/// Name of the versions' folder in the data folder.
+pub(crate) const FOLDER: &str = "probe";
+
+/// Why the probe is not there.
+pub(crate) const WITHOUT_PROBE: &str =
+    "this binary was built without the probe: run `cargo xtask build` and build it again";
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
+
+    use super::*;
+
+    fn leave(folder: &Path, version: &str, seconds: u64) {
+        let at = folder.join("probe").join(version);
+        fs::create_dir_all(&at).unwrap();
+        for name in VERSIONED {
+            let path = at.join(name);
+            fs::write(&path, format!("{name} of {version}")).unwrap();
+            let written = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_earlier_binaries_carried_is_served_and_the_oldest_goes() {
+        let data = tempfile::tempdir().unwrap();
+        for number in 0..30 {
+            leave(data.path(), &format!("{number:016x}"), number);
+        }
+        fs::remove_file(data.path().join("probe/000000000000001c/llm-rum-more.js")).unwrap();
+        let probes = ProbeVersions::open(data.path());
+        let has = |version, name| probes.find(version, name, &HeaderMap::new()).is_some();
+        assert!(has("000000000000001d", "llm-rum.js"));
+        assert!(has("000000000000001d", "llm-rum-more.js"));
+        assert!(!has("000000000000001d", "stub.js"));
+        assert!(has("000000000000001c", "llm-rum.wasm"));
+        assert!(!has("000000000000001c", "llm-rum-more.js"));
+        assert!(!has("0000000000000000", "llm-rum.js"));
+        assert!(!has("../0000000000000", "llm-rum.js"));
+        assert!(fs::read_dir(data.path().join("probe")).unwrap().count() <= MAX_VERSIONS);
+    }
+
+    #[test]
+    fn an_earlier_file_is_served_in_the_form_that_was_kept() {
+        let data = tempfile::tempdir().unwrap();
+        leave(data.path(), "000000000000001c", 1);
+        fs::write(data.path().join("probe/000000000000001c/llm-rum.js.br"), "by brotli").unwrap();
+        let probes = ProbeVersions::open(data.path());
+        for (name, asked, coding) in [
+            ("llm-rum.js", "gzip, br", Some("br")),
+            ("llm-rum.js", "gzip", None),
+            ("llm-rum.wasm", "gzip, br", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(asked));
+            let response =
+                probes.find("000000000000001c", name, &headers).unwrap().serve(CACHE_FOREVER, &headers);
+            let encoding = response.headers().get(CONTENT_ENCODING).map(|coding| coding.to_str().unwrap());
+            assert_eq!(encoding, coding, "{name} for {asked}");
+            assert_eq!(response.headers()[VARY], "accept-encoding");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `/snippet`: everything that a page needs to load the probe, as a page for people and as JSON. Integrity hashes are
+//! those of the bytes that this binary serves.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::header::{CACHE_CONTROL, HOST};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{Html, IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::config::origin::{Origin, is_loopback_host};
+use crate::http::error::{ApiError, Reason};
+use crate::http::probe_files::{ProbeFile, ProbeVersions, WITHOUT_PROBE};
+use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
+
+/// What is asked for. Without a site the page asks back.
+#[derive(Default, Deserialize)]
+pub(crate) struct Asked {
+    site: Option<String>,
+    /// Where browsers reach this collector, when the request does not say it.
+    collector: Option<String>,
+}
+
+/// All that a page needs.
+#[derive(Serialize)]
+struct Snippet {
+    collector: String,
+    site: String,
+    /// The line for the page's head.
+    tag: String,
+    script: File,
+    wasm: File,
+    /// What the probe loads beside it where a page meets a stream of a rarer format.
+    wasm_all: File,
+    /// What watches more than `fetch`.
+    more: Extensions,
+    stub: Stub,
+    csp: Policy,
+    npm: Package,
+}
+
+/// Something that a page loads.
+#[derive(Serialize)]
+struct File {
+    url: String,
+    integrity: String,
+}
+
+/// A second line for the head, whose `data-with` the page shortens to what it uses.
+#[derive(Serialize)]
+struct Extensions {
+    tag: String,
+    #[serde(flatten)]
+    script: File,
+}
+
+/// What may stand inline before everything else in the page.
+#[derive(Serialize)]
+struct Stub {
+    tag: String,
+    /// As `script-src` names it.
+    csp: String,
+}
+
+/// What a page's policy has to allow, beside what it allows already.
+#[derive(Serialize)]
+struct Policy {
+    #[serde(rename = "script-src")]
+    script_src: Vec<String>,
+    #[serde(rename = "connect-src")]
+    connect_src: Vec<String>,
+}
+
+/// The same probe as a package.
+#[derive(Serialize)]
+struct Package {
+    install: String,
+    module: String,
+    csp: Policy,
+}
+
+/// For people.
+pub(crate) async fn page(
+    State(config): State<Arc<Config>>,
+    State(probes): State<Arc<ProbeVersions>>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
+    let collector = asked.collector.clone().or_else(|| address(&headers)).unwrap_or_default();
+    let site = site(&config, asked.site);
+    let (status, body) = if site.is_empty() {
+        (None, String::new())
+    } else {
+        match Snippet::new(&config, &probes, &site, &collector) {
+            Ok(snippet) => (None, snippet.html()),
+            Err(refused) => {
+                let text = format!("<p class=\"bad\" role=\"alert\">{}</p>", escaped(refused.message()));
+                (Some(refused.reason), text)
+            }
+        }
+    };
+    let html =
+        filled(TEMPLATE, &[("site", &escaped(&site)), ("collector", &escaped(&collector)), ("body", &body)]);
+    let mut response = secured(Html(html).into_response(), CONTENT_SECURITY_POLICY);
+    if let Some(reason) = status {
+        *response.status_mut() = reason.status();
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// For programs.
+pub(crate) async fn json(
+    State(config): State<Arc<Config>>,
+    State(probes): State<Arc<ProbeVersions>>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let Query(asked) = asked.map_err(|wrong| ApiError::new(Reason::BadQuery, wrong.body_text()))?;
+    let collector = asked.collector.or_else(|| address(&headers)).unwrap_or_default();
+    let snippet = Snippet::new(&config, &probes, &site(&config, asked.site), &collector)?;
+    Ok(([(CACHE_CONTROL, "no-store")], Json(snippet)).into_response())
+}
+
+/// The page's looks.
+pub(crate) async fn style(headers: HeaderMap) -> Response {
+    Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
+        .serve(CACHE_ONE_HOUR, &headers)
+}
+
+/// The key that was asked for, or the first that there is. Keys are public, but which there are is not for
+/// everyone.
+fn site(config: &Config, asked: Option<String>) -> String {
+    let local = config.admin_token.is_none();
+    let first = || config.sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
+    asked.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default()
+}
+
+/// Where the request was sent to. A collector speaks plain HTTP, and only on this machine do browsers
+/// reach it so; elsewhere something before it speaks HTTPS.
+fn address(headers: &HeaderMap) -> Option<String> {
+    let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
+    let scheme = if is_loopback_host(&host) { "http" } else { "https" };
+    Some(format!("{scheme}://{host}"))
+}
+
+impl Snippet {
+    fn new(config: &Config, probes: &ProbeVersions, site: &str, collector: &str) -> Result<Self, ApiError> {
+        if !config.sites.iter().any(|known| known.keys.iter().any(|key| key == site)) {
+            let message = "no site has this key: `sites` in the configuration names them";
+            return Err(ApiError::new(Reason::UnknownSite, message));
+        }
+        let Ok(Origin::Exact(collector)) = Origin::try_from(collector.trim_end_matches('/').to_owned())
+        else {
+            let message = "the collector's address is like `https://rum.example`, in small letters";
+            return Err(ApiError::new(Reason::BadQuery, message));
+        };
+        let names = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "stub.js"];
+        let [Some(script), Some(wasm), Some(wasm_all), Some(more), Some(stub)] = names.map(ProbeFile::get)
+        else {
+            return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
+        };
+        let base = format!("{collector}/probe/{}", probes.version());
+        let file =
+            |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
+        let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
+        let (wasm_all, more) = (file("llm-rum-all.wasm", &wasm_all), file("llm-rum-more.js", &more));
+        // Either of them is run.
+        let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);
+        let tag = script.tag(&format!("data-wasm-integrity=\"{hashes}\" data-site=\"{site}\""));
+        let more = Extensions { tag: more.tag("data-with=\"eventSource xhr paint phases\""), script: more };
+        let stub =
+            Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
+        let csp = Policy {
+            script_src: vec![collector.clone(), stub.csp.clone(), WASM.to_owned()],
+            connect_src: vec![collector.clone()],
+        };
+        let npm = Package::new(site, &collector, &base);
+        Ok(Self { site: site.to_owned(), collector, tag, script, wasm, wasm_all, more, stub, csp, npm })
+    }
+
+    fn html(&self) -> String {
+        let policy = |Policy { script_src, connect_src }: &Policy| {
+            format!("script-src {}; connect-src {}", script_src.join(" "), connect_src.join(" "))
+        };
+        let npm = &self.npm;
+        let own = policy(&npm.csp);
+        let json = format!("snippet.json?site={}&collector={}", self.site, self.collector);
+        let lines = [
+            ("tag", &self.tag),
+            ("more", &self.more.tag),
+            ("stub", &self.stub.tag),
+            ("csp", &policy(&self.csp)),
+            ("install", &npm.install),
+            ("module", &npm.module),
+            ("npm-csp", &own),
+            ("json", &json),
+        ];
+        let escaped = lines.map(|(name, text)| (name, escaped(text)));
+        filled(BODY, &escaped.each_ref().map(|(name, text)| (*name, text.as_str())))
+    }
+}
+
+impl File {
+    fn tag(&self, data: &str) -> String {
+        let Self { url, integrity } = self;
+        format!(
+            "<script async src=\"{url}\" integrity=\"{integrity}\" crossorigin=\"anonymous\" {data}></script>"
+        )
+    }
+}
+
+impl Package {
+    fn new(site: &str, collector: &str, base: &str) -> Self {
+        let module = format!(
+            "import {{ start }} from \"llm-rum\";\n\n\
+             export const probe = start({{ collector: \"{collector}\", site: \"{site}\" }});"
+        );
+        let csp = Policy {
+            script_src: vec![WASM.to_owned()],
+            connect_src: vec!["'self'".to_owned(), collector.to_owned()],
+        };
+        Self { install: format!("npm install {base}/llm-rum.tgz"), module, csp }
+    }
+}
+
+/// A template with a value in the place of each `{{name}}`, in one pass: what a value holds stays as it is.
+fn filled(template: &str, values: &[(&str, &str)]) -> String {
+    let mut parts = template.split("{{");
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").expect("templates end what they begin");
+        let value = values.iter().find(|(known, _)| *known == name);
+        let (_, value) = value.expect("templates name what there is");
+        html.push_str(value);
+        html.push_str(rest);
+    }
+    html
+}
+
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut html, letter| {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            _ => html.push(letter),
+        }
+        html
+    })
+}
+
+/// What allows WebAssembly, and no `eval`.
+const WASM: &str = "'wasm-unsafe-eval'";
+
+const TEMPLATE: &str = include_str!("snippet/page.html");
+const BODY: &str = include_str!("snippet/body.html");
+/// The dashboard's colours, and the page's own looks.
+const STYLE: &str =
+    concat!(include_str!("../../../www/src/style/colours.css"), include_str!("snippet/page.css"));
+
+const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_holds_is_not_filled_in_again() {
+        let values = [("site", "{{body}}"), ("body", "<p>{{site}}</p>")];
+        assert_eq!(filled("<a>{{site}}</a>{{body}}!", &values), "<a>{{body}}</a><p>{{site}}</p>!");
+    }
+}

@@ -1,0 +1,235 @@
+//! `POST /v1/beacons?site=KEY`: checks the request, validates its reports and answers 204 once the journal has them.
+//! Every refusal is counted by reason.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, USER_AGENT,
+    VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
+use axum::response::{IntoResponse, Response};
+
+use crate::config::Site;
+use crate::http::client_ip::{ClientNetwork, Peer};
+use crate::http::connection::Timer;
+use crate::http::counters::RequestTicket;
+use crate::http::error::{ApiError, Reason};
+use crate::http::headers::RESOURCE_POLICY;
+use crate::http::rate_limit::RetryAfter;
+use crate::ingest::body::{self, BodyEncoding, Incoming};
+use crate::ingest::site::IngestSite;
+use crate::ingest::state::IngestState;
+use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::journal::batch::Batch;
+use crate::report::country::Country;
+use crate::time;
+
+/// All methods of the route: what a method may not do is answered with CORS headers too.
+pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
+    let ticket = state.counters.received();
+    let (head, body) = request.into_parts();
+    let site = find_site(state, &head);
+    let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
+    let answer = match head.method {
+        Method::POST => post(state, timer, &head, body, site, ticket).await,
+        Method::OPTIONS => match preflight(&head.headers, site) {
+            Ok(allowed) => {
+                ticket.preflight();
+                Ok(allowed)
+            }
+            Err(refused) => refuse(ticket, refused),
+        },
+        _ => refuse(ticket, ApiError::new(Reason::MethodNotAllowed, "only POST and OPTIONS")),
+    };
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
+    }
+    add_cors(response.headers_mut(), readable_by);
+    response
+}
+
+async fn post(
+    state: &IngestState,
+    timer: &Timer,
+    head: &request::Parts,
+    mut body: impl Incoming,
+    site: Result<&IngestSite, ApiError>,
+    ticket: RequestTicket<'_>,
+) -> Result<Response, ApiError> {
+    let limits = &state.config.ingest;
+    let (open, network, packing) = match check_head(state, head, site) {
+        Ok(checked) => checked,
+        Err(refused) => {
+            let asks_first = head.headers.contains_key(EXPECT);
+            if !asks_first {
+                body::discard(&mut body).await;
+            }
+            return refuse(ticket, refused);
+        }
+    };
+    let kept = async {
+        let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
+        let received_ms = time::now_ms();
+        let ValidatedBatch { reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
+        charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
+        charge_site(open)?;
+        if reports.is_empty() {
+            return Ok(Err(discarded));
+        }
+        let country = country(state, head);
+        state.journal.append(&Batch { received_ms, country, reports, discarded }).map(Ok)
+    };
+    match kept.await {
+        Err(refused) => return refuse(ticket, refused),
+        Ok(Err(all_discarded)) => ticket.sampled_out(&open.site.name, all_discarded),
+        Ok(Ok(kept)) => {
+            ticket.hand_over();
+            let timeout = Duration::from_secs(state.config.journal.wait_seconds.into());
+            timer.within(timeout, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
+        }
+    }
+    let mut kept = Response::new(Body::empty());
+    *kept.status_mut() = StatusCode::NO_CONTENT;
+    Ok(kept)
+}
+
+/// Everything that can be said before the body is read.
+fn check_head<'a>(
+    state: &IngestState,
+    head: &request::Parts,
+    site: Result<&'a IngestSite, ApiError>,
+) -> Result<(&'a IngestSite, Option<ClientNetwork>, BodyEncoding), ApiError> {
+    let network = check_network(state, head)?;
+    let open = site?;
+    check_origin(&open.site, &head.headers)?;
+    open.site.filters.check(&head.headers)?;
+    check_type(&head.headers)?;
+    let packing = BodyEncoding::of(&head.headers)?;
+    body::check_length(&head.headers, &state.config.ingest)?;
+    Ok((open, network, packing))
+}
+
+/// Comes first: strangers who try keys use up their share too.
+fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<ClientNetwork>, ApiError> {
+    let limits = &state.config.ingest;
+    let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
+    let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
+    if let Some(network) = network {
+        state.networks.take(network, time::steady()).map_err(network_limited)?;
+    }
+    Ok(network)
+}
+
+/// A beacon of many reports counts as many of one: its first was taken when it came.
+fn charge_network(
+    state: &IngestState,
+    network: Option<ClientNetwork>,
+    reports: usize,
+) -> Result<(), ApiError> {
+    match network {
+        Some(network) if reports > 1 => {
+            state.networks.take_more(network, reports - 1, time::steady()).map_err(network_limited)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
+    let message = "your network's share of `ingest.network_rate` is used up";
+    ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
+}
+
+/// Comes last: what is no beacon uses up nobody's share but its sender's.
+fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
+    let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
+    rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
+        ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
+    })
+}
+
+/// The disk may take it yet. Whoever sends it again then is known, so that it counts once.
+fn too_slow(state: &IngestState) -> ApiError {
+    state.health.journal_is_too_slow();
+    ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
+}
+
+/// What the sender calls itself: nothing is empty.
+fn agent(headers: &HeaderMap) -> &[u8] {
+    headers.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default()
+}
+
+fn country(state: &IngestState, head: &request::Parts) -> Option<Country> {
+    let peer = head.extensions.get::<Peer>()?;
+    state.countries.of(*peer, &head.headers, &state.config.ingest)
+}
+
+fn refuse<T>(ticket: RequestTicket<'_>, refused: ApiError) -> Result<T, ApiError> {
+    ticket.refuse(refused.reason);
+    Err(refused)
+}
+
+/// Browsers ask before they send `application/json` or a packed body.
+fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result<Response, ApiError> {
+    check_origin(&site?.site, headers)?;
+    let allowed = [
+        (ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST")),
+        (ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, content-encoding")),
+        (ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600")),
+    ];
+    Ok((StatusCode::NO_CONTENT, allowed).into_response())
+}
+
+fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
+    // Keys are of characters that stand for themselves in an address.
+    let mut parameters = head.uri.query().unwrap_or_default().split('&');
+    let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
+    key.and_then(|key| state.sites.by_key(key))
+        .ok_or_else(|| ApiError::new(Reason::UnknownSite, "no site has this key: `?site=KEY` names one"))
+}
+
+/// A request without `Origin` does not come from a page that a browser guards: keys are public, and
+/// refusing it would stop native clients and nobody who means harm.
+fn check_origin(site: &Site, headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers.get(ORIGIN) {
+        Some(origin) if !allows(site, origin) => {
+            Err(ApiError::new(Reason::ForeignOrigin, "this origin is not among the site's `origins`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whose pages may read the answer: those of the site, and where no site is found, whoever asked, so
+/// that a mistaken key is seen for what it is.
+fn readable_by(site: Option<&IngestSite>, headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(ORIGIN)?;
+    site.is_none_or(|open| allows(&open.site, origin)).then(|| origin.clone())
+}
+
+fn allows(site: &Site, origin: &HeaderValue) -> bool {
+    origin.to_str().is_ok_and(|origin| site.origins.iter().any(|allowed| allowed.allows(origin)))
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    if ["text/plain", "application/json"].iter().any(|known| essence.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    Err(ApiError::new(Reason::UnsupportedMediaType, "the content type is text/plain or application/json"))
+}
+
+fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+    headers.insert(VARY, HeaderValue::from_static("origin"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    if let Some(origin) = origin {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
+    }
+}
+
+/// The route.
+pub(crate) const PATH: &str = "/v1/beacons";

@@ -1,0 +1,128 @@
+//! Normalizes names: aliases of models to their configured name, browsers, systems and devices to known families.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use beacon::{Page, StreamReport};
+
+use crate::config::model_name::bare;
+
+/// Configured names of models: exact ones, and ones that end in `*`. As of what is sent, a leading `models/` of
+/// theirs says nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Aliases {
+    exact: BTreeMap<String, String>,
+    /// The longest first.
+    prefixes: Vec<(String, String)>,
+}
+
+impl Aliases {
+    pub(crate) fn new(configured: &BTreeMap<String, String>) -> Self {
+        let mut aliases = Self::default();
+        for (pattern, name) in configured {
+            let pattern = bare(pattern);
+            match pattern.strip_suffix('*') {
+                Some(prefix) => aliases.prefixes.push((prefix.to_owned(), name.clone())),
+                None => drop(aliases.exact.insert(pattern.to_owned(), name.clone())),
+            }
+        }
+        aliases.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        aliases
+    }
+
+    /// Gives models their configured names, and the page its families.
+    pub(crate) fn normalize(&self, report: &mut StreamReport) {
+        self.name(&mut report.model);
+        self.name(&mut report.response_model);
+        if let Some(page) = &mut report.page {
+            normalize_page(page);
+        }
+    }
+
+    fn name(&self, model: &mut Option<Cow<'static, str>>) {
+        let Some(sent) = model else { return };
+        let bare = bare(sent);
+        let by_prefix = || self.prefixes.iter().find(|(prefix, _)| bare.starts_with(prefix.as_str()));
+        let name = self.exact.get(bare).or_else(|| by_prefix().map(|(_, name)| name));
+        let name = name.map_or(bare, String::as_str);
+        if name != sent.as_ref() {
+            *model = Some(Cow::Owned(name.to_owned()));
+        }
+    }
+}
+
+fn normalize_page(page: &mut Page) {
+    for (word, known) in [
+        (&mut page.browser, BROWSERS),
+        (&mut page.os, SYSTEMS),
+        (&mut page.device, DEVICES),
+        (&mut page.connection, CONNECTIONS),
+        (&mut page.visibility, VISIBILITIES),
+    ] {
+        if let Some(sent) = word {
+            let same = |known: &&&str| sent.eq_ignore_ascii_case(known);
+            *word = Some(Cow::Borrowed(known.iter().find(same).copied().unwrap_or("other")));
+        }
+    }
+}
+
+const BROWSERS: &[&str] =
+    &["chrome", "safari", "edge", "firefox", "samsung", "opera", "webkit", "brave", "vivaldi", "duckduckgo"];
+const SYSTEMS: &[&str] = &["windows", "android", "ios", "macos", "linux", "chromeos"];
+const DEVICES: &[&str] = &["desktop", "mobile", "tablet"];
+/// As `navigator.connection.effectiveType` has them.
+const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
+const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_one_name() {
+        let configured = [
+            ("gpt-5-2026-*", "gpt-5"),
+            ("gpt-*", "gpt"),
+            ("claude-x", "claude"),
+            ("models/gemini-3-*", "gemini-3"),
+            ("models/gemma", "gemma-1"),
+        ];
+        let aliases =
+            Aliases::new(&configured.map(|(pattern, name)| (pattern.to_owned(), name.to_owned())).into());
+        for (sent, name) in [
+            ("gpt-5-2026-08-01", "gpt-5"),
+            ("gpt-4o", "gpt"),
+            ("claude-x", "claude"),
+            ("claude-x-1", "claude-x-1"),
+            ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+            ("models/gemini-3-pro", "gemini-3"),
+            ("gemini-3-flash", "gemini-3"),
+            ("models/gemma", "gemma-1"),
+            ("models/", "models/"),
+            ("meta-llama/Llama-3-70B", "meta-llama/Llama-3-70B"),
+        ] {
+            let mut report = StreamReport {
+                model: Some(sent.into()),
+                response_model: Some(sent.into()),
+                ..StreamReport::new("0")
+            };
+            aliases.normalize(&mut report);
+            assert_eq!((report.model.as_deref(), report.response_model.as_deref()), (Some(name), Some(name)));
+        }
+    }
+
+    #[test]
+    fn a_page_is_of_a_known_family_or_other() {
+        let page = Page {
+            browser: Some("Chrome".into()),
+            os: Some("TempleOS".into()),
+            route: Some("/Chat".into()),
+            ..Page::default()
+        };
+        let mut report = StreamReport { page: Some(page), ..StreamReport::new("0") };
+        Aliases::default().normalize(&mut report);
+        let page = report.page.unwrap();
+        assert_eq!((page.browser.as_deref(), page.os.as_deref()), (Some("chrome"), Some("other")));
+        assert_eq!((page.device, page.route.as_deref()), (None, Some("/Chat")), "absent stays absent");
+    }
+}

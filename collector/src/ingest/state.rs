@@ -1,0 +1,46 @@
+//! The state that requests to the ingest endpoint share.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::http::counters::RequestCounters;
+use crate::http::rate_limit::NetworkRateLimits;
+use crate::ingest::body::BodyMemory;
+use crate::ingest::geoip::CountryLookup;
+use crate::ingest::normalize::Aliases;
+use crate::ingest::site::Sites;
+use crate::journal::Journal;
+use crate::journal::health::Health;
+
+/// Shared by all requests that send beacons.
+pub(crate) struct IngestState {
+    pub(super) config: Arc<Config>,
+    pub(super) sites: Sites,
+    pub(super) networks: NetworkRateLimits,
+    pub(super) countries: CountryLookup,
+    pub(super) room: BodyMemory,
+    pub(super) journal: Arc<Journal>,
+    pub(super) counters: Arc<RequestCounters>,
+    pub(super) health: Arc<Health>,
+}
+
+impl IngestState {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        countries: CountryLookup,
+        journal: Arc<Journal>,
+        counters: Arc<RequestCounters>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self {
+            sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
+            networks: NetworkRateLimits::new(config.ingest.network_rate),
+            countries,
+            room: BodyMemory::new(&config.ingest),
+            journal,
+            counters,
+            health,
+            config,
+        }
+    }
+}

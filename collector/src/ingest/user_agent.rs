@@ -1,0 +1,219 @@
+//! Recognizes the families of browser, system and device in a `User-Agent`. The header itself is neither stored nor
+//! logged.
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+
+use beacon::{Page, StreamReport};
+use memchr::memmem;
+
+/// Says where they come from in all reports of a page that name neither browser nor system themselves: a
+/// sender that names one may be a relay, whose own header says nothing of the page.
+pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut StreamReport>) {
+    let families = LazyCell::new(|| Families::of(agent));
+    for page in reports.filter_map(|report| report.page.as_mut()) {
+        if page.browser.is_none()
+            && page.os.is_none()
+            && let Some(families) = *families
+        {
+            families.name(page);
+        }
+    }
+}
+
+/// Words of the lists in `normalize.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Families {
+    browser: &'static str,
+    os: &'static str,
+    /// `None` on a system that is not known.
+    device: Option<&'static str>,
+}
+
+impl Families {
+    /// `None` where a sender says nothing.
+    fn of(agent: &[u8]) -> Option<Self> {
+        if agent.is_empty() {
+            return None;
+        }
+        let agent = &agent[..agent.len().min(MOST_BYTES)];
+        let has = |word: &&str| memmem::find(agent, word.as_bytes()).is_some();
+        let first = |families: &[(&'static str, &[&str])]| {
+            families.iter().find(|(_, words)| words.iter().any(has)).map(|(family, _)| *family)
+        };
+        let pad = has(&"iPad");
+        let os = if pad { Some("ios") } else { first(SYSTEMS) };
+        let device = match os {
+            _ if pad => "tablet",
+            _ if has(&"Mobi") => "mobile",
+            Some("android") => "tablet",
+            _ => "desktop",
+        };
+        Some(Self {
+            browser: first(BROWSERS).unwrap_or(UNKNOWN),
+            os: os.unwrap_or(UNKNOWN),
+            device: os.map(|_| device),
+        })
+    }
+
+    fn name(self, page: &mut Page) {
+        // An iPad takes itself for a Mac, but no Mac is a tablet, which is what the page saw.
+        let pad = self.os == "macos" && page.device.as_deref() == Some("tablet");
+        page.browser = Some(Cow::Borrowed(self.browser));
+        page.os = Some(Cow::Borrowed(if pad { "ios" } else { self.os }));
+        if page.device.is_none() {
+            page.device = self.device.map(Cow::Borrowed);
+        }
+    }
+}
+
+/// Families, and the words that each is known by. The first found decides, as each browser names those
+/// that it wants to be taken for after itself.
+const BROWSERS: &[(&str, &[&str])] = &[
+    ("edge", &["Edg"]),
+    ("opera", &["OPR/"]),
+    ("samsung", &["SamsungBrowser"]),
+    ("firefox", &["Firefox", "FxiOS"]),
+    ("chrome", &["Chrom", "CriOS"]),
+    ("safari", &["Safari"]),
+    ("webkit", &["AppleWebKit"]),
+];
+
+const SYSTEMS: &[(&str, &[&str])] = &[
+    ("android", &["Android"]),
+    ("ios", &["iPhone", "iPod"]),
+    ("windows", &["Windows"]),
+    ("macos", &["Macintosh"]),
+    ("chromeos", &["CrOS"]),
+    ("linux", &["Linux"]),
+];
+
+const UNKNOWN: &str = "other";
+
+/// Those of browsers are shorter, and what is longer is not worth the time.
+const MOST_BYTES: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ingest::normalize::Aliases;
+
+    const MAC: &str =
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15";
+
+    /// What a report says of its page once this agent has sent it.
+    fn with_families(agent: &[u8], page: Option<Page>) -> Option<Page> {
+        let mut report = StreamReport { page, ..StreamReport::new("0") };
+        add_families(agent, std::iter::once(&mut report));
+        report.page
+    }
+
+    fn words(page: &Page) -> String {
+        let word = |word: &Option<Cow<'static, str>>| word.as_deref().unwrap_or("-").to_owned();
+        [&page.browser, &page.os, &page.device].map(word).join(" ")
+    }
+
+    #[test]
+    fn a_browser_is_known_by_the_first_name_that_is_its_own() {
+        for (agent, families) in [
+            (
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/150.0.0.0 Safari/537.36",
+                "chrome linux desktop",
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36 Edg/150.0",
+                "edge windows desktop",
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36 OPR/130.0",
+                "opera windows desktop",
+            ),
+            (
+                "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36",
+                "chrome chromeos desktop",
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/150.0 Mobile Safari/537.36",
+                "chrome android mobile",
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 SamsungBrowser/28.0 Chrome/130.0 Safari/537.36",
+                "samsung android tablet",
+            ),
+            (
+                "Mozilla/5.0 (Android 15; Tablet; rv:150.0) Gecko/150.0 Firefox/150.0",
+                "firefox android tablet",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 CriOS/150.0 Mobile/15E148 Safari/604.1",
+                "chrome ios mobile",
+            ),
+            (
+                "Mozilla/5.0 (iPad; CPU OS 18_0 like Mac OS X) AppleWebKit/605.1.15 FxiOS/150.0 Mobile/15E148 Safari/604.1",
+                "firefox ios tablet",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148",
+                "webkit ios mobile",
+            ),
+            (MAC, "safari macos desktop"),
+            ("something else", "other other -"),
+            ("node", "other other -"),
+        ] {
+            assert_eq!(
+                words(&with_families(agent.as_bytes(), Some(Page::default())).unwrap()),
+                families,
+                "{agent}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tablet_that_takes_itself_for_a_mac_is_none() {
+        let tablet = Page { device: Some("tablet".into()), ..Page::default() };
+        assert_eq!(words(&with_families(MAC.as_bytes(), Some(tablet)).unwrap()), "safari ios tablet");
+    }
+
+    #[test]
+    fn what_a_report_names_stays() {
+        for named in [
+            Page { browser: Some("brave".into()), ..Page::default() },
+            Page { os: Some("windows".into()), ..Page::default() },
+        ] {
+            assert_eq!(with_families(MAC.as_bytes(), Some(named.clone())), Some(named));
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_is_known() {
+        assert_eq!(with_families(b"", Some(Page::default())), Some(Page::default()), "absent is not other");
+        assert_eq!(with_families(MAC.as_bytes(), None), None, "no page, no browser of it");
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_gives_words_of_the_lists(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec!["Edg", "Chrom", "Android", "iPad", "Mobi", "Macintosh", "Safari"])
+                        .prop_map(|word| word.as_bytes().to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..300),
+                ],
+                1..12,
+            ),
+            tablet in any::<bool>(),
+        ) {
+            let agent = parts.concat();
+            let device = tablet.then_some(Cow::Borrowed("tablet"));
+            let page = with_families(&agent, Some(Page { device, ..Page::default() }));
+            let mut normal = StreamReport { page: page.clone(), ..StreamReport::new("0") };
+            Aliases::default().normalize(&mut normal);
+            prop_assert_eq!(&normal.page, &page, "another word than the lists have");
+            prop_assert_eq!(page.unwrap().browser.is_none(), agent.is_empty());
+            let ahead = &agent[..agent.len().min(MOST_BYTES)];
+            prop_assert_eq!(Families::of(&agent), Families::of(ahead), "what is beyond is not looked at");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A batch of reports before and after it is written to the journal.
+
+use beacon::StreamReport;
+
+use crate::journal::frame::{self, Frame, RecordRange};
+use crate::journal::record::{self, Record};
+use crate::journal::segments::RecordLocation;
+use crate::report::accepted::{AcceptedReport, Discarded};
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
+
+/// Reports that are to be kept or refused together.
+pub(crate) struct Batch {
+    pub(crate) received_ms: i64,
+    /// `None` where nobody says.
+    pub(crate) country: Option<Country>,
+    /// At least one.
+    pub(crate) reports: Vec<AcceptedReport>,
+    pub(crate) discarded: Discarded,
+}
+
+/// What a frame holds of a batch.
+enum Item<'a> {
+    Report(&'a AcceptedReport),
+    Discarded(Discarded),
+}
+
+/// A batch that stands in the journal, as it was written.
+pub(crate) struct WrittenBatch {
+    pub(super) frame: Frame,
+    pub(super) position: u64,
+}
+
+/// A batch that stands in the journal.
+pub(crate) struct JournaledBatch {
+    pub(crate) received_ms: i64,
+    pub(crate) reports: Vec<JournaledReport>,
+    pub(crate) discarded: Discarded,
+    /// Position of what follows it.
+    pub(crate) end: u64,
+}
+
+/// A report that stands in the journal.
+pub(crate) struct JournaledReport {
+    pub(crate) id: StreamId,
+    /// Of the client that sent it. `None` where nobody said.
+    pub(crate) country: Option<Country>,
+    pub(crate) report: StreamReport,
+    pub(crate) at: RecordLocation,
+}
+
+/// What the journal held beside whole batches.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Batches whose bytes are whole and that are no reports of this version, and stretches that were
+    /// whole once and no longer are.
+    pub(crate) unreadable: u64,
+    /// Ends of the journal that were being written when the process or the machine died.
+    pub(crate) torn: u64,
+}
+
+impl Batch {
+    pub(super) fn pack(&self) -> Frame {
+        let discarded = (self.discarded != Discarded::default()).then_some(Item::Discarded(self.discarded));
+        let items = self.reports.iter().map(Item::Report).chain(discarded);
+        Frame::pack(self.received_ms, items, |item, into| match item {
+            Item::Report(AcceptedReport { id, report }) => record::write(*id, self.country, report, into),
+            Item::Discarded(discarded) => record::write_discarded(discarded, into),
+        })
+    }
+}
+
+impl WrittenBatch {
+    /// As a restart would find it. `None` where that would find no reports in it.
+    pub(crate) fn unpack(&self) -> Option<JournaledBatch> {
+        unpack(self.position, self.frame.payload(), self.end())
+    }
+
+    /// What it holds in memory, and of the queue's room.
+    pub(crate) const fn memory_bytes(&self) -> usize {
+        self.frame.memory_bytes()
+    }
+
+    /// Position of what follows it.
+    pub(super) const fn end(&self) -> u64 {
+        self.position + self.frame.len() as u64
+    }
+}
+
+pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
+    let (received_ms, spans) = frame::unpack(payload)?;
+    let mut batch = JournaledBatch {
+        received_ms,
+        reports: Vec::with_capacity(spans.len()),
+        discarded: Discarded::default(),
+        end,
+    };
+    for span in spans {
+        let bytes = span.of(payload);
+        match record::read_discarded(bytes) {
+            Some(discarded) => batch.discarded = discarded,
+            None => {
+                let Record { id, country, report } = record::read(bytes)?;
+                batch.reports.push(JournaledReport { id, country, report, at: span.at(position) });
+            }
+        }
+    }
+    Some(batch)
+}
+
+impl RecordRange {
+    const fn at(self, position: u64) -> RecordLocation {
+        RecordLocation { position: position + self.offset as u64, len: self.len }
+    }
+}

@@ -1,0 +1,336 @@
+//! Group commit: workers enqueue batches, and one of them or the journal's thread writes a whole group. Written
+//! batches go to the aggregation worker in the same order. Writing pauses while counting lags behind, and batches over
+//! the limit are refused.
+//!
+//! The task that enqueues the first batch of a group leads it: no other writer takes the group until the leader has
+//! let other ready tasks enqueue theirs.
+
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::commit_waiters::{CommitFuture, CommitWaiters};
+use super::frame::Frame;
+use crate::config::Ingest;
+use crate::http::error::Reason;
+use crate::journal::batch::WrittenBatch;
+
+/// Between the workers, the thread that writes and the thread that counts.
+pub(crate) struct GroupQueue {
+    state: Mutex<State>,
+    /// Something waits to be written and may be.
+    to_write: Condvar,
+    /// Something was written.
+    to_count: Condvar,
+    /// Nothing more will come.
+    to_end: Condvar,
+    most_batches: usize,
+    most_bytes: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Somebody owns the end of the journal.
+    writing: bool,
+    waiting: Vec<Frame>,
+    /// Whoever leads what is in `waiting` lets others go first.
+    led: bool,
+    /// Who brought what is in `waiting`.
+    waiters: Arc<CommitWaiters>,
+    written: Vec<WrittenBatch>,
+    /// Held by everything in `waiting`.
+    waiting_bytes: usize,
+    /// Held by what is being written, by everything in `written`, and by what is being counted.
+    uncounted_bytes: usize,
+    /// What was counted cannot be stored, and no more of it is to be held.
+    stuck: bool,
+    closed: bool,
+}
+
+/// What becomes of a batch that was brought.
+pub(super) enum Entered {
+    /// It is the first of a group.
+    Leads(CommitFuture),
+    Waits(CommitFuture),
+    Refused(Reason),
+}
+
+/// Batches to be counted, in the order of the journal.
+pub(crate) struct Taken {
+    /// What each holds is given back with [`GroupQueue::counted`].
+    pub(crate) written: Vec<WrittenBatch>,
+    /// Nothing will come after these.
+    pub(crate) last: bool,
+}
+
+impl GroupQueue {
+    pub(super) fn new(limits: &Ingest) -> Self {
+        Self {
+            state: Mutex::default(),
+            to_write: Condvar::new(),
+            to_count: Condvar::new(),
+            to_end: Condvar::new(),
+            most_batches: limits.queue_batches,
+            most_bytes: limits.queue_bytes,
+        }
+    }
+
+    /// Takes a batch in. Who leads calls [`lead`](Self::lead) or [`stop_leading`](Self::stop_leading).
+    pub(super) fn enter(&self, frame: Frame) -> Entered {
+        let memory_bytes = frame.memory_bytes();
+        let mut state = self.state();
+        if state.stuck || state.closed {
+            return Entered::Refused(Reason::StorageUnavailable);
+        }
+        if state.waiting_bytes + memory_bytes > self.most_bytes || state.waiting.len() >= self.most_batches {
+            return Entered::Refused(Reason::Overloaded);
+        }
+        let answer = state.waiters.join();
+        let is_first = state.waiting.is_empty();
+        state.waiting.push(frame);
+        state.waiting_bytes += memory_bytes;
+        state.led |= is_first;
+        if is_first { Entered::Leads(answer) } else { Entered::Waits(answer) }
+    }
+
+    /// The group that the caller leads, to be written by it. `None` when somebody writes or counting is
+    /// behind: then it is left to others.
+    pub(super) fn lead(&self) -> Option<Group> {
+        let mut state = self.state();
+        if state.waiting.is_empty() || !self.may_be_written(&state) {
+            self.leave_to_others(state);
+            return None;
+        }
+        Some(state.take_group())
+    }
+
+    /// Leaves the group that the caller leads to the thread, or to who is writing.
+    pub(super) fn stop_leading(&self) {
+        self.leave_to_others(self.state());
+    }
+
+    fn leave_to_others(&self, mut state: MutexGuard<'_, State>) {
+        state.led = false;
+        let wakes = self.has_group(&state);
+        drop(state);
+        if wakes {
+            self.to_write.notify_one();
+        }
+    }
+
+    /// Everything that waits, as soon as something does and may be written. `None` when nothing will come
+    /// any more.
+    pub(super) fn group(&self) -> Option<Group> {
+        let mut state = self.state();
+        while !self.has_group(&state) {
+            if state.closed && state.waiting.is_empty() {
+                return None;
+            }
+            state = self.to_write.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Some(state.take_group())
+    }
+
+    /// The group stands from `position` on, or nowhere. Gives back what waits, if the same writer
+    /// `goes_on`.
+    pub(super) fn wrote(&self, mut group: Group, position: Option<u64>, goes_on: bool) -> Option<Group> {
+        let next = self.put_down(mem::take(&mut group.frames), position, goes_on);
+        group.waiters.resolve(position.map(drop).ok_or(Reason::StorageUnavailable));
+        next
+    }
+
+    fn put_down(
+        &self,
+        frames: impl IntoIterator<Item = Frame>,
+        mut position: Option<u64>,
+        goes_on: bool,
+    ) -> Option<Group> {
+        let mut state = self.state();
+        let was_empty = state.written.is_empty();
+        for frame in frames {
+            match position {
+                None => state.uncounted_bytes -= frame.memory_bytes(),
+                Some(at) => {
+                    let written = WrittenBatch { frame, position: at };
+                    position = Some(written.end());
+                    state.written.push(written);
+                }
+            }
+        }
+        state.writing = false;
+        if !goes_on || !self.has_group(&state) {
+            self.hand_on(state, was_empty);
+            return None;
+        }
+        let group = state.take_group();
+        drop(state);
+        if was_empty {
+            self.to_count.notify_one();
+        }
+        Some(group)
+    }
+
+    /// Nobody writes any more; who waits for that is woken, and who counts if nothing was written before.
+    fn hand_on(&self, mut state: MutexGuard<'_, State>, was_empty: bool) {
+        state.writing = false;
+        let write = self.has_group(&state) || state.closed;
+        drop(state);
+        if write {
+            self.to_write.notify_one();
+        }
+        if was_empty {
+            self.to_count.notify_one();
+        }
+    }
+
+    /// What was written since the last call. Waits for it until `until`.
+    pub(crate) fn take(&self, until: Instant) -> Taken {
+        let mut state = self.state();
+        while state.written.is_empty() && !state.is_over() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.to_count.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let written = mem::take(&mut state.written);
+        let last = state.is_over();
+        drop(state);
+        Taken { written, last }
+    }
+
+    /// Lets batches come together for so long, or until nothing will come any more.
+    pub(crate) fn gather(&self, length: Duration) {
+        let until = Instant::now() + length;
+        let mut state = self.state();
+        while !state.closed {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.to_end.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// So many bytes are no longer held. While `stuck`, no more are taken in.
+    pub(crate) fn counted(&self, memory_bytes: usize, stuck: bool) {
+        let mut state = self.state();
+        state.uncounted_bytes -= memory_bytes;
+        state.stuck = stuck;
+        let wakes = self.has_group(&state);
+        drop(state);
+        if wakes {
+            self.to_write.notify_one();
+        }
+    }
+
+    /// Something waits and may be written, and its leader leaves it to others, or may never come back to it.
+    const fn has_group(&self, state: &State) -> bool {
+        !state.waiting.is_empty() && (!state.led || state.closed) && self.may_be_written(state)
+    }
+
+    /// Nobody writes just now, and counting keeps up.
+    const fn may_be_written(&self, state: &State) -> bool {
+        !state.writing && state.uncounted_bytes <= self.most_bytes
+    }
+
+    /// Takes the end of the journal, if nobody writes there.
+    pub(super) fn begin_probe(&self) -> bool {
+        !mem::replace(&mut self.state().writing, true)
+    }
+
+    pub(super) fn end_probe(&self) {
+        self.hand_on(self.state(), false);
+    }
+
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.to_write.notify_one();
+        self.to_count.notify_one();
+        self.to_end.notify_one();
+    }
+
+    /// Nothing will be counted any more: what waits is not written.
+    pub(crate) fn abort(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.waiting.clear();
+        state.waiting_bytes = 0;
+        let waiters = mem::take(&mut state.waiters);
+        drop(state);
+        waiters.resolve(Err(Reason::StorageUnavailable));
+        self.close();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is written together.
+pub(super) struct Group {
+    pub(super) frames: Vec<Frame>,
+    waiters: Arc<CommitWaiters>,
+}
+
+/// Whatever happens to a group, nobody waits for ever.
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.waiters.resolve(Err(Reason::StorageUnavailable));
+    }
+}
+
+impl State {
+    /// Closed, and nothing is on its way any more.
+    const fn is_over(&self) -> bool {
+        self.closed && !self.writing && self.waiting.is_empty()
+    }
+
+    /// Everything that waits is being written now.
+    fn take_group(&mut self) -> Group {
+        self.writing = true;
+        self.led = false;
+        self.uncounted_bytes += mem::take(&mut self.waiting_bytes);
+        Group { frames: mem::take(&mut self.waiting), waiters: mem::take(&mut self.waiters) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> GroupQueue {
+        GroupQueue::new(&Ingest::default())
+    }
+
+    fn enter(queue: &GroupQueue) -> Entered {
+        let nothing: [(); 0] = [];
+        queue.enter(Frame::pack(0, &nothing, |(), _| {}))
+    }
+
+    #[test]
+    fn the_first_of_a_group_leads_it_and_takes_what_others_brought() {
+        let queue = queue();
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        assert!(matches!(enter(&queue), Entered::Waits(_)));
+        let group = queue.lead().expect("nobody writes");
+        assert_eq!(group.frames.len(), 2);
+        assert!(matches!(enter(&queue), Entered::Leads(_)), "the next group has a leader of its own");
+        assert!(queue.wrote(group, Some(0), true).is_none(), "who has yet to let others go first");
+        queue.stop_leading();
+        assert_eq!(queue.group().map(|group| group.frames.len()), Some(1));
+    }
+
+    #[test]
+    fn the_writer_continues_with_the_group_that_queued_meanwhile() {
+        let queue = queue();
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        let group = queue.lead().expect("nobody writes");
+        assert!(matches!(enter(&queue), Entered::Leads(_)));
+        assert!(queue.lead().is_none(), "somebody writes");
+        let next = queue.wrote(group, Some(0), true).expect("it is nobody's");
+        assert_eq!(next.frames.len(), 1);
+        assert!(queue.wrote(next, Some(0), true).is_none());
+        assert_eq!(queue.take(Instant::now()).written.len(), 2);
+    }
+}

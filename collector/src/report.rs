@@ -1,0 +1,5 @@
+//! One stream report on its way through the collector. All later layers use these types.
+
+pub(crate) mod accepted;
+pub(crate) mod country;
+pub(crate) mod stream_id;

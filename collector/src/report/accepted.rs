@@ -1,0 +1,21 @@
+//! A report that passed validation, and the counts of what a batch discards.
+
+use beacon::StreamReport;
+
+use super::stream_id::StreamId;
+
+/// A report that passed every limit; only `ingest/validate.rs` makes one.
+#[derive(Debug)]
+pub(crate) struct AcceptedReport {
+    pub(crate) id: StreamId,
+    pub(crate) report: StreamReport,
+}
+
+/// What of a batch of good reports is not kept, but counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Discarded {
+    /// Reports that lie outside their site's `sample`.
+    pub(crate) sampled_out: u64,
+    /// Fields that this version does not know.
+    pub(crate) ignored_fields: u64,
+}

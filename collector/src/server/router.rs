@@ -1,0 +1,76 @@
+//! All routes of the collector.
+
+use std::any::Any;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::api::{self, health};
+use crate::export::prometheus;
+use crate::http::connection::Timer;
+use crate::http::error::{ApiError, Reason};
+use crate::http::{auth, probe_files, snippet, static_files};
+use crate::ingest::handler;
+use crate::server::state::AppState;
+
+/// Every route there is.
+pub fn app(state: AppState) -> Router {
+    let data = Router::new()
+        .route("/v1/summary", get(api::summary))
+        .route("/v1/timeseries", get(api::timeseries))
+        .route("/v1/histogram", get(api::histogram))
+        .route("/v1/heatmap", get(api::heatmap))
+        .route("/v1/breakdown", get(api::breakdown))
+        .route("/v1/compare", get(api::compare))
+        .route("/v1/integrity", get(api::integrity))
+        .route("/v1/abandonment", get(api::abandonment))
+        .route("/v1/slo", get(api::slo))
+        .route("/v1/streams", get(api::streams))
+        .route("/v1/streams/{id}", get(api::stream))
+        .route("/v1/accounting", get(api::accounting))
+        .route("/v1/live", get(api::live))
+        .route("/metrics", get(prometheus::metrics))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), auth::guard));
+    let open = Router::new()
+        .route(handler::PATH, any(beacons))
+        .route("/openapi.json", get(api::openapi))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/llm-rum.js", get(probe_files::latest))
+        .route("/llm-rum-more.js", get(probe_files::latest))
+        .route("/llm-rum.mjs", get(probe_files::latest))
+        .route("/llm-rum-more.mjs", get(probe_files::latest))
+        .route("/llm-rum-worker.mjs", get(probe_files::latest))
+        .route("/llm-rum.wasm", get(probe_files::latest))
+        .route("/llm-rum-all.wasm", get(probe_files::latest))
+        .route("/llm-rum.d.ts", get(probe_files::latest))
+        .route("/llm-rum.tgz", get(probe_files::latest))
+        .route("/stub.js", get(probe_files::latest))
+        .route("/probe/{version}/{name}", get(probe_files::versioned))
+        .route("/snippet", get(snippet::page))
+        .route("/snippet.json", get(snippet::json))
+        .route("/snippet.css", get(snippet::style))
+        .fallback(static_files::dashboard)
+        .method_not_allowed_fallback(wrong_method);
+    open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
+}
+
+async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
+    handler::beacons(state.ingest(), &Timer::default(), request).await
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::new(Reason::MethodNotAllowed, "the route does not have this method")
+}
+
+/// The panic itself is in the log; the process and the connection go on.
+pub(super) fn after_panic(_: Box<dyn Any + Send>) -> Response {
+    ApiError::new(Reason::Internal, "a fault of the collector, which is in its log").into_response()
+}

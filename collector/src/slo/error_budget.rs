@@ -1,0 +1,267 @@
+//! Objectives of a use case, their error budgets and burn-rate alerts. Definitions: `docs/statistics.md#error-budgets`.
+
+use beacon::RELATIVE_ERROR;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::config::targets::Targets;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
+
+/// What a share of streams is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Objective {
+    /// They end without an error.
+    Availability,
+    /// They are whole.
+    Integrity,
+    /// Their first visible token, or where a use case has targets for that alone their end, comes within
+    /// the p95 target.
+    Speed,
+}
+
+impl Objective {
+    pub(crate) const ALL: [Self; 3] = [Self::Availability, Self::Integrity, Self::Speed];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Availability => "availability",
+            Self::Integrity => "integrity",
+            Self::Speed => "speed",
+        }
+    }
+
+    /// The target share. `None` where the use case has no such objective.
+    pub(crate) fn share(self, targets: &Targets) -> Option<f64> {
+        match self {
+            Self::Availability => targets.availability,
+            Self::Integrity => targets.integrity,
+            Self::Speed => targets.speed.filter(|_| targets.wait().is_some()),
+        }
+    }
+
+    /// Its service level indicator.
+    pub(crate) fn sli(self, stats: &WindowStats, targets: &Targets) -> SliCount {
+        match self {
+            Self::Availability => {
+                SliCount { good: stats.eligible() - stats.errors(), total: stats.eligible() }
+            }
+            Self::Integrity => SliCount { good: stats.intact, total: stats.eligible() },
+            Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
+                let waits = stats.histogram(metric);
+                // As for a percentile, a bucket's values are taken for its middle.
+                let fast =
+                    waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
+                SliCount {
+                    good: waits.zero() + fast.map(|bucket| bucket.count).sum::<u64>(),
+                    total: waits.count(),
+                }
+            }),
+        }
+    }
+}
+
+impl Targets {
+    /// What users wait for, and how long they should.
+    pub(crate) fn wait(&self) -> Option<(Metric, f64)> {
+        let first = self.ttft_p95_ms.map(|within_ms| (Metric::Ttfv, within_ms));
+        first.or_else(|| self.e2e_p95_ms.map(|within_ms| (Metric::E2e, within_ms)))
+    }
+}
+
+/// Good streams of a service level indicator, and all that it measures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SliCount {
+    pub(crate) good: u64,
+    pub(crate) total: u64,
+}
+
+impl SliCount {
+    pub(crate) const fn bad(self) -> u64 {
+        self.total - self.good
+    }
+
+    /// How many times as fast as it may be the budget is used up; at 1 it lasts for the whole period.
+    /// `None` without streams.
+    pub(crate) fn burn_rate(self, target: f64) -> Option<f64> {
+        (self.total > 0).then(|| self.bad() as f64 / self.total as f64 / (1.0 - target))
+    }
+
+    /// Share of the budget that is left, below 0 when overspent. `None` without streams.
+    pub(crate) fn remaining(self, target: f64) -> Option<f64> {
+        self.burn_rate(target).map(|burn_rate| 1.0 - burn_rate)
+    }
+}
+
+/// Who should know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Severity {
+    /// Whoever is on duty, now.
+    Page,
+    /// The team, today.
+    Incident,
+    /// The team, this week.
+    Ticket,
+}
+
+impl Severity {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Incident => "incident",
+            Self::Ticket => "ticket",
+        }
+    }
+}
+
+/// A budget that goes too fast over a long while, and still does over a short one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BurnRateAlert {
+    pub(crate) severity: Severity,
+    pub(crate) long_minutes: i64,
+    pub(crate) short_minutes: i64,
+    /// Share of the whole period's budget that is gone after the long while.
+    share: f64,
+}
+
+impl BurnRateAlert {
+    /// The gravest first.
+    pub(crate) const ALL: [Self; 4] = [
+        Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
+        Self { severity: Severity::Page, long_minutes: 6 * HOUR_MINUTES, short_minutes: 30, share: 0.05 },
+        Self {
+            severity: Severity::Incident,
+            long_minutes: DAY_MINUTES,
+            short_minutes: 2 * HOUR_MINUTES,
+            share: 0.1,
+        },
+        Self {
+            severity: Severity::Ticket,
+            long_minutes: 3 * DAY_MINUTES,
+            short_minutes: 6 * HOUR_MINUTES,
+            share: 0.1,
+        },
+    ];
+
+    /// The burn rate above which it fires, for a budget of so many days. Of a short period the share may be
+    /// used up in time although the budget lasts: up to a rate of 1 the objective is met.
+    pub(crate) fn rate(&self, days: u32) -> f64 {
+        let rate = self.share * f64::from(days) * DAY_MINUTES as f64 / self.long_minutes as f64;
+        rate.max(1.0)
+    }
+
+    /// Whether it fires where every stream is bad. A low target allows so many that not even
+    /// that is fast enough.
+    pub(crate) fn can_fire(&self, days: u32, target: f64) -> bool {
+        self.rate(days) * (1.0 - target) < 1.0
+    }
+
+    /// Whether it fires; never over fewer than [`MIN_STREAMS`].
+    pub(crate) fn fires(&self, days: u32, target: f64, long: SliCount, short: SliCount) -> bool {
+        let over =
+            |kept: SliCount| kept.burn_rate(target).is_some_and(|burn_rate| burn_rate > self.rate(days));
+        long.total >= MIN_STREAMS && over(long) && over(short)
+    }
+}
+
+/// Every window that an alert looks at, in minutes, shortest first.
+pub(crate) const ALERT_WINDOWS: [i64; 7] =
+    [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
+
+/// Below so many streams one or two decide.
+pub(crate) const MIN_STREAMS: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use beacon::{Outcome, StreamReport};
+
+    use super::*;
+
+    /// So many streams, of which so many are slow and so many cut.
+    fn stats(streams: u64, slow: u64, cut: u64) -> WindowStats {
+        let mut stats = WindowStats::default();
+        for n in 0..streams {
+            let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
+            let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
+            stats.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
+        }
+        stats
+    }
+
+    fn remaining(objective: Objective, stats: &WindowStats) -> f64 {
+        let chat = Targets::of("chat");
+        objective.sli(stats, &chat).remaining(objective.share(&chat).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn ten_slow_streams_in_a_thousand_use_up_the_budget() {
+        for (slow, left) in [(0, 1.0), (5, 0.5), (10, 0.0), (20, -1.0)] {
+            let spent = remaining(Objective::Speed, &stats(1_000, slow, 0));
+            assert!((spent - left).abs() < 1e-9, "{slow} slow leave {spent}");
+        }
+    }
+
+    #[test]
+    fn half_a_percent_of_chats_may_fail() {
+        assert!((remaining(Objective::Availability, &stats(1_000, 0, 5))).abs() < 1e-9);
+        assert_eq!(Objective::Integrity.share(&Targets::of("chat")), None, "nothing is promised unasked");
+    }
+
+    #[test]
+    fn an_objective_without_streams_has_no_remaining_budget() {
+        let chat = Targets::of("chat");
+        for objective in Objective::ALL {
+            assert_eq!(objective.sli(&WindowStats::default(), &chat).remaining(0.99), None);
+        }
+        assert_eq!(Objective::Speed.share(&Targets::of("anything")), None);
+    }
+
+    #[test]
+    fn alerts_have_the_burn_rates_of_a_thirty_day_budget() {
+        let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(30) * 10.0).round() / 10.0);
+        assert_eq!(rates, [14.4, 6.0, 3.0, 1.0]);
+        for alert in BurnRateAlert::ALL {
+            assert!(
+                ALERT_WINDOWS.contains(&alert.long_minutes) && ALERT_WINDOWS.contains(&alert.short_minutes)
+            );
+        }
+    }
+
+    #[test]
+    fn no_alert_fires_while_a_budget_lasts_in_any_period() {
+        let rates = BurnRateAlert::ALL.map(|alert| (alert.rate(7) * 100.0).round() / 100.0);
+        assert_eq!(rates, [3.36, 1.4, 1.0, 1.0]);
+        let (lasts, does_not) =
+            (SliCount { good: 9_900, total: 10_000 }, SliCount { good: 9_899, total: 10_000 });
+        for days in [1, 7, 29, 30, 90] {
+            assert!(BurnRateAlert::ALL.iter().all(|alert| !alert.fires(days, 0.99, lasts, lasts)), "{days}");
+        }
+        let [.., ticket] = BurnRateAlert::ALL;
+        assert!(ticket.fires(7, 0.99, does_not, does_not));
+    }
+
+    #[test]
+    fn a_low_objective_cannot_reach_the_fastest_burn_rate() {
+        let can_fire = |days, target| BurnRateAlert::ALL.map(|alert| alert.can_fire(days, target));
+        assert_eq!(can_fire(30, 0.995), [true; 4]);
+        assert_eq!(can_fire(30, 0.9), [false, true, true, true]);
+        assert_eq!(can_fire(365, 0.99), [false, true, true, true]);
+        let none = SliCount { good: 0, total: 1_000 };
+        for (alert, can_fire) in BurnRateAlert::ALL.iter().zip(can_fire(30, 0.9)) {
+            assert_eq!(alert.fires(30, 0.9, none, none), can_fire, "{alert:?}");
+        }
+    }
+
+    #[test]
+    fn an_alert_stops_after_recovery_and_needs_enough_streams() {
+        let [page, ..] = BurnRateAlert::ALL;
+        let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
+        assert!(page.fires(30, 0.99, bad, bad));
+        assert!(!page.fires(30, 0.99, bad, good));
+        assert!(!page.fires(30, 0.99, SliCount { good: 79, total: 99 }, bad));
+        assert!(!page.fires(30, 0.99, bad, SliCount::default()));
+    }
+}

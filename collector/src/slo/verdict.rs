@@ -1,0 +1,355 @@
+//! The verdict: one sentence on how users fare against the targets of their use cases, and a severity.
+
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::metric::{CensoredMetrics, Metric};
+use crate::aggregate::window_stats::WindowStats;
+use crate::config::targets::Targets;
+use crate::stats::binomial;
+use crate::stats::kaplan_meier::CensoredWaits;
+
+/// What the first screen says.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Verdict {
+    pub(crate) level: Level,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    /// Nothing to judge, or nothing to judge it by.
+    None,
+    /// Every target is met.
+    Good,
+    /// A target is missed by few, among few, or perhaps by chance.
+    Warn,
+    /// A target is missed.
+    Bad,
+}
+
+/// A use case's streams, and what they are judged by.
+pub(crate) struct Case<'a> {
+    pub(crate) use_case: &'a str,
+    pub(crate) stats: &'a WindowStats,
+    pub(crate) targets: Targets,
+}
+
+/// Judges a range: each use case by its own targets. What is said is of the one that fares worst, and of the
+/// largest of those that fare alike.
+pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
+    let cases = cases.filter(|case| case.stats.streams() > 0);
+    let mut eligible: Vec<_> =
+        cases.map(|case| (judge(case.stats, case.use_case, &case.targets), case)).collect();
+    let alone = eligible.len() == 1;
+    eligible.sort_by_key(|(verdict, case)| (verdict.level, case.stats.eligible()));
+    let Some((Verdict { level, text }, case)) = eligible.pop() else {
+        return Verdict { level: Level::None, text: nothing(open) };
+    };
+    if alone {
+        return Verdict { level, text };
+    }
+    let missed = eligible.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
+    let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
+    let others =
+        if missed.is_empty() { String::new() } else { format!(" As badly off: {}.", missed.join(", ")) };
+    Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
+}
+
+fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
+    if stats.eligible() == 0 {
+        let text =
+            "None of the streams can be judged: their users ended them, or their content could not be seen.";
+        return Verdict { level: Level::None, text: text.to_owned() };
+    }
+    let failures = Failures::of(stats, targets);
+    let speed = Speed::of(stats, targets);
+    let missed = failures.missed || speed.missed.is_some();
+    let level = match speed.level() {
+        _ if *targets == Targets::default() => Level::None,
+        _ if missed && stats.eligible() < FEW => Level::Warn,
+        _ if failures.proven => Level::Bad,
+        Level::Good if failures.missed => Level::Warn,
+        level => level,
+    };
+    let description = match (failures.missed, speed.missed.is_some()) {
+        (true, true) => format!("{}, and {}", failures.describe(use_case), speed.describe(None)),
+        (true, false) => format!("{}; {}", failures.describe(use_case), speed.describe(None)),
+        (false, _) => format!("{}, and {}", speed.describe(Some(use_case)), failures.describe(use_case)),
+    };
+    let text = match stats.eligible() < FEW {
+        true => format!("Only {}, too few to be sure: {description}.", streams(stats.eligible())),
+        false => format!("{}.", capitalised(&description)),
+    };
+    Verdict { level, text }
+}
+
+fn nothing(open: u64) -> String {
+    match open {
+        0 => "No streams in this period.".to_owned(),
+        1 => "No stream has ended in this period; one is running.".to_owned(),
+        more => format!("No stream has ended in this period; {} are running.", grouped(more)),
+    }
+}
+
+/// How many streams failed, or did not arrive whole, against how many may.
+struct Failures {
+    what: &'static str,
+    count: u64,
+    eligible: u64,
+    allowed: Option<f64>,
+    missed: bool,
+    /// Chance alone would not make so many of a service that allows as many as may be.
+    proven: bool,
+}
+
+impl Failures {
+    /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
+    fn of(stats: &WindowStats, targets: &Targets) -> Self {
+        let eligible = stats.eligible();
+        let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
+        let broken = eligible.saturating_sub(stats.intact);
+        let broken = Self::against("did not arrive whole", broken, eligible, targets.integrity);
+        if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
+    }
+
+    fn against(what: &'static str, count: u64, eligible: u64, target: Option<f64>) -> Self {
+        let allowed = target.map(|target| 1.0 - target);
+        let missed = target.is_some_and(|target| (eligible - count) as f64 / (eligible as f64) < target);
+        let proven =
+            missed && allowed.is_some_and(|allowed| binomial::lower_bound(count, eligible) > allowed);
+        Self { what, count, eligible, allowed, missed, proven }
+    }
+
+    fn describe(&self, use_case: &str) -> String {
+        let of_all = match self.count {
+            0 if self.eligible == 1 => return "it did not fail".to_owned(),
+            0 => return format!("none of {} failed", streams(self.eligible)),
+            count => format!("{} of {} {}", grouped(count), streams(self.eligible), self.what),
+        };
+        let share = percent(self.count as f64 / self.eligible as f64);
+        let Some(allowed) = self.allowed.filter(|_| self.missed) else {
+            return format!("{of_all} ({share})");
+        };
+        // Where all is few, the sentence begins with it.
+        let unsure = if self.proven || self.eligible < FEW { "" } else { ", but too few to tell" };
+        format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
+    }
+}
+
+/// How long users wait, against how long they should.
+struct Speed {
+    doing: &'static str,
+    p50_p95_ms: Option<(f64, f64)>,
+    target_p50_ms: Option<f64>,
+    target_p95_ms: Option<f64>,
+    has_targets: bool,
+    missed: Option<Missed>,
+    hidden: Option<Hidden>,
+}
+
+/// A p95 that keeps its target only as those who saw nothing are not in it.
+#[derive(Clone, Copy)]
+struct Hidden {
+    /// With them. `None`: too few had waited for so long to tell.
+    p95_ms: Option<f64>,
+    censored: u64,
+}
+
+impl Hidden {
+    fn of(stats: &WindowStats, metric: Metric, target_p95_ms: f64) -> Option<Self> {
+        let CensoredMetrics { abandoned, failed } = metric.censored()?;
+        let (abandoned, failed) = (stats.histogram(abandoned), stats.histogram(failed));
+        let p95_ms = CensoredWaits::new(stats.histogram(metric), [abandoned, failed]).quantile(0.95);
+        let is_over = p95_ms.is_none_or(|p95_ms| p95_ms > target_p95_ms);
+        is_over.then_some(Self { p95_ms, censored: abandoned.count() + failed.count() })
+    }
+
+    fn describe(self, target_ms: f64) -> String {
+        let ended = streams(self.censored);
+        match self.p95_ms {
+            Some(p95_ms) => {
+                format!(
+                    "but {} (p95) with the {ended} that ended before it",
+                    seconds_beside(p95_ms, target_ms)
+                )
+            }
+            None => format!("but too many ended before it to be sure ({ended})"),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Missed {
+    percentile: Percentile,
+    value_ms: f64,
+    target_ms: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Percentile {
+    P50,
+    P95,
+    P99,
+}
+
+impl Speed {
+    /// Of the wait for the first visible token and that for the end the one that misses more; where they are
+    /// alike, the first that has targets.
+    fn of(stats: &WindowStats, targets: &Targets) -> Self {
+        let token = Self::by(
+            ("for the first visible token", Metric::Ttfv),
+            stats,
+            [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
+        );
+        let end = Self::by(
+            ("for the end of an answer", Metric::E2e),
+            stats,
+            [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
+        );
+        let by_end = match end.level().cmp(&token.level()) {
+            Ordering::Greater => true,
+            Ordering::Equal => end.has_targets && !token.has_targets,
+            Ordering::Less => false,
+        };
+        if by_end { end } else { token }
+    }
+
+    fn by((doing, metric): (&'static str, Metric), stats: &WindowStats, limits: [Option<f64>; 3]) -> Self {
+        let waits = stats.histogram(metric);
+        let missed = |percentile, q, target: Option<f64>| {
+            let (value_ms, target_ms) = (waits.quantile(q)?, target?);
+            (value_ms > target_ms).then_some(Missed { percentile, value_ms, target_ms })
+        };
+        let p50_p95_ms = waits.quantile(0.5).zip(waits.quantile(0.95));
+        let kept = limits[1].filter(|limit| p50_p95_ms.is_some_and(|(_, p95_ms)| p95_ms <= *limit));
+        Self {
+            doing,
+            p50_p95_ms,
+            target_p50_ms: limits[0],
+            target_p95_ms: limits[1],
+            has_targets: limits.iter().any(Option::is_some),
+            missed: missed(Percentile::P95, 0.95, limits[1])
+                .or_else(|| missed(Percentile::P50, 0.5, limits[0]))
+                .or_else(|| missed(Percentile::P99, 0.99, limits[2])),
+            hidden: kept.and_then(|limit_ms| Hidden::of(stats, metric, limit_ms)),
+        }
+    }
+
+    /// How bad this alone is.
+    const fn level(&self) -> Level {
+        match self.missed {
+            Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
+            Some(_) => Level::Warn,
+            None if self.hidden.is_some() => Level::Warn,
+            None => Level::Good,
+        }
+    }
+
+    /// The use case is named where the sentence has not named it yet.
+    fn describe(&self, use_case: Option<&str>) -> String {
+        let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
+        let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
+            return "no stream showed a visible token".to_owned();
+        };
+        let p50 = seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms));
+        let p95 = match (self.target_p50_ms, seconds(p95_ms)) {
+            // Told with fewer digits it would read as the shorter one.
+            (Some(target_ms), same) if same == seconds(p50_ms) && p50 != same => {
+                seconds_beside(p95_ms, target_ms)
+            }
+            _ => seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
+        };
+        let waits = format!("users wait {p50} (p50) and {p95} (p95) {}", self.doing);
+        match (self.missed, self.target_p95_ms) {
+            (Some(Missed { percentile: Percentile::P95, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P50, target_ms, .. }), _) => {
+                format!("{waits}, over the {} target for half of them{named}", seconds(target_ms))
+            }
+            (Some(Missed { percentile: Percentile::P99, value_ms, target_ms }), _) => format!(
+                "{waits}, but the slowest 1 % wait {} and more, over the {} target{named}",
+                seconds_beside(value_ms, target_ms),
+                seconds(target_ms)
+            ),
+            (None, Some(target_ms)) => {
+                let hidden = self.hidden.map(|hidden| format!(", {}", hidden.describe(target_ms)));
+                let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
+                within + &hidden.unwrap_or_default()
+            }
+            (None, None) => match use_case {
+                Some(use_case) => format!("{waits} ({use_case} has no target for it)"),
+                None => waits,
+            },
+        }
+    }
+}
+
+/// `1.4 s`, `149 ms`, `12 s`.
+fn seconds(ms: f64) -> String {
+    match ms {
+        _ if ms < 999.5 => format!("{ms:.0} ms"),
+        _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
+        _ => format!("{:.0} s", ms / 1e3),
+    }
+}
+
+/// The same, with as many more digits as it takes not to read like the target that it is not.
+fn seconds_beside(ms: f64, target_ms: f64) -> String {
+    let exactly = |ms: f64, digits: usize| format!("{:.digits$} s", ms / 1e3);
+    match seconds(ms) {
+        other if other != seconds(target_ms) || ms == target_ms => other,
+        _ if ms < 999.5 => format!("{ms:.1} ms"),
+        _ => {
+            let digits = (1..3).find(|digits| exactly(ms, *digits) != exactly(target_ms, *digits));
+            exactly(ms, digits.unwrap_or(3))
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.095 => format!("{percent:.2} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+fn streams(count: u64) -> String {
+    match count {
+        1 => "1 stream".to_owned(),
+        more => format!("{} streams", grouped(more)),
+    }
+}
+
+/// `1,900`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Below this many streams a percentile or a share says little.
+const FEW: u64 = 30;
+
+#[cfg(test)]
+mod tests;

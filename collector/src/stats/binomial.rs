@@ -1,0 +1,118 @@
+//! Confidence bounds from the binomial distribution.
+
+/// Lower bound, with 95 % confidence, of the share of which `count` of `all` are a sample. Clopper and Pearson's
+/// bound, which is exact: among few streams it allows for one failure by chance.
+pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
+    if count > MAX_EXACT {
+        return wilson_bound(count, all);
+    }
+    let (mut low, mut high) = (0.0, count as f64 / all as f64);
+    for _ in 0..HALVINGS {
+        let share = f64::midpoint(low, high);
+        let fewer: f64 = probabilities(all, share).take(count as usize).sum();
+        if 1.0 - fewer < CHANCE { low = share } else { high = share }
+    }
+    low
+}
+
+/// The order statistics, counted from 1, between which the quantile lies with 95 % confidence, whatever the
+/// distribution: how many of `n` values lie below it is binomial. `None` where no value is far enough out.
+pub(crate) fn quantile_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
+    let (mut below, mut lower, mut upper) = (0.0, None, None);
+    for (k, probability) in (0..n).zip(probabilities(n, q)) {
+        below += probability;
+        if below <= TAIL {
+            lower = Some(k + 1);
+        }
+        if below >= 1.0 - TAIL {
+            upper = Some(k + 1);
+            break;
+        }
+    }
+    (lower, upper)
+}
+
+/// Probability of exactly 0, 1, 2, … successes in `n` trials with this probability each.
+fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
+    let odds = (p / (1.0 - p)).ln();
+    // In logarithms: the first terms are smaller than any double.
+    let mut log = n as f64 * (-p).ln_1p();
+    (0..=n).map(move |k| {
+        let probability = log.exp();
+        log += ((n - k) as f64 / (k + 1) as f64).ln() + odds;
+        probability
+    })
+}
+
+/// Lower bound for large counts, where it differs from the exact one by less than a thousandth.
+fn wilson_bound(count: u64, all: u64) -> f64 {
+    let (all, share) = (all as f64, count as f64 / all as f64);
+    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
+    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
+}
+
+/// Probability that a share below the lower bound gives so many.
+const CHANCE: f64 = 0.05;
+/// 5 % of a normal distribution lie above so many standard deviations.
+const Z: f64 = 1.645;
+/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
+const MAX_EXACT: u64 = 1_000;
+/// To a millionth of the share.
+const HALVINGS: u32 = 40;
+/// Probability of lying beyond either end of an interval.
+const TAIL: f64 = 0.025;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worked out by halving, over sums of the binomial distribution of 80 digits.
+    const EXACT: [(u64, u64, f64); 8] = [
+        (1, 51, 0.001_005_245_27),
+        (1, 81, 0.000_633_050_087),
+        (1, 248, 0.000_206_806_413),
+        (3, 248, 0.003_305_039_77),
+        (81, 263, 0.261_055_746),
+        (40, 40, 0.927_842_475),
+        (37, 1_900, 0.014_555_820_7),
+        (200, 100_000, 0.001_773_397_19),
+    ];
+
+    #[test]
+    fn the_lower_bound_is_that_of_clopper_and_pearson() {
+        for (count, all, bound) in EXACT {
+            let found = lower_bound(count, all);
+            assert!((found / bound - 1.0).abs() < 1e-6, "{count} of {all}: {found}");
+        }
+        assert_eq!(lower_bound(0, 50), 0.0);
+    }
+
+    #[test]
+    fn where_counts_are_large_the_bound_is_as_good_as_exact() {
+        for all in [1_001, 2_000, 100_000, 10_000_000] {
+            let (exact, near) = (lower_bound(1_000, all), wilson_bound(1_000, all));
+            assert!(near >= exact && near < exact * 1.001, "{all}: {near}, {exact}");
+        }
+    }
+
+    /// Against published tables of distribution-free confidence intervals for the median.
+    #[test]
+    fn the_median_lies_between_the_ranks_that_tables_give() {
+        for (n, ranks_of_table) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33)), (100, (40, 61))]
+        {
+            let (lower, upper) = quantile_ranks(n, 0.5);
+            assert_eq!((lower.unwrap(), upper.unwrap()), ranks_of_table, "{n}");
+        }
+    }
+
+    #[test]
+    fn few_values_do_not_bound_a_tail() {
+        assert_eq!(quantile_ranks(5, 0.5), (None, None));
+        assert_eq!(
+            quantile_ranks(100, 0.99).1,
+            None,
+            "the largest of 100 is below the p99 in 37 of 100 cases"
+        );
+        assert!(quantile_ranks(499, 0.99).1.is_some());
+    }
+}

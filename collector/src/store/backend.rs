@@ -1,0 +1,181 @@
+//! Answers queries from the SQLite file or from ClickHouse, whichever is configured. Both give the same numbers.
+
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use rusqlite::Connection;
+
+use super::stream_index::StreamIndex;
+use super::{reader, samples};
+use crate::aggregate::internal_metrics::Counts;
+use crate::aggregate::window_stats::WindowStats;
+use crate::report::stream_id::StreamId;
+use crate::store::clickhouse::queries::ClusterTables;
+use crate::store::error::StoreError;
+use crate::store::query::{
+    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
+};
+
+/// One query's view of the store.
+pub(crate) enum Backend<'a> {
+    /// This collector's own file and journal.
+    File {
+        /// Open for reading.
+        connection: &'a Connection,
+        /// Single streams.
+        stream_index: &'a StreamIndex,
+    },
+    /// What all collectors have published.
+    Cluster(&'a ClusterTables),
+}
+
+impl Backend<'_> {
+    /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
+    pub(crate) fn both<A: Send, B>(
+        &self,
+        one: impl FnOnce(&Backend<'_>) -> Result<A, StoreError> + Send,
+        other: impl FnOnce(&Backend<'_>) -> Result<B, StoreError>,
+    ) -> Result<(A, B), StoreError> {
+        match self {
+            Self::File { .. } => Ok((one(self)?, other(self)?)),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let one = ask(scope, move || one(&Backend::Cluster(tables)))?;
+                let other = other(self);
+                Ok((answer(one)?, other?))
+            }),
+        }
+    }
+
+    /// Asks the same of each, a cluster all at once.
+    pub(crate) fn each<T: Send, A: Send>(
+        &self,
+        of: impl IntoIterator<Item = T>,
+        question: impl Fn(&Backend<'_>, T) -> Result<A, StoreError> + Sync,
+    ) -> Result<Vec<A>, StoreError> {
+        match self {
+            Self::File { .. } => of.into_iter().map(|one| question(self, one)).collect(),
+            Self::Cluster(tables) => thread::scope(|scope| {
+                let question = &question;
+                let asked = |one| ask(scope, move || question(&Backend::Cluster(tables), one));
+                let asked: Vec<_> = of.into_iter().map(asked).collect::<Result<_, _>>()?;
+                asked.into_iter().map(answer).collect()
+            }),
+        }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its first minute.
+    pub(crate) fn windows(
+        &self,
+        asked: &WindowsQuery<'_>,
+        each: impl FnMut(i64, &WindowStats),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::windows(connection, asked, each),
+            Self::Cluster(tables) => tables.windows(asked, each),
+        }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its value of a dimension.
+    pub(crate) fn windows_by(
+        &self,
+        asked: &WindowsQuery<'_>,
+        dimension: Dimension,
+        each: impl FnMut(&str, &WindowStats),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
+            Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
+        }
+    }
+
+    /// What is asked for, merged by the values of a dimension.
+    pub(crate) fn stats_by(
+        &self,
+        asked: &WindowsQuery<'_>,
+        dimension: Dimension,
+    ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
+        let mut all_stats: BTreeMap<String, WindowStats> = BTreeMap::new();
+        self.windows_by(asked, dimension, |value, stats| match all_stats.get_mut(value) {
+            Some(known) => known.merge(stats),
+            None => _ = all_stats.insert(value.to_owned(), stats.clone()),
+        })?;
+        Ok(all_stats)
+    }
+
+    /// All counts since ever.
+    pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::counts(connection),
+            Self::Cluster(tables) => Ok(tables.ingest_totals()?.counts),
+        }
+    }
+
+    /// Counts and finalized streams as one transaction left them.
+    pub(crate) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
+        match self {
+            // It may have been one of several.
+            Self::File { connection, .. } => Ok(reader::ingest_totals(connection)?.merged_over_peers()),
+            Self::Cluster(tables) => tables.ingest_totals(),
+        }
+    }
+
+    /// How many streams of a filter are not finalized.
+    pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.open(connection, filter),
+            Self::Cluster(tables) => tables.open_streams(filter),
+        }
+    }
+
+    /// What came within the first before the second, in milliseconds.
+    pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<RecentActivity, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.recent(connection, filter, at),
+            Self::Cluster(tables) => tables.recent(filter, at),
+        }
+    }
+
+    /// Whether it is of all collectors, or of this one, which then is alone.
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.newest(connection, asked),
+            Self::Cluster(tables) => tables.newest(asked),
+        }
+    }
+
+    /// Reports that outlive the newest.
+    pub(crate) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
+        match self {
+            Self::File { connection, .. } => samples::page(connection, asked),
+            Self::Cluster(tables) => tables.samples(asked),
+        }
+    }
+
+    /// One stored report.
+    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.one(connection, id),
+            Self::Cluster(tables) => tables.one(id),
+        }
+    }
+}
+
+type Asked<'scope, A> = ScopedJoinHandle<'scope, Result<A, StoreError>>;
+
+fn ask<'scope, A: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    question: impl FnOnce() -> Result<A, StoreError> + Send + 'scope,
+) -> Result<Asked<'scope, A>, StoreError> {
+    thread::Builder::new().name("question".into()).spawn_scoped(scope, question).map_err(StoreError::Thread)
+}
+
+fn answer<A>(asked: Asked<'_, A>) -> Result<A, StoreError> {
+    asked.join().unwrap_or_else(|panic| resume_unwind(panic))
+}

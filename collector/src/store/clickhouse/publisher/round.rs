@@ -1,0 +1,108 @@
+//! State of the publishing thread, its inserts, and the revisions that it reads from peers.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::aggregate::changes::PeerRevision;
+use crate::aggregate::dedup::SeqNo;
+use crate::config;
+use crate::report::stream_id::StreamId;
+use crate::store::clickhouse::client::{ClickHouseError, Client};
+use crate::store::clickhouse::outbox::Outbox;
+use crate::store::clickhouse::rows;
+use crate::store::error::StoreError;
+use crate::store::stream_index::StreamIndex;
+
+/// Between the thread and the others.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) peer_revisions: Mutex<VecDeque<PeerRevision>>,
+    pub(super) published_ms: AtomicI64,
+    /// Nobody waits for the thread any more: the folder may be somebody else's.
+    pub(super) is_abandoned: AtomicBool,
+}
+
+/// What the thread owns.
+pub(super) struct PublishState {
+    pub(super) collector: String,
+    pub(super) outbox: Outbox,
+    pub(super) client: Client,
+    pub(super) store: config::Store,
+    pub(super) stream_index: StreamIndex,
+    pub(super) shared: Arc<Shared>,
+    /// The tables are there, and what version they have seen is known.
+    pub(super) is_ready: bool,
+    pub(super) version: u64,
+    pub(super) sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
+    /// By collector: its last revision that was heard of.
+    pub(super) read_up_to: HashMap<String, SeqNo>,
+    /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
+    pub(super) unread_from: Option<SeqNo>,
+    pub(super) dropped_up_to: u64,
+}
+
+/// What a count is about, beside its kind.
+pub(super) type SiteAndWord = (String, String);
+
+impl PublishState {
+    /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
+    pub(super) fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
+        self.client.insert(table, columns, rows)?;
+        match self.shared.is_abandoned.load(Ordering::Relaxed) {
+            true => Err(ClickHouseError::TooLate),
+            false => Ok(()),
+        }
+    }
+
+    /// A folder that was restored from a backup does not know how far it had come.
+    pub(super) fn seen_version(&self) -> Result<u64, StoreError> {
+        let mut seen = 0;
+        for table in ["windows", "spans", "counts", "samples"] {
+            let query = format!(
+                "SELECT max(version) FROM {} WHERE collector = '{}'",
+                self.client.table(table),
+                self.collector
+            );
+            rows::each(&self.client.query(&query)?, |[version]: [u64; 1]| {
+                seen = seen.max(version);
+                Ok(())
+            })?;
+        }
+        Ok(seen)
+    }
+
+    /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
+    pub(super) fn read_peers(&mut self, unread_from: SeqNo) -> Result<(), StoreError> {
+        let known = self
+            .read_up_to
+            .iter()
+            .map(|(other, seq)| format!(" AND NOT (collector = '{other}' AND place <= {seq})"));
+        let table = self.client.table("streams");
+        let query = format!(
+            "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
+                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unread_from}))
+             ORDER BY collector, place",
+            known = known.collect::<String>(),
+            me = self.collector,
+        );
+        let mut peer_revisions = Vec::new();
+        let mut up_to = HashMap::new();
+        rows::each(&self.client.query(&query)?, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
+            if let Ok(id) = StreamId::from_str_radix(&id, 16)
+                && self.stream_index.knows(id)
+            {
+                peer_revisions.push(PeerRevision { id, rev, has_precedence: other > self.collector });
+            }
+            let last: &mut SeqNo = up_to.entry(other).or_default();
+            *last = seq.max(*last);
+            Ok(())
+        })?;
+        for (other, seq) in up_to {
+            let last = self.read_up_to.entry(other).or_default();
+            *last = seq.max(*last);
+        }
+        self.shared.peer_revisions.lock().unwrap_or_else(PoisonError::into_inner).extend(peer_revisions);
+        Ok(())
+    }
+}

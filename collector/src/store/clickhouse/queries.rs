@@ -1,0 +1,360 @@
+//! Queries over the shares of all collectors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use beacon::Outcome;
+
+use super::client::{Client, quote};
+use super::rows::{self, LABELS, stats_columns};
+use super::schema::SLOT;
+use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
+use crate::aggregate::sampling::SampleKind;
+use crate::aggregate::window_stats::WindowStats;
+use crate::config::{ClickHouse, Config};
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::query::{
+    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
+};
+use crate::store::range_cover::{CoverPiece, cover};
+use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
+use crate::time;
+use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
+
+/// The tables in ClickHouse, for reading.
+pub(crate) struct ClusterTables {
+    client: Client,
+    finalize_after_ms: i64,
+    samples: u32,
+}
+
+impl ClusterTables {
+    pub(crate) fn new(config: &Config, clickhouse: ClickHouse) -> Self {
+        let finalize_after_ms = i64::from(config.settle_after_seconds) * 1_000;
+        Self { client: Client::new(clickhouse), finalize_after_ms, samples: config.store.samples }
+    }
+
+    /// Hands out windows that cover what is asked for, each with its first minute.
+    pub(in crate::store) fn windows(
+        &self,
+        asked: &WindowsQuery<'_>,
+        mut each: impl FnMut(i64, &WindowStats),
+    ) -> Result<(), StoreError> {
+        self.sums(asked, None, |start, _, stats| each(start, stats))
+    }
+
+    /// Hands out sums over what is asked for, each with its value of a dimension.
+    pub(in crate::store) fn windows_by(
+        &self,
+        asked: &WindowsQuery<'_>,
+        dimension: Dimension,
+        mut each: impl FnMut(&str, &WindowStats),
+    ) -> Result<(), StoreError> {
+        self.sums(asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
+    }
+
+    fn sums(
+        &self,
+        asked: &WindowsQuery<'_>,
+        column: Option<&str>,
+        mut each: impl FnMut(i64, &str, &WindowStats),
+    ) -> Result<(), StoreError> {
+        let pieces = self.pieces(asked)?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let mask = GroupByMask::of(asked.filter, column);
+        let (start, value) = match column {
+            Some("country") => ("0", "if(country = '', 'unknown', country)"),
+            Some(column) => ("0", column),
+            None => ("start", "''"),
+        };
+        let mut query = format!("SELECT {start} AS at, {value} AS value");
+        for (name, sum, _) in stats_columns(asked.metrics) {
+            let _infallible = write!(query, ", {sum}({name})");
+        }
+        let pieces: Vec<_> =
+            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask)).collect();
+        // All of it is about columns of the key, which versions of a row share: it may come before the last of
+        // them is chosen, and then only rows that are asked for are read as a whole.
+        let _infallible = write!(
+            query,
+            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, value ORDER BY at, value",
+            self.client.table("windows"),
+            pieces.join(" OR "),
+            in_filter(asked.filter)
+        );
+        self.client.query(&query)?.lines().try_for_each(|line| {
+            let (start, value, stats) = rows::summed(line, asked.metrics)?;
+            each(start, &value, &stats);
+            Ok(())
+        })
+    }
+
+    /// Which windows of which collector cover the range. A sum of one stands or not whatever others do. Before a
+    /// collector publishes a minute, it says that its five minutes and its hour do not stand: where it has said
+    /// nothing, it has nothing.
+    fn pieces(&self, asked: &WindowsQuery<'_>) -> Result<Vec<(String, CoverPiece)>, StoreError> {
+        let (from, to) = asked.minutes;
+        let query = format!(
+            "SELECT collector, length, start, stands, countries FROM {} FINAL
+             WHERE length <= {DAY_MINUTES} AND start < {to} AND start + length > {from}",
+            self.client.table("spans"),
+        );
+        let mut known: BTreeMap<String, Spans> = BTreeMap::new();
+        rows::each(
+            &self.client.query(&query)?,
+            |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
+                let Spans { standing, touched } = known.entry(collector).or_default();
+                // Of an hour that stands, each five minutes with something in them are told of by themselves.
+                if length == FIVE_MINUTES || length == HOUR_MINUTES && stands == 0 {
+                    touched.extend((start..start + length).step_by(FIVE_MINUTES as usize));
+                }
+                let is_inside = start >= from && start + length <= to && length <= asked.longest;
+                if stands == 1 && is_inside {
+                    standing.insert((length, start), countries == 1);
+                }
+                Ok(())
+            },
+        )?;
+        let covered = known.into_iter().flat_map(|(collector, Spans { standing, touched })| {
+            let pieces = cover((from, to), &standing, |slot| !touched.contains(&slot));
+            pieces.into_iter().map(move |piece| (collector.clone(), piece))
+        });
+        Ok(covered.collect())
+    }
+
+    /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
+    /// one has given way: its report is counted as what it would have been at the other.
+    pub(in crate::store) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
+        let table = self.client.table("counts");
+        let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
+        let (mut counts, mut counted) = (BTreeMap::new(), 0);
+        rows::each(&self.client.query(&query)?, |(kind, site, word, n): (String, String, String, u64)| {
+            // A kind of a later version is left as it is.
+            match Kind::ALL.into_iter().find(|known| known.as_str() == kind) {
+                Some(COUNTED) => counted = n,
+                Some(kind) => _ = counts.insert(CountKey { kind, site, word }, n),
+                None => {}
+            }
+            Ok(())
+        })?;
+        Ok(IngestTotals { counts: Counts::new(counts), counted }.merged_over_peers())
+    }
+
+    /// Streams that have neither ended nor been idle for so long that they are finalized.
+    pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
+        // The latest revision of a stream may have come before an earlier one.
+        let query = format!(
+            "SELECT count() FROM (
+                SELECT argMax((is_open, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+             WHERE latest.1 AND latest.2 > {from_ms} AND {}",
+            in_latest(filter, 3),
+        );
+        let mut open = 0;
+        rows::each(&self.client.query(&query)?, |[count]: [u64; 1]| {
+            open = count;
+            Ok(())
+        })?;
+        Ok(open)
+    }
+
+    /// What came within `ms` before `now_ms`, as far as it is published.
+    pub(in crate::store) fn recent(
+        &self,
+        filter: &Filter,
+        (ms, now_ms): (i64, i64),
+    ) -> Result<RecentActivity, StoreError> {
+        let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
+        let query = format!(
+            "SELECT latest.2 AS outcome, count() FROM (
+                SELECT argMax((is_open, outcome, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+             WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome",
+            self.has_ended("latest.1", "latest.3", now_ms),
+            in_latest(filter, 4),
+        );
+        let mut ended = BTreeMap::new();
+        rows::each(&self.client.query(&query)?, |(word, count): (String, u64)| {
+            // One of a later version is told of by that version.
+            let known = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
+            ended.extend(known.map(|outcome| (outcome.as_str(), count)));
+            Ok(())
+        })?;
+        Ok(RecentActivity { ms, ended, reports_per_second: None })
+    }
+
+    /// The opposite of [`open_streams`](Self::open_streams), as a condition.
+    fn has_ended(&self, is_open: &str, received_ms: &str, now_ms: i64) -> String {
+        format!("(NOT {is_open} OR {received_ms} <= {})", now_ms - self.finalize_after_ms)
+    }
+
+    /// Stored reports, newest first.
+    pub(in crate::store) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
+        let outcome =
+            asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
+        let ended = match asked.only_ended {
+            true => self.has_ended("latest.5", "latest.4", time::now_ms()),
+            false => "1".to_owned(),
+        };
+        // Collectors count their streams each for themselves: over all, time and chance give the order.
+        let query = format!(
+            "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
+                SELECT id, argMax((collector, place, outcome, received_ms, is_open, {LABELS}),
+                    (rev, collector, place)) AS latest
+                FROM {} GROUP BY id)
+             WHERE {outcome} AND {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
+             ORDER BY at DESC LIMIT {}",
+            self.client.table("streams"),
+            in_latest(&asked.filter, 6),
+            asked.received_ms.0,
+            asked.received_ms.1,
+            asked.before.min(i64::MAX as u64),
+            asked.limit + 1
+        );
+        let mut found = Vec::new();
+        rows::each(&self.client.query(&query)?, |row: (String, u64, u64)| {
+            found.push(row);
+            Ok(())
+        })?;
+        let shown = found.len().min(asked.limit);
+        let next = (found.len() > shown).then(|| found[shown - 1].2);
+        Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
+    }
+
+    fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
+        if seq_nos.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: Vec<_> =
+            seq_nos.iter().map(|(collector, seq, _)| format!("('{collector}', {seq})")).collect();
+        let query = format!(
+            "SELECT collector, place, received_ms, country, report FROM {} WHERE (collector, place) IN ({})",
+            self.client.table("streams"),
+            list.join(", ")
+        );
+        let mut reports = BTreeMap::new();
+        rows::each(
+            &self.client.query(&query)?,
+            |(collector, seq, received_ms, country, json): (String, u64, i64, String, String)| {
+                let country = rows::meant(country);
+                reports.insert((collector, seq), StoredStream { json, received_ms, country });
+                Ok(())
+            },
+        )?;
+        // One that went meanwhile is no longer kept.
+        let in_order = seq_nos.iter().map(|(collector, seq, _)| (collector.clone(), *seq));
+        Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
+    }
+
+    /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
+    pub(in crate::store) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
+        let (score, order) = match asked.sample {
+            SampleKind::Slowest => ("waited_ms", "waited_ms"),
+            SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
+        };
+        let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
+        let query = format!(
+            "SELECT received_ms, country, report FROM (
+                SELECT * FROM {} FINAL WHERE bitAnd(kinds, {}) > 0 AND day BETWEEN {} AND {}
+                ORDER BY {score} DESC, id DESC LIMIT {} BY site, day)
+             WHERE received_ms >= {} AND received_ms < {}{}{}
+             ORDER BY {order} DESC, id LIMIT {} OFFSET {}",
+            self.client.table("samples"),
+            asked.sample.bit(),
+            day_of(asked.received_ms.0),
+            day_of(asked.received_ms.1).min(u32::MAX.into()),
+            self.samples,
+            asked.received_ms.0,
+            asked.received_ms.1,
+            outcome.unwrap_or_default(),
+            in_filter(&asked.filter),
+            asked.limit + 1,
+            asked.skip
+        );
+        let mut streams = self.reports_of(&query)?;
+        let more = streams.len() > asked.limit;
+        streams.truncate(asked.limit);
+        let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
+        Ok(StreamsPage { streams, next })
+    }
+
+    fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
+        let mut streams = Vec::new();
+        rows::each(&self.client.query(query)?, |(received_ms, country, json): (i64, String, String)| {
+            streams.push(StoredStream { json, received_ms, country: rows::meant(country) });
+            Ok(())
+        })?;
+        Ok(streams)
+    }
+
+    /// One stored report: of the newest, or of the samples.
+    pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        let newest = format!(
+            "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'
+             ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
+            self.client.table("streams")
+        );
+        let mask = format!(
+            "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
+             ORDER BY day DESC LIMIT 1",
+            self.client.table("samples")
+        );
+        match self.reports_of(&newest)?.pop() {
+            Some(newest) => Ok(Some(newest)),
+            None => Ok(self.reports_of(&mask)?.pop()),
+        }
+    }
+}
+
+fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
+    let CoverPiece { length, from, to, countries } = piece;
+    let mask = if *length == 1 { GroupByMask::ALL } else { mask.in_cluster(*countries) }.bits();
+    let slot = |minute: i64| match *length {
+        ..60 => minute / 5,
+        60..DAY_MINUTES => minute / DAY_MINUTES,
+        _ => 0,
+    };
+    let (first, last) = (slot(*from), slot(to - 1));
+    format!(
+        "collector = '{collector}' AND length = {length} AND kept = {mask} AND start >= {from} AND start < {to} \
+         AND {SLOT} BETWEEN {first} AND {last}"
+    )
+}
+
+fn in_filter(filter: &Filter) -> String {
+    let asked = filter.labels().filter_map(|(name, value)| Some((name, as_written(name, value?))));
+    asked.map(|(name, value)| format!(" AND {name} = {}", quote(value))).collect()
+}
+
+/// The same over a tuple that holds all labels from a position on.
+fn in_latest(filter: &Filter, first: usize) -> String {
+    let asked = filter.labels().enumerate();
+    let asked = asked.filter_map(|(at, (name, value))| Some((at + first, as_written(name, value?))));
+    asked.fold("1".to_owned(), |all, (at, value)| format!("{all} AND latest.{at} = {}", quote(value)))
+}
+
+fn as_written<'a>(label: &str, value: &'a str) -> &'a str {
+    match (label, value) {
+        // An empty one is how unknown ones are written, and no country is asked for by it.
+        ("country", "") => "none",
+        ("country", _) => rows::written(value),
+        _ => value,
+    }
+}
+
+/// What a collector has said of a range.
+#[derive(Default)]
+struct Spans {
+    /// Whether countries are known in them, by length and start.
+    standing: BTreeMap<(i64, i64), bool>,
+    /// Five minutes with something in them, by their first.
+    touched: BTreeSet<i64>,
+}
+
+/// Streams of one millisecond are told apart by so much of their id's hash.
+const CHANCES: u64 = 1 << 20;

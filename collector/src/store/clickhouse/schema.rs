@@ -1,0 +1,140 @@
+//! The tables in ClickHouse. A row holds a state, not a difference: sending it twice changes nothing, and the highest
+//! version wins in whatever order rows arrive.
+
+use super::client::{ClickHouseError, Client};
+use super::rows::{LABELS, stats_columns};
+use crate::aggregate::metric::Metric;
+use crate::config;
+
+/// Makes what is missing. Tables that are there stay as they are, whatever their engine and retention.
+pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHouseError> {
+    let database = client.database();
+    client.execute(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
+    for statement in statements(client, store) {
+        client.execute(&statement)?;
+    }
+    let windows = format!(
+        "SELECT comment, sorting_key FROM system.tables
+         WHERE database = '{database}' AND name = 'llm_rum_windows'"
+    );
+    let answer = client.query(&windows)?;
+    let (comment, key): (String, String) = serde_json::from_str(answer.lines().next().unwrap_or_default())?;
+    let found = comment.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(SCHEMA_VERSION);
+    if found > SCHEMA_VERSION {
+        return Err(ClickHouseError::Newer { found, known: SCHEMA_VERSION });
+    }
+    client.execute(&newer_columns(&client.table("windows"), &key))
+}
+
+/// What an earlier version made lacks the columns of newer metrics: there, nothing was recorded. Its rows keep
+/// their order, in which a table cannot be given another; what is told apart beside it comes behind.
+fn newer_columns(windows: &str, key: &str) -> String {
+    let columns =
+        stats_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    match key.split(", ").any(|column| column == "country") {
+        true => format!("ALTER TABLE {windows} {columns}"),
+        false => format!("ALTER TABLE {windows} {columns}, {COUNTRY}, MODIFY ORDER BY ({key}, country)"),
+    }
+}
+
+fn statements(client: &Client, store: &config::Store) -> [String; 8] {
+    let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
+    let labels = labels.collect::<Vec<_>>().join(", ");
+    let stats = stats_columns(&Metric::ALL)
+        .map(|(name, _, kind)| format!("{name} {kind}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let (short, long) = (store.windows_hours + SPARE_HOURS, store.history_days);
+    // What is short goes by when it was written: what comes late is there as long as what came in time.
+    let expiry = format!(
+        "TTL written + INTERVAL {short} HOUR DELETE WHERE length < 60,
+            toDateTime(start * 60) + INTERVAL {long} DAY DELETE WHERE length >= 60"
+    );
+    [
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
+                version UInt64, written DateTime DEFAULT now(), {stats})
+            ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
+            ORDER BY (length, kept, site, {SLOT}, use_case, provider, model, country, start, collector)
+            {expiry} COMMENT 'llm-rum layout {SCHEMA_VERSION}'",
+            client.table("windows")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                length UInt16, start UInt32, collector LowCardinality(String), stands UInt8,
+                countries UInt8, version UInt64, written DateTime DEFAULT now())
+            ENGINE = ReplacingMergeTree(version) ORDER BY (length, start, collector)
+            {expiry}",
+            client.table("spans")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                kind LowCardinality(String), site LowCardinality(String), word LowCardinality(String),
+                collector LowCardinality(String), n UInt64, version UInt64)
+            ENGINE = ReplacingMergeTree(version) ORDER BY (kind, site, word, collector)",
+            client.table("counts")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                collector LowCardinality(String), place UInt64, id FixedString(32), rev UInt32,
+                is_open UInt8, received_ms Int64, outcome LowCardinality(String), {labels},
+                report String CODEC(ZSTD), version UInt64)
+            ENGINE = ReplacingMergeTree(version)
+            PARTITION BY (collector, intDiv(place, {SEQ_NOS_PER_PARTITION}))
+            ORDER BY (collector, place)",
+            client.table("streams")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                day UInt32, id FixedString(32), collector LowCardinality(String), kinds UInt8,
+                waited_ms Nullable(Float64), lot UInt64, received_ms Int64, outcome LowCardinality(String),
+                {labels}, report String CODEC(ZSTD), version UInt64)
+            ENGINE = ReplacingMergeTree(version) ORDER BY (day, id, collector)
+            TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
+            client.table("samples")
+        ),
+        // Of what stood before, there are no sums by country alone.
+        format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS countries UInt8", client.table("spans")),
+        format!("ALTER TABLE {} {COUNTRY}", client.table("streams")),
+        format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
+    ]
+}
+
+/// What is short goes with its day, and no merge for it touches what stays for long.
+const PARTITION: &str =
+    "if(length < 60, toYYYYMMDD(toDateTime(start * 60, 'UTC')), toYYYYMM(toDateTime(start * 60, 'UTC')))";
+
+/// Rows of what is asked for lie together: days of some labels over weeks; of what is shorter those of one day or of
+/// five minutes, as any question has some hours at the ends of its range, and the newest minutes. Questions name it.
+pub(super) const SLOT: &str = "multiIf(length < 60, intDiv(start, 5), length < 1440, intDiv(start, 1440), 0)";
+
+/// Empty where it is unknown, as in the rows of before there were countries.
+const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
+
+/// Of this version's tables.
+const SCHEMA_VERSION: u32 = 1;
+
+/// A collector that is down has so long to come back and sum the hour that it died in.
+const SPARE_HOURS: u32 = 24;
+
+/// Streams go by the partition: dropping one costs nothing, deleting rows rewrites all others.
+pub(super) const SEQ_NOS_PER_PARTITION: u64 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_the_order_that_it_was_made_in() {
+        let told_apart = "length, kept, site, start, use_case, provider, model, collector";
+        let before_countries = newer_columns("t", told_apart);
+        assert!(
+            before_countries.ends_with(&format!("MODIFY ORDER BY ({told_apart}, country)")),
+            "{before_countries}"
+        );
+        let with_countries = newer_columns("t", &format!("{told_apart}, country"));
+        assert!(!with_countries.contains("ORDER BY"), "{with_countries}");
+    }
+}

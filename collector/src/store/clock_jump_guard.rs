@@ -1,0 +1,138 @@
+//! Guards retention against wall-clock jumps: after one, nothing is deleted for 24 h. The store keeps its state, so
+//! that a restart neither forgets a jump nor counts as one.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use crate::time::{DAY_MINUTES, HOUR_MINUTES};
+
+/// Watches the wall clock.
+pub(super) struct ClockJumpGuard {
+    /// Minute and steady time as they last were.
+    last: Option<(i64, Duration)>,
+    /// How long nothing goes yet.
+    held: Duration,
+    /// From the next minute on it is this process that looks at the clock.
+    starts: bool,
+}
+
+impl ClockJumpGuard {
+    /// As the store was left: a machine may start with a clock gone wrong.
+    pub(super) fn load(connection: &Connection, steady: Duration) -> rusqlite::Result<Self> {
+        let kept = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?));
+        let (minute, held) = connection.query_row("SELECT minute, held FROM clock", [], kept)?;
+        Ok(Self::new(minute, u64::from(held), steady))
+    }
+
+    fn new(minute: Option<i64>, held_minutes: u64, steady: Duration) -> Self {
+        let held = Duration::from_secs(held_minutes * 60);
+        Self { last: minute.map(|minute| (minute, steady)), held, starts: true }
+    }
+
+    /// Keeps it for the next start.
+    pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let (minute, held) =
+            (self.last.map(|(minute, _)| minute), self.held.as_secs().div_ceil(60).cast_signed());
+        connection
+            .prepare_cached("UPDATE clock SET minute = ?1, held = ?2")?
+            .execute(params![minute, held])?;
+        Ok(())
+    }
+
+    /// It is this minute by the wall clock. `true` when what is too old by it may go.
+    pub(super) fn may_drop(&mut self, minute: i64, steady: Duration) -> bool {
+        let most = if std::mem::take(&mut self.starts) { ABSENCE_MINUTES } else { LEAP_MINUTES };
+        if let Some((last_minute, last_steady)) = self.last.replace((minute, steady)) {
+            let passed = steady.saturating_sub(last_steady);
+            self.held = self.held.saturating_sub(passed);
+            let leap = minute - last_minute - (passed.as_secs() / 60) as i64;
+            if leap > most {
+                tracing::warn!(
+                    leap,
+                    "It is {leap} minutes later than it was: for a day nothing old is dropped"
+                );
+                self.held = HOLD;
+            }
+        }
+        self.held.is_zero()
+    }
+}
+
+/// A change of the clock that is none: a machine that slept, a leap second, a flush that took long.
+const LEAP_MINUTES: i64 = HOUR_MINUTES;
+
+/// The same at a start, as nobody ran in between: a machine that is off at night has no wrong clock. One that
+/// is so wrong lets minutes go a day too early, whose hours stay.
+const ABSENCE_MINUTES: i64 = DAY_MINUTES;
+
+const HOLD: Duration = Duration::from_secs(24 * 3_600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn hours(count: u64) -> Duration {
+        Duration::from_secs(count * 3_600)
+    }
+
+    #[test]
+    fn a_clock_that_runs_lets_go_of_what_is_old() {
+        let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
+        for hour in 1..100 {
+            assert!(guard.may_drop(1_000 + hour as i64 * 60, hours(hour)));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_leaps_forward_drops_nothing_for_a_day() {
+        let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
+        assert!(guard.may_drop(1_000, hours(0)));
+        let leapt = 1_000 + 100 * 365 * 24 * 60;
+        assert!(!guard.may_drop(leapt, hours(1)));
+        assert!(!guard.may_drop(leapt + 22 * 60, hours(23)));
+        assert!(!guard.may_drop(1_000 + 23 * 60, hours(23)), "back again, it is still looked at");
+        assert!(guard.may_drop(1_000 + 25 * 60, hours(25)));
+    }
+
+    #[test]
+    fn a_start_days_after_the_last_minute_is_a_leap_too() {
+        assert!(!ClockJumpGuard::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
+        assert!(ClockJumpGuard::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
+    }
+
+    #[test]
+    fn a_machine_that_is_off_at_night_lets_go_of_what_is_old() {
+        let mut minute = 1_000;
+        for _ in 0..10 {
+            let mut guard = ClockJumpGuard::new(Some(minute), 0, hours(0));
+            minute += 12 * 60;
+            assert!(guard.may_drop(minute, hours(0)));
+            minute += 12 * 60;
+            assert!(guard.may_drop(minute, hours(12)));
+        }
+    }
+
+    #[test]
+    fn a_restart_neither_forgets_a_leap_nor_begins_its_day_again() {
+        let file = Connection::open_in_memory().unwrap();
+        file.execute_batch("CREATE TABLE clock (minute, held); INSERT INTO clock VALUES (1000, 0)").unwrap();
+        let mut minute = 900_000;
+        for (hour, dropped) in [(0, false), (11, false), (22, true)] {
+            // Nine hours of running and two of standing still: only the former count.
+            let mut guard = ClockJumpGuard::load(&file, hours(hour)).unwrap();
+            assert!(!guard.may_drop(minute, hours(hour)), "{hour}");
+            minute += 9 * 60;
+            assert_eq!(guard.may_drop(minute, hours(hour + 9)), dropped, "{hour}");
+            minute += 2 * 60;
+            guard.store(&file).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_nothing_look_old() {
+        let mut guard = ClockJumpGuard::new(Some(9_000), 0, hours(0));
+        assert!(guard.may_drop(1_000, hours(1)));
+        assert!(!guard.may_drop(9_000, hours(2)), "coming forward again is a leap");
+    }
+}

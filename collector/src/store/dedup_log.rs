@@ -1,0 +1,90 @@
+//! Encodes the revisions of one flush as one blob, which a restart reads back. A row per stream would cost more than
+//! everything else in a flush.
+
+use std::collections::BTreeMap;
+
+use beacon::Outcome;
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::blob_encoding::{self, UnreadableBlob};
+use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
+use crate::aggregate::series::SeriesId;
+use crate::journal::segments::RecordLocation;
+
+/// The bytes of some revisions.
+pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
+    blob_encoding::encode(
+        FORMAT_VERSION,
+        &Blob {
+            outcomes: Outcome::ALL.map(|outcome| outcome.as_str().to_owned()).to_vec(),
+            revisions: revisions.iter().map(|(seq, stream)| Revision::of(*seq, stream)).collect(),
+        },
+    )
+}
+
+/// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
+pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result<(), UnreadableBlob> {
+    let Blob { outcomes, revisions } = blob_encoding::decode(FORMAT_VERSION, bytes)?;
+    let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
+    let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
+    for revision in revisions {
+        let outcome = *outcomes.get(usize::from(revision.outcome)).ok_or(UnreadableBlob)?;
+        into.insert(revision.seq, revision.stream(outcome));
+    }
+    Ok(())
+}
+
+const FORMAT_VERSION: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Blob {
+    /// Words that the numbers in `revisions` stand for.
+    outcomes: Vec<String>,
+    revisions: Vec<Revision>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Revision {
+    seq: SeqNo,
+    id: [u8; 16],
+    rev: u32,
+    outcome: u8,
+    series: SeriesId,
+    /// Minute, and whether it met the targets of that time.
+    counted: Option<(i32, bool)>,
+    in_cumulative: bool,
+    received_ms: i64,
+    position: u64,
+    len: u32,
+}
+
+impl Revision {
+    fn of(seq: SeqNo, stream: &Stream) -> Self {
+        Self {
+            seq,
+            id: stream.id.to_be_bytes(),
+            rev: stream.rev,
+            outcome: stream.outcome as u8,
+            series: stream.series,
+            counted: stream.finalized.map(|counted| (counted.minute, counted.within_slo)),
+            in_cumulative: stream.in_cumulative,
+            received_ms: stream.received_ms,
+            position: stream.at.position,
+            len: stream.at.len,
+        }
+    }
+
+    fn stream(&self, outcome: Outcome) -> Stream {
+        Stream {
+            id: u128::from_be_bytes(self.id),
+            rev: self.rev,
+            outcome,
+            series: self.series,
+            finalized: self.counted.map(|(minute, within_slo)| Finalized { minute, within_slo }),
+            in_cumulative: self.in_cumulative,
+            superseded: false,
+            received_ms: self.received_ms,
+            at: RecordLocation { position: self.position, len: self.len },
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Names in the data folder.
+
+/// The SQLite file.
+pub(crate) const STORE_FILE: &str = "llm-rum.sqlite";
+
+/// The folder of the journal.
+pub(crate) const JOURNAL_FOLDER: &str = "journal";

@@ -1,0 +1,107 @@
+//! Covers a range with the fewest complete rollups and minutes.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use crate::store::error::StoreError;
+use crate::store::rollups::key::ROLLUP_MINUTES;
+
+/// Neighbouring windows of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CoverPiece {
+    /// In minutes: 1, or one of [`ROLLUP_MINUTES`].
+    pub(super) length: i64,
+    pub(super) from: i64,
+    pub(super) to: i64,
+    /// Sums of them by country are there; in a file those that tell apart one more label, too.
+    pub(super) countries: bool,
+}
+
+/// Covers a range by windows of at most `longest` minutes that stand.
+pub(super) fn range_cover(
+    connection: &Connection,
+    (from, to): (i64, i64),
+    longest: i64,
+) -> Result<Vec<CoverPiece>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT length, start, countries FROM spans
+         WHERE summed = changes AND length <= ?1 AND start >= ?2 AND start + length <= ?3",
+    )?;
+    let standing =
+        statement.query_map([longest, from, to], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    Ok(cover((from, to), &standing.collect::<Result<_, _>>()?, |_| false))
+}
+
+/// Of what stands length and start are given, and whether countries are known in it. Where nothing can be, in the
+/// shortest of [`ROLLUP_MINUTES`] from a minute on, neither a piece is needed nor does one end.
+pub(super) fn cover(
+    (from, to): (i64, i64),
+    standing: &BTreeMap<(i64, i64), bool>,
+    is_empty: impl Fn(i64) -> bool,
+) -> Vec<CoverPiece> {
+    let mut pieces: Vec<CoverPiece> = Vec::new();
+    let mut at = from;
+    while at < to {
+        let slot = at.div_euclid(ROLLUP_MINUTES[0]) * ROLLUP_MINUTES[0];
+        let stands = |length| Some((length, *standing.get(&(length, at))?));
+        let longest = ROLLUP_MINUTES.into_iter().rev().find_map(stands);
+        if longest.is_none() && is_empty(slot) {
+            at = slot + ROLLUP_MINUTES[0];
+            continue;
+        }
+        let (length, countries) = longest.unwrap_or((1, false));
+        let end = match length {
+            1 => (slot + ROLLUP_MINUTES[0]).min(to),
+            length => at + length,
+        };
+        match pieces.last_mut() {
+            Some(last) if (last.length, last.countries) == (length, countries) => last.to = end,
+            _ => pieces.push(CoverPiece { length, from: at, to: end, countries }),
+        }
+        at = end;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(range: (i64, i64), standing: &[(i64, i64)], expected: &[(i64, i64, i64)]) {
+        let pieces = cover(range, &standing.iter().map(|span| (*span, false)).collect(), |_| false);
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_range_is_covered_by_the_longest_windows_that_stand() {
+        check((30, 200), &[], &[(1, 30, 200)]);
+        check((30, 200), &[(60, 60), (60, 120)], &[(1, 30, 60), (60, 60, 180), (1, 180, 200)]);
+        check(
+            (0, 3_000),
+            &[(1440, 0), (60, 0), (60, 1440), (60, 1560)],
+            &[(1440, 0, 1440), (60, 1440, 1500), (1, 1500, 1560), (60, 1560, 1620), (1, 1620, 3000)],
+        );
+    }
+
+    #[test]
+    fn what_is_empty_ends_no_piece() {
+        let standing = [((60, 60), false), ((60, 180), false), ((5, 240), false)];
+        let touched = [242, 250].map(|minute| minute / 5 * 5);
+        let pieces = cover((3, 302), &standing.into_iter().collect(), |slot| !touched.contains(&slot));
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, [(60, 60, 240), (5, 240, 245), (1, 250, 255)]);
+        let all_minutes = cover((3, 302), &BTreeMap::new(), |slot| slot != 0 && slot != 300);
+        let found: Vec<_> = all_minutes.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
+        assert_eq!(found, [(1, 3, 302)]);
+    }
+
+    #[test]
+    fn where_countries_become_known_another_piece_begins() {
+        let standing = [((60, 0), false), ((60, 60), true), ((60, 120), true)];
+        let pieces = cover((0, 180), &standing.into_iter().collect(), |_| false);
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.countries)).collect();
+        assert_eq!(found, [(0, 60, false), (60, 180, true)]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads windows, counts and cumulative statistics from SQLite. A read sees the last transaction, about a second old,
+//! and never waits for the writer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, named_params, params};
+
+use super::range_cover::range_cover;
+use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
+use crate::aggregate::metric::Metric;
+use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
+use crate::aggregate::window_stats::WindowStats;
+use crate::store::error::StoreError;
+use crate::store::query::{Dimension, IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
+use crate::store::rollups::key::GroupByMask;
+
+/// A connection that reads.
+pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(Duration::from_secs(1))?;
+    connection.pragma_update(None, "cache_size", -8_192)?;
+    Ok(connection)
+}
+
+/// Hands out windows that cover what is asked for, each with its first minute.
+pub(crate) fn windows(
+    connection: &Connection,
+    asked: &WindowsQuery<'_>,
+    mut each: impl FnMut(i64, &WindowStats),
+) -> Result<(), StoreError> {
+    each_window(connection, asked, None, |start, _, stats| each(start, stats))
+}
+
+/// Hands out windows that cover what is asked for, each with its value of a dimension.
+pub(crate) fn windows_by(
+    connection: &Connection,
+    asked: &WindowsQuery<'_>,
+    dimension: Dimension,
+    mut each: impl FnMut(&str, &WindowStats),
+) -> Result<(), StoreError> {
+    each_window(connection, asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
+}
+
+fn each_window(
+    connection: &Connection,
+    WindowsQuery { filter, minutes, longest, metrics }: &WindowsQuery<'_>,
+    column: Option<&str>,
+    mut each: impl FnMut(i64, &str, &WindowStats),
+) -> Result<(), StoreError> {
+    // Hours come to stand and minutes go meanwhile: all of it is read as it is now.
+    let snapshot = connection.unchecked_transaction()?;
+    let value = column.unwrap_or("''");
+    let minutes_of = format!(
+        "SELECT minute, {value}, tally FROM windows CROSS JOIN series ON series.id = windows.series
+         WHERE :kept IS NOT NULL AND :length = 1 AND minute >= :from AND minute < :to AND {IN_FILTER}"
+    );
+    let sums_of = format!(
+        "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
+         WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
+    );
+    let mask = GroupByMask::of(filter, column);
+    for piece in range_cover(&snapshot, *minutes, *longest)? {
+        let mask = if piece.countries { mask } else { mask.without_countries() };
+        let query = if piece.length == 1 { &minutes_of } else { &sums_of };
+        let mut statement = snapshot.prepare_cached(query)?;
+        let mut rows = statement.query(named_params! {
+            ":kept": mask.bits(), ":length": piece.length,
+            ":from": piece.from, ":to": piece.to,
+            ":site": filter.site, ":use_case": filter.use_case,
+            ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
+        })?;
+        while let Some(row) = rows.next()? {
+            let stats =
+                WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
+            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &stats);
+        }
+    }
+    Ok(())
+}
+
+/// All counts since ever.
+pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT kind, site, word, n FROM counts")?;
+    let rows = statement.query_map([], |row| {
+        let kind: String = row.get(0)?;
+        let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
+        Ok((kind, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?.cast_unsigned()))
+    })?;
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        let (kind, site, word, n) = row?;
+        // A kind of a later version is left as it is in the store.
+        if let Some(kind) = kind {
+            counts.insert(CountKey { kind, site, word }, n);
+        }
+    }
+    Ok(Counts::new(counts))
+}
+
+/// Counts and finalized streams as one transaction left them.
+pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
+    let transaction = connection.unchecked_transaction()?;
+    let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
+    Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
+}
+
+/// Everything that Prometheus is told; `from` is the first minute whose time per token still counts.
+pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
+    let means = mean_tpots(connection, from)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT site, use_case, provider, model, country, id, total
+         FROM totals JOIN series ON series.id = totals.series ORDER BY site, use_case, provider, model",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut series = Vec::new();
+    while let Some(row) = rows.next()? {
+        series.push(SeriesSnapshot {
+            series: self::series(row, 0)?,
+            mean_tpot_ms: means.get(&row.get(5)?).copied(),
+            total: CumulativeStats::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
+        });
+    }
+    Ok(MetricsSnapshot { series, counts: counts(connection)? })
+}
+
+/// By the series over all countries.
+fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT whole.id, tally FROM windows JOIN series AS part ON part.id = windows.series
+         JOIN series AS whole USING (site, use_case, provider, model)
+         WHERE minute >= ?1 AND whole.country = ?2",
+    )?;
+    let mut rows = statement.query(params![from, UNKNOWN])?;
+    let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let stats = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let tpot = stats.histogram(Metric::Tpot);
+        let (sum, count) = sums.entry(row.get(0)?).or_default();
+        *sum += tpot.sum();
+        *count += tpot.count();
+    }
+    let known = sums.into_iter().filter(|(_, (_, count))| *count > 0);
+    Ok(known.map(|(series, (sum, count))| (series, sum / count as f64)).collect())
+}
+
+/// The series whose labels stand in a row from a column on.
+pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Series> {
+    Ok(Series {
+        site: row.get(first)?,
+        use_case: row.get(first + 1)?,
+        provider: row.get(first + 2)?,
+        model: row.get(first + 3)?,
+        country: row.get(first + 4)?,
+    })
+}
+
+/// The condition on a row of `series` that a [`Filter`](crate::store::query::Filter) stands for.
+pub(super) const IN_FILTER: &str =
+    "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
+    AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)
+    AND (:country IS NULL OR country = :country)";

@@ -1,0 +1,91 @@
+//! A pool of reading connections. Each query runs on a thread where it may block, against the file of this collector
+//! or against ClickHouse.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::backend::Backend;
+use super::clickhouse::queries::ClusterTables;
+use super::error::StoreError;
+use super::paths::STORE_FILE;
+use super::reader::open;
+use super::stream_index::StreamIndex;
+
+/// A small pool of reading connections.
+pub(crate) struct ReaderPool {
+    file: PathBuf,
+    stream_index: StreamIndex,
+    /// `None` where this collector is alone.
+    cluster: Option<Arc<ClusterTables>>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+    /// What a cluster is asked waits for it: that must not hold up what this collector knows by itself.
+    cluster_permits: Arc<Semaphore>,
+}
+
+impl ReaderPool {
+    pub(crate) fn new(folder: &Path, stream_index: StreamIndex, cluster: Option<ClusterTables>) -> Self {
+        Self {
+            file: folder.join(STORE_FILE),
+            stream_index,
+            cluster: cluster.map(Arc::new),
+            idle: Arc::default(),
+            permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            cluster_permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+        }
+    }
+
+    /// Runs a query on a thread where it may block.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match self.cluster.clone() {
+            None => {
+                self.run_own(move |connection, stream_index| {
+                    query(&Backend::File { connection, stream_index })
+                })
+                .await
+            }
+            Some(tables) => {
+                on_a_thread(&self.cluster_permits, move || query(&Backend::Cluster(&tables))).await
+            }
+        }
+    }
+
+    /// The same for what is asked of this collector alone.
+    pub(crate) async fn run_own<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection, &StreamIndex) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (file, idle, stream_index) = (self.file.clone(), self.idle.clone(), self.stream_index.clone());
+        on_a_thread(&self.permits, move || {
+            let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = kept.map_or_else(|| open(&file), Ok)?;
+            let answer = query(&connection, &stream_index);
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            answer
+        })
+        .await
+    }
+}
+
+/// Runs a question on a thread where it may block, once it is its turn.
+async fn on_a_thread<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    question: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+    let answer = tokio::task::spawn_blocking(move || {
+        let answer = question();
+        drop(permit);
+        answer
+    });
+    answer.await.expect("a query neither panics nor is cancelled")
+}
+
+/// At a time, of each kind.
+const MOST_QUESTIONS: usize = 4;

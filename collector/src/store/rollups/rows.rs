@@ -1,0 +1,43 @@
+//! Rows of the tables `labels` and `sums`.
+
+use rusqlite::{Connection, params};
+
+use super::key::{GroupByMask, span_start};
+use crate::aggregate::series::Series;
+use crate::store::error::StoreError;
+use crate::time::HOUR_MINUTES;
+
+/// The number of these labels.
+pub(super) fn label(connection: &Connection, mask: GroupByMask, labels: &Series) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
+    )?;
+    let Series { site, use_case, provider, model, country } = labels;
+    statement.query_row(params![mask.bits(), site, use_case, provider, model, country], |row| row.get(0))
+}
+
+/// Replaces a sum by these bytes of one.
+pub(super) fn put(
+    connection: &Connection,
+    label: i64,
+    length: i64,
+    start: i64,
+    sum: &[u8],
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    statement.execute(params![label, length, start, sum])?;
+    Ok(())
+}
+
+/// The oldest hour that has minutes.
+pub(super) fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT min(minute) FROM windows")?;
+    let minute: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(minute.map(|minute| span_start(minute, HOUR_MINUTES)))
+}
+
+/// A transaction of so many rows takes some 10 ms.
+pub(super) const ROWS_AT_A_TIME: usize = 500;

@@ -1,0 +1,280 @@
+//! Rollups equal the sum of their minutes, over days that are filled unevenly.
+
+use std::collections::HashMap;
+
+use beacon::{Outcome, StreamReport};
+
+use super::super::reader::{windows, windows_by};
+use super::super::schema;
+use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
+use super::*;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window::WindowKey;
+use crate::aggregate::window_stats::WindowStats;
+use crate::store::query::{Dimension, Filter, WindowsQuery};
+
+/// Fourteen and a half days after 1970, at noon.
+const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
+
+/// One in so many, which divides no length.
+fn is_filled(minute: &i64) -> bool {
+    minute % 17 == 0
+}
+
+fn limits() -> config::Store {
+    config::Store { windows_hours: 48, history_days: 10, ..config::Store::default() }
+}
+
+fn store() -> (tempfile::TempDir, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.sqlite");
+    let mut connection = Connection::open(&file).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
+    schema::migrate(&mut connection, &file).unwrap();
+    for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
+        let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
+        connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();
+    }
+    (folder, connection)
+}
+
+const SERIES: [(&str, &str, &str, &str); 4] = [
+    ("chat", "a", "m1", "unknown"),
+    ("chat", "a", "m2", "DE"),
+    ("coding", "a", "m1", "DE"),
+    ("coding", "b", "m3", "FR"),
+];
+
+fn stats(ttft_ms: i64) -> WindowStats {
+    let mut stats = WindowStats::default();
+    let report =
+        StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
+    stats.add(&report, true);
+    stats
+}
+
+/// One stream in a minute of a series, as a flush writes it.
+fn put(connection: &Connection, minute: i64, series: usize) {
+    let stats = stats(100 + minute % 700);
+    let at = WindowKey { minute, series: series as u32 };
+    if let Some(before) = sealed_hour(connection, at).unwrap() {
+        let mut now = before.clone();
+        now.merge(&stats);
+        return change_sealed_hour(connection, at, &before, &now).unwrap();
+    }
+    touch(connection, minute).unwrap();
+    let insert = "INSERT OR REPLACE INTO windows VALUES (?1, ?2, ?3)";
+    connection.execute(insert, params![minute, series as i64, stats.encode()]).unwrap();
+}
+
+/// Something every so often over nine days, in all series by turns.
+fn fill(connection: &Connection) {
+    for minute in (NOW - 9 * DAY_MINUTES..NOW).filter(is_filled) {
+        put(connection, minute, (minute % 4) as usize);
+    }
+}
+
+fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
+    let (mut sum, mut handed) = (WindowStats::default(), 0);
+    windows(connection, &WindowsQuery { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
+        assert!((minutes.0..minutes.1).contains(&start));
+        sum.merge(stats);
+        handed += 1;
+    })
+    .unwrap();
+    (sum, handed)
+}
+
+fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
+    assert!(build_due(connection, minute, &AtomicBool::new(false)).unwrap());
+    seal(connection, oldest_minute_kept(minute, limits.windows_hours)).unwrap();
+    trim(connection, minute, limits).unwrap();
+}
+
+fn filters() -> [Filter; 10] {
+    let some = |text: &str| Some(text.to_owned());
+    [
+        Filter::default(),
+        Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
+        Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
+        Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
+        Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
+        Filter { country: some("DE"), ..Filter::default() },
+        Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
+        Filter { country: some("FR"), provider: some("b"), ..Filter::default() },
+        Filter { country: some("unknown"), model: some("m1"), ..Filter::default() },
+        Filter { country: some("DE"), use_case: some("chat"), model: some("m2"), ..Filter::default() },
+    ]
+}
+
+#[test]
+fn rollups_by_country_begin_with_the_first_country() {
+    let (_folder, mut connection) = store();
+    let since = NOW - 3 * DAY_MINUTES - 7 * HOUR_MINUTES;
+    for minute in (NOW - 5 * DAY_MINUTES..NOW).filter(is_filled) {
+        let series = if minute < since { 0 } else { minute % 4 };
+        put(&connection, minute, series as usize);
+    }
+    let mask = config::Store { windows_hours: 10_000, ..limits() };
+    let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
+    let rows = |connection: &Connection, before: i64| -> i64 {
+        connection.query_row(more, [before], |row| row.get(0)).unwrap()
+    };
+    let range = (NOW - 5 * DAY_MINUTES + 3, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES).0);
+    sum_all(&mut connection, NOW, &mask);
+    assert_eq!(rows(&connection, since.div_euclid(DAY_MINUTES) * DAY_MINUTES), 0);
+    assert!(rows(&connection, NOW) > 0);
+    for (filter, exact) in filters().into_iter().zip(before) {
+        for longest in [DAY_MINUTES, HOUR_MINUTES, FIVE_MINUTES] {
+            let (sum, _) = ask(&connection, &filter, range, longest);
+            assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
+        }
+    }
+}
+
+#[test]
+fn rollups_are_exactly_their_minutes() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY_MINUTES + 90, NOW - 31);
+    let before = filters().map(|filter| ask(&connection, &filter, range, DAY_MINUTES));
+    sum_all(&mut connection, NOW, &config::Store { windows_hours: 10_000, ..limits() });
+    for (filter, (exact, minutes)) in filters().into_iter().zip(before) {
+        for longest in [DAY_MINUTES, HOUR_MINUTES, FIVE_MINUTES, 1] {
+            let (sum, handed) = ask(&connection, &filter, range, longest);
+            assert_eq!(sum.encode(), exact.encode(), "{filter:?} in windows of {longest}");
+            assert!(longest < DAY_MINUTES || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
+        }
+    }
+    let (all, handed) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
+    assert_eq!(all.histogram(Metric::Ttft).count(), (range.0..range.1).filter(is_filled).count() as u64);
+    assert!(handed < 8 + 24 + 12 + 20, "{handed}");
+}
+
+#[test]
+fn minutes_go_and_their_hours_stay() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let (exact, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
+    sum_all(&mut connection, NOW, &limits());
+    let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
+    assert!((NOW - 2 * DAY_MINUTES..NOW - 2 * DAY_MINUTES + HOUR_MINUTES).contains(&first));
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY_MINUTES).0.encode(), exact.encode());
+}
+
+#[test]
+fn late_reports_in_a_sealed_hour_reach_all_its_rollups() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let late = NOW - 5 * DAY_MINUTES;
+    let sums = |connection: &Connection, longest| {
+        let asked = filters().map(|filter| ask(connection, &filter, range, longest).0.encode());
+        asked.to_vec()
+    };
+    let exact = {
+        let (_folder, connection) = store();
+        fill(&connection);
+        (0..4).for_each(|series| put(&connection, late + series as i64, series));
+        sums(&connection, 1)
+    };
+    sum_all(&mut connection, NOW, &limits());
+    (0..4).for_each(|series| put(&connection, late + series as i64, series));
+    assert_eq!(sums(&connection, HOUR_MINUTES), exact, "at once");
+    assert_eq!(sums(&connection, DAY_MINUTES), exact, "its day does not stand until it is summed again");
+    sum_all(&mut connection, NOW, &limits());
+    assert_eq!(sums(&connection, DAY_MINUTES), exact);
+    assert_eq!(
+        first_hour(&connection).unwrap(),
+        Some(oldest_minute_kept(NOW, 48)),
+        "no minute of it is there"
+    );
+}
+
+#[test]
+fn a_changed_hour_is_read_by_minutes_until_its_rollup_is_built() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    let range = (NOW - 9 * DAY_MINUTES, NOW);
+    let (before, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
+    let free = (NOW - DAY_MINUTES..).find(|minute| !is_filled(minute)).unwrap();
+    put(&connection, free, 3);
+    let (after, _) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
+    assert_eq!(after.streams(), before.streams() + 1);
+    sum_all(&mut connection, NOW, &limits());
+    assert_eq!(ask(&connection, &Filter::default(), range, DAY_MINUTES).0.encode(), after.encode());
+}
+
+#[test]
+fn groups_add_up_to_the_whole() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    let minutes = (NOW - 9 * DAY_MINUTES, NOW);
+    for dimension in Dimension::ALL {
+        let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
+        let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
+        let mut groups: HashMap<String, u64> = HashMap::new();
+        windows_by(&connection, &asked, dimension, |value, stats| {
+            *groups.entry(value.to_owned()).or_default() += stats.streams();
+        })
+        .unwrap();
+        let all = ask(&connection, &filter, minutes, DAY_MINUTES).0.streams();
+        assert_eq!(groups.values().sum::<u64>(), all, "{dimension:?}: {groups:?}");
+        assert!(!groups.contains_key(""), "{groups:?}");
+    }
+}
+
+#[test]
+fn rollups_older_than_the_history_are_dropped() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    sum_all(&mut connection, NOW, &limits());
+    sum_all(&mut connection, NOW + 6 * DAY_MINUTES, &limits());
+    let oldest: i64 = connection.query_row("SELECT min(start) FROM sums", [], |row| row.get(0)).unwrap();
+    assert_eq!(oldest, (NOW - 4 * DAY_MINUTES).div_euclid(DAY_MINUTES) * DAY_MINUTES);
+}
+
+#[test]
+fn minutes_longer_kept_than_the_history_still_go() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    let limits = config::Store { history_days: 1, ..limits() };
+    sum_all(&mut connection, NOW, &limits);
+    // As an earlier version left it, which dropped hours before their minutes.
+    connection
+        .execute(
+            "DELETE FROM spans WHERE length = 60 AND start < ?1",
+            [NOW - DAY_MINUTES - 22 * HOUR_MINUTES],
+        )
+        .unwrap();
+    let later = NOW + DAY_MINUTES;
+    for _ in 0..4 {
+        sum_all(&mut connection, later, &limits);
+    }
+    let first: i64 = connection.query_row("SELECT min(minute) FROM windows", [], |row| row.get(0)).unwrap();
+    assert!(
+        (later - 2 * DAY_MINUTES..later - 2 * DAY_MINUTES + HOUR_MINUTES).contains(&first),
+        "{} too old",
+        later - 2 * DAY_MINUTES - first
+    );
+}
+
+#[test]
+fn rollups_that_could_not_be_dropped_are_dropped_later() {
+    let (_folder, mut connection) = store();
+    fill(&connection);
+    assert!(build_due(&mut connection, NOW, &AtomicBool::new(false)).unwrap());
+    seal(&connection, oldest_minute_kept(NOW, 48)).unwrap();
+    let fail = "CREATE TEMP TRIGGER fail BEFORE DELETE ON sums BEGIN SELECT RAISE(ABORT, 'full'); END";
+    connection.execute_batch(fail).unwrap();
+    trim(&mut connection, NOW, &limits()).unwrap_err();
+    connection.execute_batch("DROP TRIGGER fail").unwrap();
+    sum_all(&mut connection, NOW, &limits());
+    let oldest = "SELECT min(start) FROM sums WHERE length = 5";
+    let oldest: i64 = connection.query_row(oldest, [], |row| row.get(0)).unwrap();
+    assert!(oldest >= NOW - 2 * DAY_MINUTES, "{} too old", NOW - 2 * DAY_MINUTES - oldest);
+}

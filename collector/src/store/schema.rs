@@ -1,0 +1,191 @@
+//! The tables of the SQLite file, and the migrations of older files.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::store::error::StoreError;
+
+/// Brings the file to the layout of this version, one step after the other.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = FIRST + LAYOUTS.len() as i64 - 1;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    if found != 0 && found < FIRST {
+        return Err(StoreError::Older { found, path: path.into() });
+    }
+    let held = if found == 0 { 0 } else { found - FIRST + 1 };
+    for (at, layout) in LAYOUTS.iter().enumerate().skip(held as usize) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(layout)?;
+        transaction.pragma_update(None, "user_version", FIRST + at as i64)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// Number of the first layout in [`LAYOUTS`]. Those before it were never released.
+const FIRST: i64 = 2;
+
+/// Each entry leads from the layout before it to its own; entries are added, never changed.
+const LAYOUTS: [&str; 8] = [
+    "
+    CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
+    INSERT INTO journal VALUES (0, 0);
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
+        model TEXT NOT NULL, UNIQUE (site, use_case, provider, model));
+    CREATE TABLE windows (
+        minute INTEGER NOT NULL, series INTEGER NOT NULL, tally BLOB NOT NULL,
+        PRIMARY KEY (minute, series)) WITHOUT ROWID;
+    CREATE TABLE totals (series INTEGER PRIMARY KEY, total BLOB NOT NULL);
+    CREATE TABLE counts (
+        kind TEXT NOT NULL, site TEXT NOT NULL, word TEXT NOT NULL, n INTEGER NOT NULL,
+        PRIMARY KEY (kind, site, word)) WITHOUT ROWID;
+    CREATE TABLE remembered (flush INTEGER PRIMARY KEY, newest INTEGER NOT NULL, revisions BLOB NOT NULL);
+",
+    "
+    CREATE TABLE spans (
+        length INTEGER NOT NULL, start INTEGER NOT NULL, changes INTEGER NOT NULL, summed INTEGER NOT NULL,
+        frozen INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (length, start)) WITHOUT ROWID;
+    INSERT INTO spans (length, start, changes, summed)
+        SELECT DISTINCT 60, minute / 60 * 60, 1, 0 FROM windows;
+    CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, UNIQUE (kept, site, use_case, provider, model));
+    CREATE TABLE sums (
+        labels INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL, tally BLOB NOT NULL,
+        PRIMARY KEY (labels, length, start)) WITHOUT ROWID;
+",
+    "
+    INSERT OR IGNORE INTO spans (length, start, changes, summed)
+        SELECT DISTINCT 5, minute / 5 * 5, 1, 0 FROM windows
+        UNION SELECT DISTINCT 1440, minute / 1440 * 1440, 1, 0 FROM windows;
+",
+    "
+    CREATE TABLE samples (
+        day INTEGER NOT NULL, stream BLOB NOT NULL, series INTEGER NOT NULL, kinds INTEGER NOT NULL,
+        outcome TEXT NOT NULL, waited_ms REAL, received_ms INTEGER NOT NULL, report TEXT NOT NULL,
+        PRIMARY KEY (day, stream));
+    CREATE INDEX samples_by_stream ON samples (stream);
+",
+    "
+    CREATE TABLE collector (
+        id TEXT NOT NULL, version INTEGER NOT NULL, flush INTEGER NOT NULL, stored INTEGER NOT NULL,
+        sent INTEGER NOT NULL);
+    INSERT INTO collector VALUES (lower(hex(randomblob(8))), 0, 0, 0, 0);
+    CREATE TABLE outbox (
+        minute INTEGER NOT NULL, series INTEGER NOT NULL, mark INTEGER NOT NULL,
+        PRIMARY KEY (minute, series)) WITHOUT ROWID;
+    CREATE TABLE outbox_samples (
+        day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
+    ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+",
+    // What was counted before is of unknown countries. Number 7 of `mask` tells countries apart too now, and
+    // number 8 tells nothing else apart: see `GroupByMask`.
+    "
+    ALTER TABLE series RENAME TO series_before;
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
+        model TEXT NOT NULL, country TEXT NOT NULL, UNIQUE (site, use_case, provider, model, country));
+    INSERT INTO series SELECT id, site, use_case, provider, model, 'unknown' FROM series_before;
+    DROP TABLE series_before;
+    ALTER TABLE labels RENAME TO labels_before;
+    CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, country TEXT NOT NULL,
+        UNIQUE (kept, site, use_case, provider, model, country));
+    INSERT INTO labels
+        SELECT id, kept, site, use_case, provider, model, CASE kept WHEN 7 THEN 'unknown' ELSE '' END
+        FROM labels_before;
+    DROP TABLE labels_before;
+    INSERT INTO labels (kept, site, use_case, provider, model, country)
+        SELECT 8, site, '', '', '', 'unknown' FROM labels WHERE kept = 0;
+    INSERT INTO sums
+        SELECT countries.id, length, start, tally
+        FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
+        JOIN sums ON labels = site.id WHERE site.kept = 0;
+",
+    // Sums of before tell countries apart alone or beside all labels: see `GroupByMask::COUNTRY_AND_ONE`.
+    "
+    ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
+",
+    // The wall clock's minute as it last was, and for how many minutes nothing old goes: see `ClockJumpGuard`.
+    "
+    CREATE TABLE clock (minute INTEGER, held INTEGER NOT NULL);
+    INSERT INTO clock SELECT max(minute), 0 FROM windows;
+",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use beacon::StreamReport;
+    use rusqlite::params;
+
+    use super::super::reader::windows_by;
+    use super::*;
+    use crate::aggregate::metric::Metric;
+    use crate::aggregate::window_stats::WindowStats;
+    use crate::store::query::{Dimension, Filter, WindowsQuery};
+
+    /// As the layout before countries had it: an hour whose minutes are gone, of two models.
+    fn hour_without_countries(connection: &Connection) {
+        for layout in &LAYOUTS[..5] {
+            connection.execute_batch(layout).unwrap();
+        }
+        connection.pragma_update(None, "user_version", FIRST + 4).unwrap();
+        connection.execute("INSERT INTO spans VALUES (60, 0, 1, 1, 1, 0)", []).unwrap();
+        let mut stats = WindowStats::default();
+        for (streams, model) in ["m1", "m2"].into_iter().enumerate() {
+            (0..=streams).for_each(|_| stats.add(&StreamReport::new("0"), true));
+            let mut of_model = WindowStats::default();
+            (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), true));
+            put(connection, 4, ["shop", "", "", model], &of_model);
+            put(connection, 7, ["shop", "chat", "a", model], &of_model);
+        }
+        put(connection, 0, ["shop", "", "", ""], &stats);
+    }
+
+    fn put(
+        connection: &Connection,
+        mask: u8,
+        [site, use_case, provider, model]: [&str; 4],
+        stats: &WindowStats,
+    ) {
+        let label = "INSERT INTO labels (kept, site, use_case, provider, model) VALUES (?1, ?2, ?3, ?4, ?5)";
+        connection.execute(label, params![mask, site, use_case, provider, model]).unwrap();
+        let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 60, 0, ?1)";
+        connection.execute(sum, [stats.encode()]).unwrap();
+    }
+
+    #[test]
+    fn rollups_of_a_schema_without_countries_become_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.sqlite");
+        let mut connection = Connection::open(&file).unwrap();
+        hour_without_countries(&connection);
+        migrate(&mut connection, &file).unwrap();
+        let ask = |filter: &Filter, dimension| {
+            let mut groups = BTreeMap::new();
+            let asked = WindowsQuery { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
+            windows_by(&connection, &asked, dimension, |value, stats| {
+                *groups.entry(value.to_owned()).or_default() += stats.streams();
+            })
+            .unwrap();
+            groups.into_iter().collect::<Vec<(String, u64)>>()
+        };
+        let (all, of) = (Filter::default(), |country: &str| Filter {
+            country: Some(country.to_owned()),
+            ..Filter::default()
+        });
+        let models = [("m1".to_owned(), 1), ("m2".to_owned(), 2)];
+        assert_eq!(ask(&all, Dimension::Country), [("unknown".to_owned(), 3)]);
+        assert_eq!(ask(&all, Dimension::Model), models);
+        assert_eq!(ask(&of("unknown"), Dimension::Model), models);
+        assert_eq!(ask(&of("DE"), Dimension::Model), []);
+    }
+}

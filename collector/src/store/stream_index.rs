@@ -1,0 +1,165 @@
+//! Index of single streams for queries: memory lists them, the journal holds their reports.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::reader::IN_FILTER;
+use super::samples;
+use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
+use crate::aggregate::series::{SeriesId, UNKNOWN};
+use crate::journal::segments::Segments;
+use crate::report::country::Country;
+use crate::report::stream_id::StreamId;
+use crate::store::error::StoreError;
+use crate::store::query::{Filter, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
+
+/// The streams that are remembered, shared with the thread that counts.
+#[derive(Clone)]
+pub(crate) struct StreamIndex {
+    streams: Arc<RwLock<StreamRegistry>>,
+    segments: Arc<Segments>,
+}
+
+impl StreamIndex {
+    pub(crate) const fn new(streams: Arc<RwLock<StreamRegistry>>, segments: Arc<Segments>) -> Self {
+        Self { streams, segments }
+    }
+
+    /// How many streams of `filter` are not finalized.
+    pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+    }
+
+    /// What came within `ms` before `now_ms`.
+    pub(crate) fn recent(
+        &self,
+        connection: &Connection,
+        filter: &Filter,
+        (ms, now_ms): (i64, i64),
+    ) -> Result<RecentActivity, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        let remembered_ms =
+            streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+        let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
+        let rate_ms = RATE_MS.min(remembered_ms);
+        for stream in streams.arrived(now_ms - remembered_ms, now_ms) {
+            if stream.owned_by_peer() || !series.holds(stream.series) {
+                continue;
+            }
+            reports += u64::from(stream.received_ms > now_ms - rate_ms);
+            if stream.finalized.is_some() && !stream.superseded {
+                *ended.entry(stream.outcome.as_str()).or_default() += 1;
+            }
+        }
+        let per_second = reports as f64 * 1e3 / rate_ms.max(1) as f64;
+        Ok(RecentActivity { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
+    }
+
+    /// Stored reports, newest first.
+    pub(crate) fn newest(
+        &self,
+        connection: &Connection,
+        asked: &StreamsQuery,
+    ) -> Result<StreamsPage, StoreError> {
+        let series = series_in(connection, &asked.filter)?;
+        let (from_ms, to_ms) = asked.received_ms;
+        let is_asked = |stream: &Stream| {
+            (from_ms..to_ms).contains(&stream.received_ms)
+                && !(asked.only_ended && stream.finalized.is_none())
+                && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
+                && series.holds(stream.series)
+        };
+        let found: Vec<(SeqNo, Stream)> = {
+            let streams = self.streams();
+            let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
+            asked_for.take(asked.limit + 1).map(|(seq, stream)| (seq, *stream)).collect()
+        };
+        let shown = found.len().min(asked.limit);
+        let next = (found.len() > shown).then(|| found[shown - 1].0);
+        let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
+        Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
+    }
+
+    /// One stored report: of the newest, or of the samples.
+    pub(crate) fn one(
+        &self,
+        connection: &Connection,
+        id: StreamId,
+    ) -> Result<Option<StoredStream>, StoreError> {
+        let found = self.streams().get(id).filter(|(_, stream)| !stream.owned_by_peer());
+        let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
+        newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
+    }
+
+    /// Whether a stream is remembered.
+    pub(super) fn knows(&self, id: StreamId) -> bool {
+        self.streams().get(id).is_some()
+    }
+
+    /// The reports between two places, as far as they stand.
+    pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<(SeqNo, Stream, String)>, StoreError> {
+        let standing: Vec<(SeqNo, Stream)> = {
+            let streams = self.streams();
+            let between = streams.from(from).take_while(|(seq, _)| *seq < to);
+            let standing = between.filter(|(_, stream)| !stream.superseded && !stream.owned_by_peer());
+            standing.map(|(seq, stream)| (seq, *stream)).collect()
+        };
+        let mut reports = Vec::with_capacity(standing.len());
+        for (seq, stream) in standing {
+            if let Some(report) = self.segments.report(stream.at)? {
+                reports.push((seq, stream, serde_json::to_string(&report)?));
+            }
+        }
+        Ok(reports)
+    }
+
+    /// `None` when the journal let go of it just now.
+    fn read(&self, connection: &Connection, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
+        let Some(record) = self.segments.record(stream.at)? else { return Ok(None) };
+        let mut counted = connection.prepare_cached("SELECT country FROM series WHERE id = ?1")?;
+        let counted = counted.query_row([stream.series], |row| row.get(0)).optional()?;
+        // A series may be so new that the store does not have it yet.
+        let reported = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
+        let country = counted.unwrap_or_else(reported);
+        let json = serde_json::to_string(&record.report)?;
+        Ok(Some(StoredStream { json, received_ms: stream.received_ms, country }))
+    }
+
+    fn streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The series that a filter lets through.
+enum SeriesIn {
+    All,
+    These(HashSet<SeriesId>),
+}
+
+impl SeriesIn {
+    fn holds(&self, series: SeriesId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => these.contains(&series),
+        }
+    }
+}
+
+fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
+    let Filter { site, use_case, provider, model, country } = filter;
+    if filter.labels().all(|(_, label)| label.is_none()) {
+        return Ok(SeriesIn::All);
+    }
+    let mut statement = connection.prepare_cached(&format!("SELECT id FROM series WHERE {IN_FILTER}"))?;
+    let labels = named_params! {
+        ":site": site, ":use_case": use_case, ":provider": provider, ":model": model,
+        ":country": country,
+    };
+    let ids = statement.query_map(labels, |row| row.get(0))?;
+    Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))
+}

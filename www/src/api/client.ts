@@ -1,0 +1,167 @@
+/** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
+import type {
+  Abandonment,
+  Accounting,
+  Breakdown,
+  Compare,
+  Dimension,
+  Filters,
+  Heatmap,
+  HistogramAnswer,
+  Metric,
+  Outcome,
+  Range,
+  SampleKind,
+  Slo,
+  StreamPage,
+  StreamReport,
+  Summary,
+  Timeseries,
+  WaitMetric,
+} from "./api-types";
+
+export interface QueryWindow {
+  range: Range;
+  filters: Filters;
+}
+
+/** The collector responded with an error status. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The response is not JSON. A login page or another server answers at this address. */
+export class UnexpectedResponse extends Error {}
+
+/** The reason of a failed request, as a sentence. */
+export function errorMessage(error: unknown): string {
+  if (error instanceof ApiError) return `The collector returned an error: ${error.message} (${error.code}).`;
+  if (error instanceof UnexpectedResponse) return "Unexpected response (not JSON). Is this URL an llm-rum collector?";
+  return "The collector cannot be reached.";
+}
+
+/** Credentials and cancellation of a request. */
+export interface RequestOptions {
+  token: string | null;
+  signal?: AbortSignal;
+}
+
+/** A hanging collector accepts connections and never responds. */
+export const REQUEST_TIMEOUT_MS = 20_000;
+
+type Query = Record<string, string | undefined>;
+
+export const getSummary = (window: QueryWindow, options: RequestOptions) =>
+  get<Summary>("v1/summary", windowQuery(window), options);
+
+/** `step` is in seconds. With `null` the collector takes its finest step for the range. */
+export const getTimeseries = (window: QueryWindow, metric: Metric, step: number | null, options: RequestOptions) =>
+  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, options);
+
+export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
+  get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, options);
+
+/** `step` is in seconds. */
+export const getHeatmap = (window: QueryWindow, metric: Metric, step: number, options: RequestOptions) =>
+  get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options);
+
+export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options: RequestOptions) =>
+  get<Abandonment>("v1/abandonment", { ...windowQuery(window), metric }, options);
+
+export const getBreakdown = (
+  window: QueryWindow,
+  groups: { by: Dimension; metric: Metric; limit: number },
+  options: RequestOptions,
+) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
+
+/** The use cases with the most streams in the last 30 days. */
+export const getUseCases = (filters: Filters, limit: number, options: RequestOptions) =>
+  get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, options);
+
+export const getSlo = (filters: Filters, options: RequestOptions) => get<Slo>("v1/slo", filters, options);
+
+/** The site key for the script tag. The collector returns it only to clients that may read. */
+export async function getSiteKey(options: RequestOptions): Promise<string> {
+  const { site } = await get<{ site: string }>("snippet.json", {}, options);
+  return site;
+}
+
+export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/accounting", {}, options);
+
+/** `step` is in seconds. */
+export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) =>
+  get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, options);
+
+/** Selects the streams of a list and its page. */
+export interface StreamQuery {
+  sample?: SampleKind;
+  outcome?: Outcome;
+  cursor?: string;
+}
+
+export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) =>
+  get<StreamPage>("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
+
+/** The newest stored stream that matches the filters. */
+export async function getNewest(filters: Filters, options: RequestOptions): Promise<StreamReport | null> {
+  const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, options);
+  return page.streams[0] ?? null;
+}
+
+export const getStream = (id: string, options: RequestOptions) =>
+  get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
+
+function windowQuery({ range, filters }: QueryWindow): Query {
+  return { range, ...filters };
+}
+
+/** Opens the live feed. An `EventSource` cannot send the token. */
+export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
+  const { body } = await request("v1/live", filters, "text/event-stream", options);
+  if (body === null) throw new TypeError("response without a body");
+  return body;
+}
+
+async function get<Answer>(route: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
+  // `AbortSignal.any` is missing in the oldest supported Firefox.
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop);
+  const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
+  try {
+    const response = await request(route, query, "application/json", { token, signal: controller.signal });
+    return (await response.json()) as Answer;
+  } catch (error) {
+    throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;
+  } finally {
+    clearTimeout(timeout);
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+async function request(route: string, query: Query, accept: string, options: RequestOptions): Promise<Response> {
+  const address = new URL(route, document.baseURI);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) address.searchParams.set(name, value);
+  }
+  const headers: Record<string, string> = { Accept: accept };
+  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
+  const response = await fetch(address, { headers, cache: "no-store", signal: options.signal ?? null });
+  if (!response.ok) throw await apiErrorOf(response);
+  return response;
+}
+
+async function apiErrorOf(response: Response): Promise<ApiError> {
+  const fallback = { code: `http_${response.status}`, message: `status ${response.status}` };
+  // A proxy can respond with its own page; then only the status is known.
+  const body = (await response.json().catch(() => null)) as { error?: typeof fallback } | null;
+  const { code, message } = { ...fallback, ...body?.error };
+  return new ApiError(response.status, code, message);
+}

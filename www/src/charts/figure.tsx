@@ -1,0 +1,79 @@
+/** A chart with its title, its caption and a table view for screen readers. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+export interface Table {
+  columns: string[];
+  rows: () => string[][];
+}
+
+interface FigureProps {
+  chart: "ttft" | "histogram" | "compare" | "abandonment";
+  title: string;
+  caption?: string;
+  aside?: ComponentChildren;
+  table?: Table;
+  children: ComponentChildren;
+}
+
+export function Figure({ chart, title, caption, aside, table, children }: FigureProps) {
+  const heading = `${chart}-title`;
+  return (
+    <figure class="figure" data-chart={chart} aria-labelledby={heading}>
+      <div class="figure-head">
+        <h2 id={heading}>{title}</h2>
+        {aside}
+      </div>
+      {children}
+      <figcaption>
+        {caption && <p>{caption}</p>}
+        {table && <TableView table={table} title={title} />}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** Replaces a chart whose data failed to load. */
+export function LoadError({ message }: { message: string }) {
+  return <p class="nothing">Could not load. {message}</p>;
+}
+
+/** Builds the rows only while the table is open, because the screen refreshes every few seconds. */
+function TableView({ table, title }: { table: Table; title: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>View as table</summary>
+      {isOpen && (
+        <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
+          <table class="plain">
+            <thead>
+              <tr>
+                {table.columns.map((column) => (
+                  <th key={column} scope="col">
+                    {column}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {table.rows().map((cells, index) => (
+                <tr key={index}>
+                  {cells.map((cell, at) =>
+                    at === 0 ? (
+                      <th key={at} scope="row">
+                        {cell}
+                      </th>
+                    ) : (
+                      <td key={at}>{cell}</td>
+                    ),
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,125 @@
+/** Heatmap of a metric: the whole distribution over time on a log axis. */
+import { useMemo, useState } from "preact/hooks";
+
+import type { Heatmap as HeatmapAnswer } from "../api/api-types";
+import { count, duration, percent, tickDuration, timeInterval } from "../format";
+import { useWidth } from "../ui/width";
+import { slowTarget } from "./chart-captions";
+import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
+import { logTicks, timeLabel, timeTicks } from "./ticks";
+
+const LEFT = 64;
+const RIGHT = 8;
+const FOOT = 24;
+const HEIGHT = 304;
+
+export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: string }) {
+  const [host, width] = useWidth<HTMLDivElement>(960);
+  const [hovered, setHovered] = useState<Cell | null>(null);
+  const cells = useMemo(() => cellsOf(answer), [answer]);
+  const scales = scalesOf(answer, width);
+  const target = slowTarget(answer);
+  // Memoized: hovering must not redraw thousands of cells.
+  const rects = useMemo(() => cells.map((cell, at) => rectOf(cell, at, scales, answer.step_ms)), [cells, width]);
+  const point = (event: MouseEvent) => {
+    const at = event.target instanceof SVGRectElement ? event.target.dataset["at"] : undefined;
+    setHovered(at === undefined ? null : (cells[Number(at)] ?? null));
+  };
+  return (
+    <div class="heat" ref={host} onMouseLeave={() => setHovered(null)}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={label} onMouseOver={point}>
+        {rects}
+        {target !== null && target > scales.low && target < scales.high && (
+          <g class="mark target quiet">
+            <line x1={LEFT} x2={width - RIGHT} y1={scales.y(target)} y2={scales.y(target)} />
+            <text class="end" x={width - RIGHT - 4} y={scales.y(target) - 6}>
+              target {duration(target)}
+            </text>
+          </g>
+        )}
+        <Axes answer={answer} scales={scales} width={width} />
+      </svg>
+      <p class="bars-over" aria-hidden="true">
+        {hovered && cellText(hovered, answer)}
+      </p>
+    </div>
+  );
+}
+
+function rectOf(cell: Cell, at: number, scales: Scales, step: number) {
+  return (
+    <rect
+      key={`${cell.t}/${cell.lower_ms}`}
+      class={`heat-${cell.shade}`}
+      data-at={at}
+      x={scales.x(cell.t)}
+      y={scales.y(cell.upper_ms)}
+      width={Math.max(1, scales.x(cell.t + step) - scales.x(cell.t))}
+      height={Math.max(1, scales.y(cell.lower_ms) - scales.y(cell.upper_ms))}
+    />
+  );
+}
+
+/** Legend of the shades. The cell with the most samples is the darkest. */
+export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
+  const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts));
+  return (
+    <p class="heat-legend">
+      <span>1</span>
+      {SHADES.map((shade) => (
+        <span key={shade} class={`heat-key heat-${shade}`} />
+      ))}
+      <span>{count(fullest)} samples per cell</span>
+    </p>
+  );
+}
+
+function Axes({ answer, scales, width }: { answer: HeatmapAnswer; scales: Scales; width: number }) {
+  const most = Math.max(2, Math.floor((width - LEFT) / 80));
+  const { ticks, step } = timeTicks(answer.from, answer.to, most);
+  return (
+    <>
+      {logTicks(scales.low, scales.high, 8).map((tick) => (
+        <text key={tick} class="tick end" x={LEFT - 8} y={scales.y(tick)}>
+          {tickDuration(tick)}
+        </text>
+      ))}
+      <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />
+      {ticks.map((tick) => (
+        <text key={tick} class="tick middle" x={scales.x(tick)} y={HEIGHT - FOOT + 16}>
+          {timeLabel(tick, step)}
+        </text>
+      ))}
+    </>
+  );
+}
+
+interface Scales {
+  low: number;
+  high: number;
+  x: (time: number) => number;
+  y: (value: number) => number;
+}
+
+function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, width: number): Scales {
+  const shown = buckets.filter(({ lower_ms }) => lower_ms > 0);
+  const low = Math.min(...shown.map(({ lower_ms }) => lower_ms), 1000);
+  const high = Math.max(...shown.map(({ upper_ms }) => upper_ms), 1001);
+  const until = Math.max(to, (points.at(-1)?.t ?? 0) + step);
+  const reach = Math.log(high / low);
+  const bottom = HEIGHT - FOOT;
+  return {
+    low,
+    high,
+    // A first step that began before the range is clipped to the range.
+    x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
+    // A value below the lowest bucket has no position on a log axis: it is drawn at the bottom.
+    y: (value) => (value <= low ? bottom : Math.round(bottom - (Math.log(value / low) / reach) * (bottom - 8))),
+  };
+}
+
+function cellText(cell: Cell, { step_ms, to }: HeatmapAnswer): string {
+  const range = `${duration(cell.lower_ms)} – ${duration(cell.upper_ms)}`;
+  const share = `${count(cell.count)} of ${count(cell.n)} (${percent(cell.count / cell.n)})`;
+  return `${timeInterval(cell.t, step_ms, to)}, ${range}: ${share}`;
+}

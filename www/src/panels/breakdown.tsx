@@ -1,0 +1,204 @@
+/** Table of one dimension's values: traffic, percentiles, errors and impact. */
+import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+
+import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
+import type { Result } from "../api/async-result";
+import { breakdownCaption, slowTarget } from "../charts/chart-captions";
+import { LoadError } from "../charts/figure";
+import { groupScale, type GroupScale } from "../charts/group-scale";
+import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { METRIC_LABELS, MIN_SAMPLES } from "../metric";
+import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
+import { DIMENSIONS, type View } from "../url";
+
+type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
+
+const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
+  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "mid" },
+  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
+  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
+  {
+    column: "excess",
+    label: "Impact",
+    title: "Share of all streams outside the SLO minus share of traffic. Positive: contributes more than its share",
+    visibility: "wide",
+  },
+];
+
+const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
+
+interface BreakdownProps {
+  result: Result<BreakdownAnswer>;
+  /** The view of the result, which can be older than the current one. */
+  view: Pick<View, "by" | "metric">;
+  by: Dimension;
+  showsAll: boolean;
+}
+
+export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
+  return (
+    <section class="breakdown" data-breakdown={view.by} aria-labelledby="breakdown-title">
+      <div class="figure-head">
+        <h2 id="breakdown-title">
+          {METRIC_LABELS[view.metric].title} by {humanize(view.by)}
+        </h2>
+        <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
+      </div>
+      {result.kind === "failed" ? (
+        <LoadError message={result.message} />
+      ) : (
+        <BreakdownTable answer={result.value} showsAll={showsAll} />
+      )}
+    </section>
+  );
+}
+
+function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAll: boolean }) {
+  const sorted = useSignal<Column>("streams");
+  const column = sorted.value;
+  const groups = useMemo(() => sortedBy(answer.groups, column), [answer, column]);
+  const scale = groupScale(answer.groups, ({ targets }) =>
+    slowTarget({ metric: answer.metric, targets: targets ?? answer.targets }),
+  );
+  return (
+    <>
+      {groups.length === 0 ? (
+        <p class="nothing">No streams ended in this time range.</p>
+      ) : (
+        <table class="stream-table breakdown-table">
+          <thead>
+            <tr>
+              <th scope="col">{humanize(answer.by)}</th>
+              {COLUMNS.map((head) => (
+                <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
+              ))}
+              <th scope="col" class="wide span-cell">
+                Range p50–p99 (dot = p95)
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <Row key={group.value} group={group} by={answer.by} scale={scale} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="caption">
+        {breakdownCaption(answer)}
+        {answer.more > 0 && ` ${plural(answer.more, "more value")} with fewer streams.`}
+      </p>
+      {(showsAll || answer.more > 0) && (
+        <button type="button" class="more small" aria-expanded={showsAll} onClick={() => setShowsAllGroups(!showsAll)}>
+          {showsAll ? "Show fewer" : "Show all"}
+        </button>
+      )}
+    </>
+  );
+}
+
+interface HeadProps {
+  column: Column;
+  label: string;
+  title: string;
+  visibility: string;
+  sorted: Column;
+  onSort: (column: Column) => void;
+}
+
+function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
+  const isSorted = column === sorted;
+  return (
+    <th scope="col" class={`number ${visibility}`} aria-sort={isSorted ? "descending" : undefined}>
+      <button type="button" class="sort" title={title} onClick={() => onSort(column)}>
+        {label}
+        <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
+      </button>
+    </th>
+  );
+}
+
+function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
+  const { value, streams, share, excess } = group;
+  const failed = errorShare(group);
+  const few = group.n < MIN_SAMPLES ? " few" : "";
+  return (
+    <tr data-group={value}>
+      <td class="model-cell">
+        <button
+          type="button"
+          class="narrow"
+          onClick={() => setFilter(by, value)}
+          title={`Filter by ${humanize(by)} ${value}`}
+        >
+          {valueLabel(by, value)}
+        </button>
+      </td>
+      <td class="number">
+        {count(streams)} <small class="share">{percent(share)}</small>
+      </td>
+      <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
+      <td class={`number strong${few}`} title={intervalTitle(group)}>
+        {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
+        {columnDuration(group.p95_ms)}
+      </td>
+      <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
+        {percent(failed)}
+      </td>
+      <td class="number wide">{excessCell(excess, group.goodput.total < MIN_SAMPLES)}</td>
+      <td class="wide span-cell">
+        <PercentileRange group={group} scale={scale} />
+      </td>
+    </tr>
+  );
+}
+
+function PercentileRange({ group, scale }: { group: Group; scale: GroupScale }) {
+  const { p50_ms: p50, p95_ms: p95, p99_ms: p99 } = group;
+  if (!isKnown(p50) || !isKnown(p95) || !isKnown(p99)) return <span class="dim">no samples</span>;
+  const at = (value: number) => `${(100 * scale.at(value)).toFixed(2)}%`;
+  const target = scale.target(group);
+  const isFew = group.n < MIN_SAMPLES;
+  const isSlow = !isFew && target !== null && p95 > target;
+  return (
+    <svg
+      class={`span${isSlow ? " slow" : ""}${isFew ? " few" : ""}`}
+      role="img"
+      aria-label={`${duration(p50)} to ${duration(p99)}`}
+    >
+      {target !== null && <line class="span-target" x1={at(target)} x2={at(target)} y1="0" y2="100%" />}
+      <line x1={at(p50)} x2={at(p99)} y1="50%" y2="50%" />
+      <circle cx={at(p95)} cy="50%" r="4" />
+    </svg>
+  );
+}
+
+function intervalTitle({ intervals }: Group): string | undefined {
+  const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
+  if (!isKnown(lower)) return undefined;
+  return isKnown(upper)
+    ? `95 % confidence interval: ${duration(lower)} – ${duration(upper)}`
+    : `95 % confidence interval: ≥ ${duration(lower)} (few samples)`;
+}
+
+/** The impact of a few streams is chance: it gets no colour. */
+function excessCell(excess: number | null | undefined, isFew: boolean) {
+  if (!isKnown(excess)) return <span class="dim">–</span>;
+  const points = excess * 100;
+  if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
+  const text = `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} pp`;
+  return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
+}
+
+function sortedBy(groups: readonly Group[], column: Column): Group[] {
+  const key = (group: Group) => (column === "errors" ? errorShare(group) : group[column]) ?? -Infinity;
+  return [...groups].sort((a, b) => key(b) - key(a) || b.streams - a.streams);
+}
+
+/** Share of the eligible streams; `null` without any. */
+function errorShare({ errors, goodput }: Group): number | null {
+  return goodput.total > 0 ? errors / goodput.total : null;
+}

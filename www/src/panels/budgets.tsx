@@ -1,0 +1,170 @@
+/** Error budgets beside the verdict: the most urgent ones, their remaining share and their burn rates. */
+import type { Budgets as BudgetsAnswer } from "../api/api-types";
+import type { AsyncResult } from "../api/async-result";
+import { humanize, plural } from "../format";
+import { setFilter } from "../state";
+import { Icon, type IconName } from "../ui/icon";
+import {
+  ALERT_LABELS,
+  burnDown,
+  burnRateOver,
+  burnRateText,
+  byUrgency,
+  describeBudget,
+  hasEnoughStreams,
+  remainingText,
+  statusOf,
+  windowText,
+  type BudgetStatus,
+  type UseCaseBudget,
+} from "./error-budget";
+
+export function Budgets({ result }: { result: AsyncResult<BudgetsAnswer> }) {
+  if (result.kind === "known" && result.value.slos.every(({ budgets }) => budgets.length === 0)) return null;
+  return (
+    <section class="budgets" aria-labelledby="budgets-title" data-budgets={result.kind}>
+      {result.kind === "known" ? (
+        <KnownBudgets answer={result.value} />
+      ) : (
+        <>
+          <h2 id="budgets-title">Error budgets</h2>
+          <p class="dim">{result.kind === "loading" ? "Loading…" : `Could not load. ${result.message}`}</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function KnownBudgets({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
+  const all = byUrgency(slos);
+  const first = all.slice(0, MAX_SHOWN);
+  const rest = all.slice(MAX_SHOWN);
+  const names = new Set(all.map(({ useCase }) => useCase));
+  const single = names.size === 1 ? first[0] : undefined;
+  return (
+    <>
+      <h2 id="budgets-title">
+        {single ? `Error budget of ${humanize(single.useCase)}` : "Error budgets"}
+        {" "}
+        <small>{first[0]?.days} days</small>
+      </h2>
+      <Lines items={first} isNamed={!single} />
+      {rest.length > 0 && (
+        <details>
+          <summary>Show {plural(rest.length, "more SLO")}</summary>
+          <Lines items={rest} isNamed={!single} />
+        </details>
+      )}
+      <BurnRates items={all} isNamed={!single} />
+      {more > 0 && <p class="beyond">{plural(more, "more use case")} with fewer streams.</p>}
+    </>
+  );
+}
+
+function Lines({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean }) {
+  return (
+    <ul>
+      {items.map((item) => (
+        <Line key={`${item.useCase} ${item.budget.promise}`} item={item} isNamed={isNamed} />
+      ))}
+    </ul>
+  );
+}
+
+const STATUS_ICONS: Record<BudgetStatus, IconName> = { good: "good", warn: "warn", bad: "bad", none: "none" };
+
+function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
+  const { budget, useCase } = item;
+  const { promise, alert, remaining } = budget;
+  const status = statusOf(budget);
+  return (
+    <li data-budget={promise} data-use-case={useCase} data-remaining={remaining ?? ""}>
+      <span class={status === "none" ? "dim" : status}>
+        <Icon name={STATUS_ICONS[status]} />
+      </span>
+      <h3>
+        {isNamed && (
+          <button
+            type="button"
+            class="narrow"
+            title="Filter by this use case"
+            onClick={() => setFilter("use_case", useCase)}
+          >
+            {humanize(useCase)}
+          </button>
+        )}
+        {isNamed && " "}
+        {promise}
+      </h3>
+      {alert && (
+        <span class={`alert ${status}`} title={ALERT_LABELS[alert].meaning}>
+          {ALERT_LABELS[alert].label}
+        </span>
+      )}
+      {hasEnoughStreams(budget) && <BurnDown item={item} status={status} />}
+      <strong class={status === "bad" ? "bad" : status === "none" ? "dim" : undefined}>{remainingText(budget)}</strong>
+      <p>{describeBudget(item)}</p>
+    </li>
+  );
+}
+
+/** Remaining budget over the period, from full at the top to used up at the bottom. */
+function BurnDown({ item: { budget, from, to }, status }: { item: UseCaseBudget; status: BudgetStatus }) {
+  const x = (t: number) => ((Math.max(from, Math.min(to, t)) - from) / (to - from)) * 100;
+  const y = (left: number) => 2 + (1 - Math.max(0, left)) * 20;
+  const steps = burnDown(budget).map(({ t, left }) => `H${x(t)}L${x(t + DAY_MS)} ${y(left)}`);
+  return (
+    <svg class={`burn-down ${status}`} viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">
+      <path class="foot" d="M0 22.5H100" />
+      <path class="left" d={`M0 ${y(1)}${steps.join("")}H100`} />
+    </svg>
+  );
+}
+
+function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean }) {
+  const windows = items[0]?.budget.burn.map(({ minutes }) => minutes) ?? [];
+  return (
+    <details>
+      <summary>Burn rates</summary>
+      <p class="dim">
+        Burn rate = actual failure rate ÷ allowed failure rate. At 1× the budget is used up exactly at the end of
+        the {items[0]?.days} days.
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Burn rates">
+        <table class="plain">
+          <thead>
+            <tr>
+              <th scope="col">Window</th>
+              {windows.map((minutes) => (
+                <th key={minutes} scope="col">
+                  {windowText(minutes)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {items.map(({ useCase, budget }) => (
+              <tr key={`${useCase} ${budget.promise}`}>
+                <th scope="row">
+                  {isNamed && `${humanize(useCase)} `}
+                  {budget.promise}
+                </th>
+                {windows.map((minutes) => (
+                  <Rate key={minutes} rate={burnRateOver(budget, minutes)} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+function Rate({ rate }: { rate: number | null }) {
+  return <td>{rate !== null && rate > 1 ? <b>{burnRateText(rate)}</b> : burnRateText(rate)}</td>;
+}
+
+/** Further budgets are in a collapsed list. */
+const MAX_SHOWN = 3;
+const DAY_MS = 86_400_000;

@@ -1,0 +1,172 @@
+/** Model of the error budgets: order of urgency, status, forecast and text. */
+import type { AlertSeverity, Budget, ObjectiveName, Slo, Targets } from "../api/api-types";
+import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../format";
+
+/** An error budget with its use case and period. */
+export interface UseCaseBudget {
+  useCase: string;
+  from: number;
+  to: number;
+  days: number;
+  targets: Targets;
+  budget: Budget;
+}
+
+export type BudgetStatus = "good" | "warn" | "bad" | "none";
+
+/** Sorts by alert severity, then by the remaining budget. */
+export function byUrgency(answers: readonly Slo[]): UseCaseBudget[] {
+  const all = answers.flatMap(({ budgets, targets, ...period }) =>
+    budgets.map((budget): UseCaseBudget => ({ ...period, useCase: targets.use_case ?? "unknown", targets, budget })),
+  );
+  const urgency = ({ budget: { alert } }: UseCaseBudget) => (alert ? SEVERITIES.indexOf(alert) : SEVERITIES.length);
+  const remaining = ({ budget }: UseCaseBudget) => (hasEnoughStreams(budget) ? budget.remaining : null) ?? Infinity;
+  return all.sort((a, b) => urgency(a) - urgency(b) || remaining(a) - remaining(b));
+}
+
+/** Whether there are enough streams for a remaining budget. */
+export function hasEnoughStreams({ total }: Budget): boolean {
+  return total >= MIN_STREAMS;
+}
+
+export function statusOf(budget: Budget): BudgetStatus {
+  const { alert, remaining } = budget;
+  if (alert === "page" || alert === "incident") return "bad";
+  if (!hasEnoughStreams(budget) || !isKnown(remaining)) return "none";
+  if (remaining < 0) return "bad";
+  return alert === "ticket" || remaining < LOW_REMAINING ? "warn" : "good";
+}
+
+/** `62 % left`. Without enough streams there is no text. */
+export function remainingText(budget: Budget): string {
+  const { remaining } = budget;
+  if (!hasEnoughStreams(budget) || !isKnown(remaining)) return ABSENT;
+  if (remaining < 0) return "overspent";
+  const share = remaining * 100;
+  const text = share > 99 && share < 100 ? ">99" : share > 0 && share < 1 ? "<1" : Math.round(share);
+  return `${text}\u00a0% left`;
+}
+
+function objectiveText({ budget: { promise, objective }, targets }: UseCaseBudget): string {
+  const share = configuredPercent(objective);
+  if (promise === "availability") return `SLO: ${share} of streams succeed`;
+  if (promise === "integrity") return `SLO: ${share} of streams are intact`;
+  if (isKnown(targets.ttft_p95_ms)) return `SLO: ${share} of streams have TTFT ≤ ${duration(targets.ttft_p95_ms)}`;
+  return `SLO: ${share} of streams end within ${duration(targets.e2e_p95_ms)}`;
+}
+
+/** A stream that misses the objective. */
+const MISS_LABELS: Record<ObjectiveName, string> = {
+  availability: "failed",
+  integrity: "not intact",
+  speed: "too slow",
+};
+
+export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: string }> = {
+  page: { label: "page", meaning: "Burning fast enough to page the on-call engineer" },
+  incident: { label: "incident", meaning: "Burning fast enough to inform the team today" },
+  ticket: { label: "ticket", meaning: "Burning fast enough to inform the team this week" },
+};
+
+/** The objective, its use so far and the forecast. */
+export function describeBudget(item: UseCaseBudget): string {
+  const { good, total, allowed, promise } = item.budget;
+  const objective = objectiveText(item);
+  if (total === 0) return `${objective}. No eligible streams in ${item.days} days.`;
+  const misses = `${count(total - good)} ${MISS_LABELS[promise]}`;
+  if (!hasEnoughStreams(item.budget))
+    return `${objective}. ${misses}. Not enough traffic yet (${plural(total, "stream")}; needs ${MIN_STREAMS}).`;
+  return `${objective}. ${misses}, ${wholeStreams(allowed)} allowed. ${forecastText(item)}`.trimEnd();
+}
+
+function forecastText(item: UseCaseBudget): string {
+  const isOverspent = (item.budget.remaining ?? 0) < 0;
+  const rate = burnRateOver(item.budget, DAY_MINUTES);
+  if (!isKnown(rate)) return "No streams in the last 24\u00a0h.";
+  if (isOverspent && rate > 1) return `Burn rate (24\u00a0h): ${burnRateText(rate)}.`;
+  if (isOverspent) {
+    const recovery = daysUntil(item, (left) => left >= 0);
+    if (recovery === null) return "";
+    return `At the current burn rate the budget starts to recover in ${approximateDays(recovery)}.`;
+  }
+  if (rate === 0) return "None in the last 24\u00a0h.";
+  const exhausted = daysUntilExhausted(item);
+  const forecast = exhausted === null ? "lasts the full period" : `runs out in ${approximateDays(exhausted)}`;
+  return `At the current burn rate the budget ${forecast}.`;
+}
+
+/** Days until the budget is used up at the last day's rate; `null` if it lasts. */
+export function daysUntilExhausted(item: UseCaseBudget): number | null {
+  return daysUntil(item, (left) => left < 0);
+}
+
+/**
+ * Extrapolates the last day. The period slides: days that leave it take their failures and their allowance with them.
+ */
+function daysUntil({ budget, days, to }: UseCaseBudget, isReached: (left: number) => boolean): number | null {
+  const { by_day: past, objective } = budget;
+  const rate = burnRateOver(budget, DAY_MINUTES);
+  const daily = budget.burn.find(({ minutes }) => minutes === DAY_MINUTES)?.total ?? 0;
+  if (!isKnown(rate) || daily === 0) return null;
+  const broken = rate * (1 - objective) * daily;
+  const leftAfter = (ahead: number) => {
+    const daysInPeriod = past.filter(({ t }) => t + DAY_MS > to + (ahead - days) * DAY_MS);
+    const total = daysInPeriod.reduce((sum, day) => sum + day.total, daily * ahead);
+    const bad = daysInPeriod.reduce((sum, day) => sum + day.total - day.good, broken * ahead);
+    return (1 - objective) * total - bad;
+  };
+  for (let ahead = 1; ahead <= days; ahead++) {
+    const left = leftAfter(ahead);
+    if (!isReached(left)) continue;
+    const before = leftAfter(ahead - 1);
+    const share = before === left ? 1 : before / (before - left);
+    return ahead - 1 + Math.min(1, Math.max(0, share));
+  }
+  return null;
+}
+
+export function burnRateOver({ burn }: Budget, minutes: number): number | null {
+  return burn.find((over) => over.minutes === minutes)?.rate ?? null;
+}
+
+/** Remaining share of the whole period's allowance after each day. */
+export function burnDown({ by_day: past, allowed }: Budget): { t: number; left: number }[] {
+  let broke = 0;
+  return past.map(({ t, good, total }) => {
+    broke += total - good;
+    return { t, left: allowed > 0 ? 1 - broke / allowed : broke > 0 ? -1 : 1 };
+  });
+}
+
+/** A burn rate: `3.1×`. */
+export function burnRateText(rate: number | null | undefined): string {
+  if (!isKnown(rate)) return ABSENT;
+  return `${rate >= 10 ? Math.round(rate) : rate.toFixed(1)}×`;
+}
+
+/** `5 min`, `6 h`, `3 d`. */
+export function windowText(minutes: number): string {
+  if (minutes % DAY_MINUTES === 0) return `${minutes / DAY_MINUTES}\u00a0d`;
+  return minutes % 60 === 0 ? `${minutes / 60}\u00a0h` : `${minutes}\u00a0min`;
+}
+
+function approximateDays(days: number): string {
+  const hours = days * 24;
+  if (hours < 1.5) return "1 hour";
+  if (hours < 36) return plural(Math.round(hours), "hour");
+  return plural(Math.round(days), "day");
+}
+
+/** A fraction of an allowed failure allows none. */
+function wholeStreams(allowed: number): string {
+  return count(Math.floor(allowed + 1e-9));
+}
+
+export const SEVERITIES: readonly AlertSeverity[] = ["page", "incident", "ticket"];
+
+/** The collector's alerts use the same minimum: below it, one or two streams decide. */
+const MIN_STREAMS = 100;
+/** Below this remaining share a budget is shown as a warning, even without an alert. */
+const LOW_REMAINING = 0.1;
+const DAY_MINUTES = 24 * 60;
+const DAY_MS = DAY_MINUTES * 60_000;

@@ -1,0 +1,94 @@
+/** Counts of each outcome and each defect, with its meaning. */
+import type { Outcome, Summary } from "../api/api-types";
+import { count, humanize, percent, plural } from "../format";
+import { setOutcome, view } from "../state";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
+import { OUTCOMES } from "../url";
+import { DEFECT_MEANINGS } from "./defects";
+
+export function OutcomesAndDefects({ summary }: { summary: Summary }) {
+  return (
+    <div class="pair">
+      <Outcomes summary={summary} />
+      <Defects summary={summary} />
+    </div>
+  );
+}
+
+function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
+  const seen = OUTCOMES.filter((outcome) => outcomes[outcome]);
+  return (
+    <section class="figure" data-counts="outcomes" aria-labelledby="outcomes-title">
+      <div class="figure-head">
+        <h2 id="outcomes-title">Outcomes</h2>
+      </div>
+      {seen.length === 0 ? (
+        <p class="nothing">No streams ended in this time range.</p>
+      ) : (
+        <ul class="ledger">
+          {seen.map((outcome) => (
+            <OutcomeLine key={outcome} outcome={outcome} n={outcomes[outcome] ?? 0} total={streams} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total: number }) {
+  const isChosen = view.value.outcome === outcome;
+  const { tone, meaning } = OUTCOME_STYLES[outcome];
+  return (
+    <li>
+      <button
+        type="button"
+        aria-pressed={isChosen}
+        title="Filter the list of streams"
+        onClick={() => setOutcome(isChosen ? null : outcome)}
+      >
+        <OutcomeMark outcome={outcome} />
+        <small>{meaning}</small>
+        <span class="ledger-count">
+          {count(n)} <small>{percent(n / total)}</small>
+        </span>
+        <progress class={tone} value={n} max={total} aria-hidden="true" />
+      </button>
+    </li>
+  );
+}
+
+function Defects({ summary: { defects, streams } }: { summary: Summary }) {
+  const seen = Object.entries(defects)
+    .filter(([, n]) => n > 0)
+    .sort(([, a], [, b]) => b - a);
+  return (
+    <section class="figure" data-counts="defects" aria-labelledby="defects-title">
+      <div class="figure-head">
+        <h2 id="defects-title">Stream defects</h2>
+      </div>
+      {seen.length === 0 ? (
+        <p class="nothing">
+          {streams === 0 ? "No streams ended in this time range." : `None in ${plural(streams, "stream")}.`}
+        </p>
+      ) : (
+        <ul class="ledger">
+          {seen.map(([name, n]) => (
+            <li key={name} class="ledger-line">
+              <span class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : ""}>{humanize(name)}</span>
+              <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
+              <span class="ledger-count">
+                {count(n)} <small>{percent(n / streams)}</small>
+              </span>
+              <progress
+                class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : "quiet"}
+                value={n}
+                max={streams}
+                aria-hidden="true"
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

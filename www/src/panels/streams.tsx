@@ -1,0 +1,189 @@
+/** Table of streams. A row opens the detail of its stream. */
+import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
+import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
+import { loadOlder } from "../polling/feed";
+import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { modelOf } from "../stream/stream-summary";
+import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
+import { SegmentedControl } from "../ui/segmented-control";
+import { OUTCOMES, SAMPLES } from "../url";
+
+/** Label, title and description of each list. */
+const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string; description: string }> = {
+  latest: { label: "latest", title: "Latest streams", description: "" },
+  slowest: {
+    label: "slowest",
+    title: "Slowest streams",
+    description: "Streams with the highest TTFT per site and day, the slowest first.",
+  },
+  failed: {
+    label: "failed",
+    title: "Failed streams",
+    description: "A random sample of streams that failed or lost content, per site and day, the newest first.",
+  },
+  uniform: {
+    label: "random sample",
+    title: "Random sample of streams",
+    description: "A random sample of all streams per site and day, the newest first.",
+  },
+};
+const LIST_OPTIONS = (["latest", ...SAMPLES] as const).map((value) => ({ value, label: LIST_LABELS[value].label }));
+
+export function Streams({ summary }: { summary: Summary }) {
+  const list = view.value.sample ?? "latest";
+  const { title, description } = LIST_LABELS[list];
+  return (
+    <section class="streams" aria-labelledby="streams-title" data-list={list}>
+      <div class="figure-head">
+        <h2 id="streams-title">{title}</h2>
+        <div class="switches">
+          <SegmentedControl<SampleKind | "latest">
+            legend="List"
+            name="list"
+            options={LIST_OPTIONS}
+            chosen={list}
+            onChoose={(chosen) => setSample(chosen === "latest" ? null : chosen)}
+          />
+          <OutcomeFilter summary={summary} />
+        </div>
+      </div>
+      {description && <p class="caption about">{description} Kept for long-term reference.</p>}
+      {rows.value.length === 0 ? (
+        <p class="nothing">No matching streams in this time range.</p>
+      ) : (
+        <table class="stream-table">
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Model</th>
+              <th scope="col" class="wide">
+                Dialect
+              </th>
+              <th scope="col">Outcome</th>
+              <th scope="col" class="number" title="Time to first visible token">
+                TTFT
+              </th>
+              <th scope="col" class="number wide" title="Server-reported TTFT">
+                Server TTFT
+              </th>
+              <th scope="col" class="number mid" title="From the request to the last generated text">
+                End to end
+              </th>
+              <th scope="col" class="number wide" title="Longest inter-chunk latency">
+                Max inter-chunk
+              </th>
+              <th scope="col" class="number wide">
+                Chunks
+              </th>
+              <th scope="col" class="number mid" title="Output tokens by the provider's count">
+                Tokens
+              </th>
+              <th scope="col" class="wide">
+                Defects
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.map((row) => (
+              <Row key={row.id} row={row} today={summary.to} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {nextCursor.value !== null && (
+        <button type="button" class="more" onClick={() => void loadOlder()}>
+          {list === "slowest" ? "Load more streams" : "Load older streams"}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function OutcomeFilter({ summary }: { summary: Summary }) {
+  const label = (outcome: Outcome) => {
+    const n = summary.outcomes[outcome];
+    return OUTCOME_STYLES[outcome].label + (n ? ` (${count(n)})` : "");
+  };
+  return (
+    <label class="select">
+      <span>Outcome</span>
+      <select
+        value={view.value.outcome ?? ""}
+        onChange={(event) => setOutcome((event.currentTarget.value || null) as Outcome | null)}
+      >
+        <option value="">all</option>
+        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map(
+          (outcome) => (
+            <option key={outcome} value={outcome}>
+              {label(outcome)}
+            </option>
+          ),
+        )}
+      </select>
+    </label>
+  );
+}
+
+function Row({ row, today }: { row: StreamReport; today: number }) {
+  const open = () => openStream(row.id);
+  const defects = defectsOf(row);
+  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTableRowElement }) => {
+    if (event.target !== event.currentTarget) return;
+    const neighbour = {
+      ArrowDown: event.currentTarget.nextElementSibling,
+      ArrowUp: event.currentTarget.previousElementSibling,
+    }[event.key];
+    if (neighbour instanceof HTMLElement) neighbour.focus();
+    else if (event.key === "Enter") open();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <tr
+      data-stream={row.id}
+      data-outcome={row.open ? "open" : row.outcome}
+      tabIndex={0}
+      onClick={open}
+      onKeyDown={onKeyDown}
+      aria-label={`Stream of ${modelOf(row)}. Press Enter to open`}
+    >
+      <td class="when">{dateTime(row.received_ms, today)}</td>
+      <td class="model-cell">
+        <FilterButton dimension="model" value={modelOf(row)} />
+        {row.provider && <FilterButton dimension="provider" value={row.provider} />}
+      </td>
+      <td class="wide dim">{row.dialect ? humanize(row.dialect) : ABSENT}</td>
+      <td>
+        <OutcomeMark outcome={row.outcome} open={row.open ?? false} />
+      </td>
+      <td class="number strong">{columnDuration(row.ttfv_ms)}</td>
+      <td class="number wide">{columnDuration(row.server?.ttft_ms)}</td>
+      <td class="number mid">{columnDuration(row.e2e_ms)}</td>
+      <td class="number wide">{columnDuration(row.longest_gap_ms)}</td>
+      <td class="number wide">{count(row.chunks)}</td>
+      <td class="number mid">{count(row.output_tokens)}</td>
+      <td class="wide defects" title={defects || undefined}>
+        {defects || <span class="dim">none</span>}
+      </td>
+    </tr>
+  );
+}
+
+function FilterButton({ dimension, value }: { dimension: "model" | "provider"; value: string }) {
+  const narrow = (event: Event) => {
+    event.stopPropagation();
+    setFilter(dimension, value);
+  };
+  return (
+    <button type="button" class={`narrow ${dimension}`} onClick={narrow} title={`Filter by ${dimension} ${value}`}>
+      {value}
+    </button>
+  );
+}
+
+function defectsOf({ defects }: StreamReport): string {
+  return Object.entries(defects ?? {})
+    .filter(([, n]) => isKnown(n) && n > 0)
+    .map(([name, n]) => humanize(name) + (n > 1 ? ` ×${n}` : ""))
+    .join(", ");
+}

@@ -1,0 +1,223 @@
+/** Five tiles of the summary: value, target, change and sample count. */
+import type { ComponentChildren } from "preact";
+
+import type { Compare, Interval, Range, Summary } from "../api/api-types";
+import type { Result } from "../api/async-result";
+import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
+import {
+  ABSENT,
+  columnDuration,
+  configuredPercent,
+  count,
+  countChange,
+  duration,
+  durationChange,
+  isKnown,
+  percent,
+  percentagePoints,
+  plural,
+  rate,
+  type MaybeNumber,
+} from "../format";
+import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
+import { elapsedShare } from "../polling/resolution";
+import { Icon } from "../ui/icon";
+
+interface TilesProps {
+  summary: Summary;
+  range: Range;
+}
+
+interface AllTilesProps extends TilesProps {
+  compare: Result<Compare>;
+  /** Time of arrival of the summary. */
+  loadedAt: number;
+}
+
+export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
+  const comparison = compare.kind === "known" ? ttftComparison(compare.value) : null;
+  return (
+    <section class="tiles" aria-label="Key figures">
+      <Ttfv summary={summary} range={range} comparison={comparison} />
+      <Integrity summary={summary} range={range} />
+      <Goodput summary={summary} range={range} />
+      <Streams summary={summary} loadedAt={loadedAt} />
+      <Errors summary={summary} range={range} />
+    </section>
+  );
+}
+
+function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
+  const { ttfv, previous } = summary;
+  const adjusted = kmAdjustedCaption(ttfv);
+  const targets = targetsInView(summary);
+  const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
+  return (
+    <Tile name="ttfv" title="Time to first visible token">
+      <div class="quantiles">
+        {QUANTILES.map(({ name, key, colour }) => (
+          <div key={name}>
+            <span class={`key ${colour}`}>{name}</span>
+            <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
+            <ConfidenceInterval interval={ttfv.intervals?.[name]} />
+            <Target value={ttfv[key]} target={goals[name]} text={duration(goals[name])} />
+            <Change text={durationChange(ttfv[key], previous.ttfv[key])} previousSamples={previous.ttfv.n} />
+          </div>
+        ))}
+      </div>
+      {adjusted !== null && (
+        <p
+          class="rests"
+          data-km-adjusted
+          title="Percentiles that include abandoned and failed waits (Kaplan–Meier estimate)"
+        >
+          {adjusted}
+        </p>
+      )}
+      <p class="rests">
+        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
+        {comparisonCaption(previous.ttfv.n, range)}
+        {summary.use_cases > 1 && " · targets differ per use case: select one"}
+      </p>
+      {comparison !== null && <p class="rests">{comparison}</p>}
+    </Tile>
+  );
+}
+
+function sampleText(n: number, error: MaybeNumber): string {
+  const exactness = isKnown(error) ? `, ±${percent(error)}` : "";
+  const few = n < MIN_SAMPLES ? ", too few for a stable p95" : "";
+  return `${plural(n, "sample")}${exactness}${few}`;
+}
+
+function Integrity({ summary: { integrity, previous } }: TilesProps) {
+  return (
+    <Tile name="integrity" title="Streaming integrity">
+      <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
+      <p class="rests">
+        {integrity.total === 0
+          ? "no eligible streams"
+          : `${count(integrity.good)} of ${count(integrity.total)} streams intact`}
+      </p>
+      <Change
+        text={percentagePoints(integrity.ratio, previous.integrity.ratio)}
+        previousSamples={previous.integrity.total}
+      />
+    </Tile>
+  );
+}
+
+function Goodput({ summary: { goodput, previous } }: TilesProps) {
+  return (
+    <Tile name="goodput" title="Goodput">
+      <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
+      <p class="rests">
+        {goodput.total === 0 ? "no eligible streams" : `all targets met · ${rate(goodput.per_second)}`}
+      </p>
+      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
+    </Tile>
+  );
+}
+
+function Errors({ summary }: TilesProps) {
+  const { errors, previous } = summary;
+  const { availability } = targetsInView(summary);
+  const goal = isKnown(availability) ? 1 - availability : null;
+  return (
+    <Tile name="errors" title="Errors">
+      <Value raw={errors.ratio} text={percent(errors.ratio)} />
+      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.at_least} />
+      <p class="rests">
+        {errors.total === 0
+          ? "no eligible streams"
+          : `${count(errors.count)} of ${count(errors.total)} failed`}
+      </p>
+      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} previousSamples={previous.errors.total} />
+    </Tile>
+  );
+}
+
+function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedAt">) {
+  const { streams, open, previous, output_tokens: tokens } = summary;
+  // The range is not over, the previous period is: extrapolate before comparing.
+  const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
+  return (
+    <Tile name="streams" title="Streams">
+      <Value raw={streams} text={count(streams)} />
+      <p class="rests">
+        {open} in flight
+        {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
+      </p>
+      <Change text={countChange(fullRange, previous.streams)} previousSamples={previous.streams} />
+    </Tile>
+  );
+}
+
+interface TileProps {
+  name: "ttfv" | "integrity" | "goodput" | "streams" | "errors";
+  title: string;
+  children: ComponentChildren;
+}
+
+function Tile({ name, title, children }: TileProps) {
+  return (
+    <article class="tile" data-tile={name}>
+      <h2>{title}</h2>
+      {children}
+    </article>
+  );
+}
+
+/** `data-value` carries the bare number, or nothing if it is absent. */
+function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quantile?: string }) {
+  const known = isKnown(raw);
+  return (
+    <p
+      class={known ? "value" : "value absent"}
+      data-value={known ? String(raw) : ""}
+      data-quantile={quantile}
+    >
+      {known ? text : ABSENT}
+    </p>
+  );
+}
+
+/** Confidence interval of a percentile of few samples. */
+function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
+  if (!interval || !isKnown(interval.lower_ms)) return null;
+  const { lower_ms: lower, upper_ms: upper } = interval;
+  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
+  return (
+    <p class="between" title="95 % confidence interval (few samples)">
+      {text}
+    </p>
+  );
+}
+
+interface TargetProps {
+  value: MaybeNumber;
+  target: MaybeNumber;
+  text: string;
+  /** Lower confidence bound of the value. */
+  lowerBound?: MaybeNumber;
+}
+
+function Target({ value, target, text, lowerBound }: TargetProps) {
+  if (!isKnown(target)) return null;
+  if (!isKnown(value)) return <p class="goal">target {text}</p>;
+  if (value > target && isKnown(lowerBound) && lowerBound <= target) {
+    return <p class="goal">above {text}, not statistically significant</p>;
+  }
+  const isMet = value <= target;
+  return (
+    <p class={`goal ${isMet ? "good" : "bad"}`}>
+      <Icon name={isMet ? "good" : "warn"} />
+      {isMet ? "within" : "above"} {text}
+    </p>
+  );
+}
+
+/** No change is shown against a period with few samples. */
+function Change({ text, previousSamples }: { text: string | null; previousSamples: number }) {
+  return text === null || previousSamples < MIN_SAMPLES ? null : <p class="change">{text}</p>;
+}

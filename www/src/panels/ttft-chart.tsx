@@ -1,0 +1,227 @@
+/** A metric over time: its percentiles with targets and volume, or a heatmap. */
+import { useMemo } from "preact/hooks";
+
+import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Result } from "../api/async-result";
+import {
+  exceedsError,
+  lowSampleCaption,
+  rangeLabel,
+  timeseriesCaption,
+  useCaseTargetsCaption,
+} from "../charts/chart-captions";
+import { Figure, LoadError } from "../charts/figure";
+import { HeatLegend, Heatmap } from "../charts/heatmap";
+import { Legend, LineChart, type Readout } from "../charts/line-chart";
+import type { Line, PlotSpec } from "../charts/plot";
+import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
+import { isWaitMetric, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { shorterRange } from "../polling/resolution";
+import { setChartType, setMetric, setRange } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
+import { CHART_TYPES, METRICS, type ChartType } from "../url";
+
+interface TtftChartProps {
+  series: Timeseries;
+  heatmap: Result<HeatmapAnswer> | null;
+  range: Range;
+  metric: Metric;
+  chartType: ChartType;
+  /** Number of use cases in view. */
+  useCases: number;
+}
+
+export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
+  const labels = METRIC_LABELS[series.metric];
+  const isEmpty = series.points.every((point) => point.n === 0);
+  const captions = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)];
+  const caption = captions.filter(Boolean).join(" ");
+  const label = `${labels.title} in ${rangeLabel(range)}`;
+  return (
+    <Figure
+      chart="ttft"
+      title={`${labels.title} over time`}
+      caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
+      aside={<Switches metric={metric} chartType={chartType} />}
+      table={{
+        columns: [
+          ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
+          ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Abandoned"] : []),
+        ],
+        rows: () => tableRows(series),
+      }}
+    >
+      {chartType === "heatmap" && heatmap && !isEmpty ? (
+        heatmap.kind === "failed" ? (
+          <LoadError message={heatmap.message} />
+        ) : (
+          <>
+            <div class="legend-row">
+              <HeatLegend answer={heatmap.value} />
+              <ZoomButton series={series} range={range} />
+            </div>
+            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} />
+          </>
+        )
+      ) : (
+        <Lines series={series} range={range} label={`${label}: p50, p95 and p99`} isEmpty={isEmpty} />
+      )}
+    </Figure>
+  );
+}
+
+interface LinesProps {
+  series: Timeseries;
+  range: Range;
+  label: string;
+  isEmpty: boolean;
+}
+
+function Lines({ series, range, label, isEmpty }: LinesProps) {
+  const spec = useMemo(() => plotOf(series), [series]);
+  return (
+    <>
+      <div class="legend-row">
+        <Legend
+          entries={[
+            ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
+            ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
+            ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
+            ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
+            { label: "streams", colour: "volume" },
+            { label: "current interval (incomplete)", colour: "running" },
+            { label: "errors", colour: "errors" },
+          ]}
+        />
+        <ZoomButton series={series} range={range} />
+      </div>
+      <div class="plot-frame tall">
+        <LineChart
+          key={series.metric}
+          spec={spec}
+          label={label}
+          readout={(index) => readoutOf(series, index)}
+        />
+        {isEmpty && (
+          <p class="plot-note">
+            No samples of this metric in {rangeLabel(range)}. {METRIC_LABELS[series.metric].requirement}
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Offers the shorter range that contains all samples. */
+function ZoomButton({ series: { from, to, points }, range }: { series: Timeseries; range: Range }) {
+  const zoomRange = shorterRange(range, from, to, points);
+  if (!zoomRange) return null;
+  return (
+    <button type="button" class="narrow hint" onClick={() => setRange(zoomRange)}>
+      Zoom to {rangeLabel(zoomRange)}
+    </button>
+  );
+}
+
+const METRIC_OPTIONS = METRICS.map((value) => ({
+  value,
+  label: METRIC_LABELS[value].short,
+  title: METRIC_LABELS[value].meaning,
+}));
+const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
+
+function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartType">) {
+  return (
+    <div class="switches">
+      <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
+      <SegmentedControl
+        legend="Chart"
+        name="drawing"
+        options={CHART_OPTIONS}
+        chosen={chartType}
+        onChoose={setChartType}
+      />
+    </div>
+  );
+}
+
+/** Whether a censored wait changes the p95 of any step visibly. */
+function hasKmAdjusted({ points }: Timeseries): boolean {
+  return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
+}
+
+function kmAdjustedLine(series: Timeseries): Line[] {
+  if (!hasKmAdjusted(series)) return [];
+  const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
+  return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
+}
+
+function plotOf(series: Timeseries): PlotSpec {
+  const { points, step_ms: step } = series;
+  return {
+    times: points.map((point) => point.t + step / 2),
+    from: series.from,
+    to: Math.max(series.to, (points.at(-1)?.t ?? 0) + step),
+    scale: "log",
+    lines: [
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        colour: `--${colour}`,
+        values: points.map((point) => point[key] ?? null),
+        width: name === "p95" ? 2 : 1.5,
+      })),
+      ...kmAdjustedLine(series),
+    ],
+    targets: targetsOf(series.metric, series.targets).map(({ quantile, value }) => ({
+      label: `${quantile ?? "each"} ≤ ${duration(value)}`,
+      short: `≤ ${duration(value)}`,
+      colour: quantile ? `--${quantile}` : "--muted",
+      value,
+    })),
+    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
+    volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
+    format: tickDuration,
+  };
+}
+
+function readoutOf(series: Timeseries, index: number): Readout | null {
+  const point = series.points[index];
+  if (!point) return null;
+  return {
+    heading: timeInterval(point.t, series.step_ms, series.to),
+    values: [
+      ...QUANTILES.map(({ name, key, colour }) => ({
+        label: name,
+        text: columnDuration(point[key]),
+        colour,
+      })),
+      ...kmAdjustedReadout(point),
+      { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
+      { label: index === series.points.length - 1 ? "streams (incomplete)" : "streams", text: count(point.streams) },
+      { label: "errors", text: count(point.errors) },
+    ],
+  };
+}
+
+function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
+  if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
+  return [
+    { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
+    { label: "abandoned before first token", text: count(adjusted.left) },
+  ];
+}
+
+/** Label in the legend, the tooltip and the table. */
+const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
+
+function tableRows({ points, to, metric }: Timeseries): string[][] {
+  const cells = (point: SeriesPoint) => [
+    dateTime(point.t, to),
+    count(point.n),
+    ...QUANTILES.map(({ key }) => columnDuration(point[key])),
+    count(point.streams),
+    count(point.errors),
+    ...(isWaitMetric(metric) ? [columnDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
+  ];
+  return [...points].reverse().map(cells);
+}

@@ -1,0 +1,42 @@
+/** The collector's verdict: its level with an icon, and its text. */
+import type { Summary, VerdictLevel } from "../api/api-types";
+import { Icon, type IconName } from "../ui/icon";
+import { AccountingWarnings } from "./ingest-accounting";
+
+const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
+  good: { icon: "good", label: "Healthy" },
+  warn: { icon: "warn", label: "Degraded" },
+  bad: { icon: "bad", label: "Out of SLO" },
+  none: { icon: "none", label: "Not enough data" },
+};
+
+/** A number and its unit must stay on one line. */
+const FIGURE_AND_UNIT = /(\d) (ms|s|%|min|h)(?=\W|$)/g;
+
+export function Verdict({ summary }: { summary: Summary }) {
+  const { level, text } = summary.verdict;
+  const { icon, label } = LEVELS[level] ?? LEVELS.none;
+  return (
+    <section class={`verdict ${level}`} aria-label="Verdict" data-verdict={level}>
+      <p class="verdict-level">
+        <Icon name={icon} />
+        {label}
+      </p>
+      <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
+      <Overflow summary={summary} />
+      <AccountingWarnings />
+    </section>
+  );
+}
+
+/** Warns that a label limit merged values. The figures stay right, the names do not. */
+function Overflow({ summary }: { summary: Summary }) {
+  const parts = Object.entries(summary.overflow ?? {}).filter(([, n]) => n > 0);
+  if (parts.length === 0) return null;
+  const list = parts.map(([dimension, n]) => `${n} by ${dimension.replace("_", " ")}`).join(", ");
+  return (
+    <p class="note">
+      <Icon name="warn" /> Label limit reached: some streams count under “other” ({list}).
+    </p>
+  );
+}

@@ -1,0 +1,174 @@
+/** All fields of a report as text, in groups. Absent fields are listed as not known. */
+import type { Dimension, StreamReport } from "../api/api-types";
+import { bytes, count, exactDuration, humanize, isKnown, sourceLabel, type MaybeNumber } from "../format";
+import { timePerChunk } from "./probe-overhead";
+import { isContentHidden } from "./stream-summary";
+
+export interface Field {
+  name: string;
+  text: string | null;
+  /** Dimension that the value can filter by. */
+  dimension?: Dimension;
+}
+
+export interface FieldGroup {
+  title: string;
+  entries: Field[];
+}
+
+export function fieldsOf(report: StreamReport): FieldGroup[] {
+  return GROUPS.map((group) => group(report)).filter(({ entries }) => entries.length > 0);
+}
+
+function identityFields(report: StreamReport): FieldGroup {
+  const requestedModel = report.model ?? null;
+  const sampleRate = report.sample_rate;
+  return {
+    title: "Stream",
+    entries: [
+      { name: "site", text: report.site ?? null, dimension: "site" },
+      { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
+      { name: "provider", text: report.provider ?? null, dimension: "provider" },
+      { name: "requested model", text: requestedModel, dimension: "model" },
+      {
+        name: "response model",
+        text: report.response_model ?? null,
+        dimension: requestedModel === null ? "model" : undefined,
+      },
+      { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
+      { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
+      { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
+      { name: "finish reason", text: report.finish_reason ?? null },
+      { name: "response id", text: report.response_id ?? null },
+      { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
+      { name: "revision", text: String(report.rev ?? 0) },
+      ...(sampleRate ? [{ name: "sample rate", text: `${+(sampleRate * 100).toPrecision(3)} % of tabs` }] : []),
+    ],
+  };
+}
+
+function volumeFields(report: StreamReport): FieldGroup {
+  const ifVisible = (value: number) => (isContentHidden(report) ? null : value);
+  return {
+    title: "Volume",
+    entries: [
+      countField("chunks", report.chunks),
+      countField("events", ifVisible(report.events)),
+      countField("deltas", ifVisible(report.deltas)),
+      bytesField("bytes", report.bytes),
+      countField("input tokens", report.input_tokens),
+      countField("output tokens", report.output_tokens),
+      countField("reasoning tokens", report.reasoning_tokens),
+      countField("cached input tokens", report.cached_tokens),
+    ],
+  };
+}
+
+function timingFields(report: StreamReport): FieldGroup {
+  const defects = Object.entries(report.defects ?? {}).filter(([, n]) => n > 0);
+  return {
+    title: "Timing and defects",
+    entries: [
+      durationField("first event", report.first_event_ms),
+      durationField("TPOT", report.tpot_ms),
+      durationField("longest inter-chunk latency", report.longest_gap_ms),
+      countField("stalls", isContentHidden(report) ? null : (report.stalls ?? 0)),
+      ...defects.map(([name, n]) => countField(`defect: ${humanize(name)}`, n)),
+      durationField("clock resolution", report.clock_resolution_ms),
+    ],
+  };
+}
+
+function networkFields({ phases }: StreamReport): FieldGroup {
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+  const entries = [
+    durationField("DNS", dns_ms),
+    durationField("connect", connect_ms),
+    durationField("TLS", tls_ms),
+    durationField("wait", wait_ms),
+  ];
+  return {
+    title: "Network phases",
+    entries: phases ? entries : [{ name: "network phases", text: null }],
+  };
+}
+
+function serverFields({ server: timing }: StreamReport): FieldGroup {
+  if (!timing) return { title: "Server", entries: [{ name: "server timing", text: null }] };
+  return {
+    title: "Server",
+    entries: [
+      { name: "source", text: sourceLabel(timing.source) },
+      { name: "starts from", text: timing.starts_from ?? null },
+      durationField("queue", timing.queue_ms),
+      durationField("TTFT", timing.ttft_ms),
+      durationField("generation", timing.generation_ms),
+      countField("output tokens", timing.output_tokens),
+    ],
+  };
+}
+
+function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
+  const names = ["browser", "os", "device", "connection", "visibility", "release", "route"] as const;
+  const entries: Field[] = names.map((name) => ({ name, text: context?.[name] ?? null }));
+  const droppedReports = Object.entries(dropped ?? {}).filter(([, n]) => n);
+  return {
+    title: "Page",
+    entries: [...entries, ...droppedReports.map(([name, n]) => countField(`dropped, ${humanize(name)}`, n))],
+  };
+}
+
+function lifecycleFields({ around: lifecycle }: StreamReport): FieldGroup {
+  if (!lifecycle) return { title: "Page lifecycle", entries: [] };
+  const entries: Field[] = [
+    { name: "protocol", text: lifecycle.protocol ?? null },
+    durationField("end-of-stream delay", lifecycle.end_delay_ms),
+    durationField("hidden time", lifecycle.hidden_ms),
+    countField("long frames", lifecycle.long_frames),
+    durationField("long-frame time", lifecycle.long_frames_ms),
+    countField("freezes", lifecycle.freezes),
+    bytesField("received while hidden", lifecycle.hidden_bytes),
+    bytesField("received after stop", lifecycle.after_stop_bytes),
+  ];
+  if (lifecycle.restored) entries.push({ name: "page load", text: "restored from the back/forward cache" });
+  if (lifecycle.prerendered) entries.push({ name: "page load", text: "prerendered" });
+  return { title: "Page lifecycle", entries };
+}
+
+function overheadFields({ cost: overhead, clock_resolution_ms }: StreamReport): FieldGroup {
+  if (!overhead) return { title: "Probe overhead", entries: [] };
+  return {
+    title: "Probe overhead",
+    entries: [
+      { name: "time per chunk", text: timePerChunk(overhead, clock_resolution_ms) },
+      bytesField("memory", overhead.memory_bytes),
+      bytesField("earlier beacons", overhead.sent_bytes),
+    ],
+  };
+}
+
+function countField(name: string, value: MaybeNumber): Field {
+  return { name, text: isKnown(value) ? count(value) : null };
+}
+
+function durationField(name: string, value: MaybeNumber): Field {
+  return { name, text: isKnown(value) ? exactDuration(value) : null };
+}
+
+function bytesField(name: string, value: MaybeNumber): Field {
+  return { name, text: isKnown(value) ? bytes(value) : null };
+}
+
+const GROUPS = [
+  identityFields,
+  volumeFields,
+  timingFields,
+  networkFields,
+  serverFields,
+  pageFields,
+  lifecycleFields,
+  overheadFields,
+];
+
+/** What the probe could read of the stream. */
+const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events (on arrival)" };

@@ -1,0 +1,46 @@
+/** Summary of one stream in a few sentences. */
+import type { StreamReport } from "../api/api-types";
+import { count, duration, isKnown } from "../format";
+import { OUTCOME_STYLES } from "../ui/outcome";
+
+export function streamSummary(report: StreamReport): string {
+  const { ttfv_ms: visible, ttft_ms: token, server, e2e_ms: end, longest_gap_ms: gap } = report;
+  const parts: string[] = [];
+  if (isKnown(visible)) parts.push(`The user waited ${duration(visible)} for the first visible token.`);
+  else if (isKnown(token)) parts.push(`First token after ${duration(token)}, but no visible text.`);
+  else if (isContentHidden(report)) parts.push("The probe could read chunks only, no tokens.");
+  else parts.push(report.open ? "No token has arrived yet." : "No token arrived.");
+  if (isKnown(token) && isKnown(server?.ttft_ms)) {
+    const overhead = token - server.ttft_ms;
+    parts.push(`Server TTFT: ${duration(server.ttft_ms)}, network overhead: ${duration(overhead)}.`);
+  }
+  if (isKnown(end) && isKnown(token)) {
+    const amount = isKnown(report.output_tokens)
+      ? `${count(report.output_tokens)} tokens`
+      : `${count(report.deltas)} deltas`;
+    const longest = isKnown(gap) ? `, longest inter-chunk latency ${duration(gap)}` : "";
+    parts.push(`${amount} in ${duration(end - token)}${longest}.`);
+  }
+  if (!report.open && report.outcome !== "complete") {
+    const { label, meaning } = OUTCOME_STYLES[report.outcome];
+    parts.push(`Outcome: ${label} (${meaning}).`);
+  }
+  return parts.join(" ");
+}
+
+/** Why no inter-chunk latency is drawn. */
+export function missingGapsReason(report: StreamReport): string {
+  return isContentHidden(report)
+    ? "The probe could not see which chunks carried text."
+    : "Fewer than two chunks carried text.";
+}
+
+/** Whether the probe saw the chunks but not their content, as on a page that forbids WebAssembly. */
+export function isContentHidden({ observed }: Pick<StreamReport, "observed">): boolean {
+  return observed === "chunks";
+}
+
+/** The model name that the collector counts the stream under. */
+export function modelOf({ model, response_model }: StreamReport): string {
+  return model ?? response_model ?? "unknown";
+}

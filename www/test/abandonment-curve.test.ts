@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+
+import type { Abandonment, AbandonmentPoint } from "../src/api/api-types";
+import {
+  abandonmentCaption,
+  bandPath,
+  pointAt,
+  stepPath,
+  topShare,
+  trustedPoints,
+} from "../src/panels/abandonment-curve";
+
+type Interval = Pick<AbandonmentPoint, "lower" | "upper">;
+const point = (wait_ms: number, waiting: number, share: number, interval: Interval = {}): AbandonmentPoint => ({
+  wait_ms,
+  waiting,
+  share,
+  ...interval,
+});
+
+function answer(...points: AbandonmentPoint[]): Abandonment {
+  return { metric: "ttfv", waited: 100, shown: 90, left: 8, failed: 2, points };
+}
+
+const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * share };
+
+describe("the abandonment curve", () => {
+  it("ends where fewer than ten streams wait", () => {
+    const points = [point(100, 60, 0), point(200, 10, 0.1), point(400, 9, 0.2), point(800, 0, 1)];
+    expect(trustedPoints(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
+    expect(trustedPoints({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
+    expect(trustedPoints(answer())).toEqual([]);
+  });
+
+  it("keeps a share until the next wait ends", () => {
+    const points = [point(100, 60, 0.1), point(200, 10, 0.5)];
+    expect(stepPath(points, scale, 0)).toBe("M0 100H10V90H20V50");
+    expect([50, 100, 150, 900].map((ms) => pointAt(points, ms)?.share)).toEqual([undefined, 0.1, 0.1, 0.5]);
+  });
+
+  it("has a band over the same waits", () => {
+    const points = [
+      point(100, 60, 0),
+      point(200, 50, 0.2, { lower: 0.1, upper: 0.3 }),
+      point(400, 10, 0.5, { lower: 0.4, upper: 0.6 }),
+    ];
+    expect(bandPath(points, scale)).toBe("M20 70H20V70H40V40H40V60H40V90H20Z");
+    expect(bandPath([point(100, 60, 0)], scale)).toBe("");
+  });
+
+  it("has a round upper limit above the band", () => {
+    expect(topShare([point(1, 1, 0.013, { upper: 0.031 })])).toBeCloseTo(0.04);
+    expect(topShare([point(1, 1, 0.22, { upper: 0.31 })])).toBeCloseTo(0.4);
+    expect(topShare([point(1, 1, 1)])).toBe(1);
+    expect(topShare([])).toBeCloseTo(0.02);
+  });
+});
+
+describe("the caption of the abandonment curve", () => {
+  const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+  const caption = (more: Partial<Abandonment>): string => {
+    const points = [
+      { wait_ms: 1000, waiting: 50, share: 0.02 },
+      { wait_ms: 5000, waiting: 12, share: 0.11 },
+      { wait_ms: 9000, waiting: 4, share: 0.4 },
+    ];
+    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
+    return plain(abandonmentCaption(answer));
+  };
+
+  it("gives the count and the wait of 10 %", () => {
+    expect(caption({})).toBe(
+      "14 of 104 users (13.5 %) gave up before the first visible token. " +
+        "10 % of users give up after 5 s without a token.",
+    );
+    expect(caption({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+      "14 of 104 users (13.5 %) gave up before the first token. 1 stream failed before it. " +
+        "2.0 % of users give up after 1 s without a token.",
+    );
+  });
+
+  it("says when no user abandoned", () => {
+    expect(caption({ left: 0 })).toBe("No user gave up before the first visible token.");
+    expect(caption({ waited: 0, left: 0 })).toBe("No waits in this time range.");
+  });
+});

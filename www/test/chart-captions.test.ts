@@ -1,0 +1,260 @@
+import { describe, expect, it } from "vitest";
+
+import type {
+  Breakdown,
+  Compare,
+  Group,
+  HistogramAnswer,
+  SeriesPoint,
+  Timeseries,
+} from "../src/api/api-types";
+import {
+  breakdownCaption,
+  compareCaption,
+  comparisonCaption,
+  describeView,
+  histogramCaption,
+  kmAdjustedCaption,
+  lowSampleCaption,
+  shareOver,
+  stepLabel,
+  timeseriesCaption,
+  ttftComparison,
+  useCaseTargetsCaption,
+} from "../src/charts/chart-captions";
+
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
+
+function series(...points: Partial<SeriesPoint>[]): Timeseries {
+  const filled = points.map((point, index) => ({
+    t: index * 60_000,
+    n: 100,
+    streams: 100,
+    errors: 0,
+    ...point,
+  }));
+  return {
+    from: 0,
+    to: points.length * 60_000,
+    step_ms: 60_000,
+    metric: "ttfv",
+    targets: TARGETS,
+    points: filled,
+  };
+}
+
+describe("the caption of the time series", () => {
+  it("gives the limits of the p95 and the steps over target", () => {
+    const text = timeseriesCaption(series({ p95_ms: 900 }, { p95_ms: 3100 }, { n: 0 }), "1h");
+    expect(plain(text)).toBe(
+      "p95 ranged from 900 ms to 3.1 s in the last hour. " +
+        "It was above the 2 s target of chat in 1 of 2 intervals of 1 minute.",
+    );
+  });
+
+  it("says when the p95 stayed under the target", () => {
+    expect(plain(timeseriesCaption(series({ p95_ms: 900 }), "15m"))).toContain(
+      "It stayed within the 2 s target of chat.",
+    );
+  });
+
+  it("leaves low-sample steps out and counts them", () => {
+    const thin = series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 });
+    expect(plain(timeseriesCaption(thin, "1h"))).toContain("was 900 ms");
+    expect(lowSampleCaption(thin)).toBe("Dashed: fewer than 30 samples (1 interval).");
+    expect(lowSampleCaption(series({ n: 100 }))).toBe("");
+  });
+
+  it("compares the same steps with the target", () => {
+    const mixed = series({ p95_ms: 900 }, { p95_ms: 1100 }, { p95_ms: 9000, n: 3 });
+    expect(plain(timeseriesCaption(mixed, "1h"))).toBe(
+      "p95 ranged from 900 ms to 1.1 s in the last hour. " +
+        "It stayed within the 2 s target of chat in every interval with at least 30 samples.",
+    );
+    const over = series({ p95_ms: 900 }, { p95_ms: 2100 }, { p95_ms: 9000, n: 3 });
+    expect(plain(timeseriesCaption(over, "1h"))).toContain(
+      "above the 2 s target of chat in 1 of 2 intervals of 1 minute with at least 30 samples.",
+    );
+  });
+
+  it("names a single step", () => {
+    expect(plain(timeseriesCaption(series({ p95_ms: 900 }, { p95_ms: 9000, n: 3 }), "1h"))).toBe(
+      "p95 was 900 ms in the only interval of 1 minute with at least 30 samples. " +
+        "It was within the 2 s target of chat.",
+    );
+    expect(plain(timeseriesCaption(series({ p95_ms: 9000, n: 3 }, { n: 0 }), "1h"))).toBe(
+      "p95 was 9 s in the only interval of 1 minute with samples. It was above the 2 s target of chat.",
+    );
+  });
+
+  it("names no target for a metric without one", () => {
+    const text = timeseriesCaption({ ...series({ p95_ms: 900 }), metric: "e2e" }, "1h");
+    expect(text).not.toContain("target");
+  });
+
+  it("uses the end-to-end target for end-to-end time", () => {
+    const ends = { ...series({ p95_ms: 900 }, { p95_ms: 31_000 }), metric: "e2e" as const };
+    const text = timeseriesCaption({ ...ends, targets: { use_case: "batch_rag", e2e_p95_ms: 30_000 } }, "1h");
+    expect(plain(text)).toContain("It was above the 30 s target of batch rag in 1 of 2 intervals of 1 minute.");
+  });
+
+  it("explains missing targets over several use cases", () => {
+    expect(useCaseTargetsCaption("ttfv", 3)).toBe("3 use cases in view: select one to see its targets.");
+    expect([useCaseTargetsCaption("ttfv", 1), useCaseTargetsCaption("overhead", 3)]).toEqual(["", ""]);
+  });
+
+  it("says when there is no data", () => {
+    expect(timeseriesCaption(series({ n: 0 }, { n: 0 }), "7d")).toBe("No samples in the last 7 days.");
+  });
+});
+
+describe("the caption of the histogram", () => {
+  const answer: HistogramAnswer = {
+    metric: "ttfv",
+    n: 100,
+    targets: TARGETS,
+    buckets: [
+      { lower_ms: 500, upper_ms: 1000, count: 80 },
+      { lower_ms: 1000, upper_ms: 4000, count: 20 },
+    ],
+  };
+
+  it("gives the largest bucket and the share over target", () => {
+    expect(plain(histogramCaption(answer))).toBe(
+      "100 samples, most common: 500 ms to 1 s. About 10.0 % exceeded the 2 s target of chat.",
+    );
+  });
+
+  it("gives a count instead of a share of few samples", () => {
+    const few = { ...answer, n: 2, buckets: answer.buckets.map((bucket) => ({ ...bucket, count: 1 })) };
+    expect(plain(histogramCaption(few))).toBe(
+      "2 samples, most common: 500 ms to 1 s. About 1 sample exceeded the 2 s target of chat.",
+    );
+  });
+
+  it("divides the bucket of the target on the log scale", () => {
+    expect(shareOver(answer, 2000)).toBeCloseTo(0.1);
+    expect(shareOver(answer, 5000)).toBe(0);
+    expect(shareOver(answer, 400)).toBe(1);
+  });
+});
+
+describe("the caption of censored waits", () => {
+  const percentiles = { n: 200, p50_ms: 700, p95_ms: 2100, p99_ms: 4000 };
+  const moved = { left: 41, failed: 12, p50_ms: 702, p95_ms: 2600 };
+
+  it("names the changed percentiles and the unknown ones", () => {
+    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: moved }) ?? "")).toBe(
+      "Including 41 abandoned streams and 12 failed streams: p95 2.6 s, p99 unknown (too few waited that long)",
+    );
+    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: { ...moved, p99_ms: 4000, left: 0 } }) ?? "")).toBe(
+      "Including 12 failed streams: p95 2.6 s",
+    );
+  });
+
+  it("is absent without a visible difference", () => {
+    expect(kmAdjustedCaption(percentiles)).toBeNull();
+    expect(kmAdjustedCaption({ ...percentiles, adjusted: { ...percentiles, left: 0, failed: 0 } })).toBeNull();
+    const similar = { ...percentiles, p95_ms: 2140, left: 3, failed: 0 };
+    expect(kmAdjustedCaption({ ...percentiles, adjusted: similar })).toBeNull();
+    const nothing = { n: 0, adjusted: { left: 2, failed: 0 } };
+    expect(kmAdjustedCaption(nothing)).toBeNull();
+  });
+});
+
+it("the comparison gives both sides and the overhead", () => {
+  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
+  const answer: Compare = {
+    streams: 42,
+    matched: 40,
+    sources: {},
+    client: some(600),
+    server: some(550),
+    overhead: some(28),
+    step_ms: 60_000,
+    points: [],
+  };
+  expect(plain(compareCaption(answer, "p50"))).toBe(
+    "First token p50: browser 600 ms, server 550 ms. Network overhead p50: 28 ms.",
+  );
+  expect(plain(ttftComparison(answer) ?? "")).toBe(
+    "TTFT (any) p50: browser 600 ms, server 550 ms (40 streams)",
+  );
+  expect(plain(compareCaption({ ...answer, matched: 2 }, "p95"))).toBe(
+    "First token p95: browser 1.2 s, server 1.1 s (only 2 streams).",
+  );
+  expect(ttftComparison({ ...answer, matched: 0, server: { ...answer.server, p50_ms: null } })).toBeNull();
+});
+
+it("a view is described by range, metric and filters", () => {
+  expect(describeView({ range: "1h", metric: "ttfv", filters: {} })).toBe(
+    "the last hour: time to first visible token, all streams",
+  );
+  expect(describeView({ range: "7d", metric: "e2e", filters: { site: "shop", country: "FR" } })).toBe(
+    "the last 7 days: end-to-end time, only site shop, country France",
+  );
+});
+
+it("changes need enough earlier samples", () => {
+  expect([0, 1, 29, 30].map((n) => comparisonCaption(n, "1h"))).toEqual([
+    "no data in the previous hour",
+    "too few samples in the previous hour for a comparison",
+    "too few samples in the previous hour for a comparison",
+    "changes vs. the previous hour",
+  ]);
+});
+
+it("steps are named in the largest fitting unit", () => {
+  expect([60_000, 900_000, 7_200_000, 86_400_000].map((step) => stepLabel(step))).toEqual([
+    "1 minute",
+    "15 minutes",
+    "2 hours",
+    "1 day",
+  ]);
+});
+
+describe("the caption of the breakdown", () => {
+  const group = (value: string, p95_ms: number, more: Partial<Group> = {}): Group => ({
+    value,
+    streams: 100,
+    share: 0.5,
+    n: 100,
+    p95_ms,
+    integrity: { good: 100, total: 100 },
+    goodput: { good: 90, total: 100 },
+    errors: 0,
+    ...more,
+  });
+  const answer = (...groups: Group[]): Breakdown => ({
+    by: "model",
+    metric: "ttfv",
+    targets: TARGETS,
+    groups,
+    more: 0,
+  });
+
+  it("names the slowest group and the largest impact", () => {
+    const text = breakdownCaption(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
+    expect(plain(text)).toBe(
+      "Highest p95: slow (2.4 s). " +
+        "slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
+    );
+  });
+
+  it("ignores groups with few samples", () => {
+    const text = breakdownCaption(answer(group("a", 800), group("b", 900), group("rare", 9000, { n: 4 })));
+    expect(plain(text)).toBe("Highest p95: b (900 ms).");
+  });
+
+  it("explains missing countries and names known ones", () => {
+    const country = (...groups: Group[]) => plain(breakdownCaption({ ...answer(...groups), by: "country" }));
+    expect(country(group("unknown", 800))).toContain("No country data.");
+    expect(country(group("unknown", 800), group("FR", 2400))).toBe("Highest p95: France (2.4 s).");
+  });
+
+  it("compares no group with itself", () => {
+    expect(breakdownCaption(answer(group("only", 800)))).toBe("");
+    expect(breakdownCaption(answer())).toBe("Too few samples to compare (needs 30 per value).");
+  });
+});
