@@ -14,7 +14,7 @@ function inWorker() {
   return {
     stop: leaveBeforeClosing(),
     // Whether somebody sees the page, a worker does not know.
-    add: ({ page }) => delete page?.visibility,
+    addFields: ({ page }) => delete page?.visibility,
   };
 }
 

@@ -89,6 +89,17 @@ test("stop() keeps a later wrapper of close() and disables itself", () => {
   delete globalThis.close;
 });
 
+test("reports of a worker do not claim that the page is visible", async () => {
+  globalThis.fetch = async () => new Response("data: hi\n\n");
+  const reports = [];
+  const probe = start({ ...OPTIONS, beforeSend: (report) => void reports.push(report) });
+  const response = await fetch("/chat", { method: "POST", body: '{"stream":true}' });
+  await response.text();
+  await probe.flush();
+  probe.stop();
+  assert.deepEqual([reports.length, reports[0].page], [1, { route: "/worker.js" }]);
+});
+
 test("a probe that is off changes nothing", () => {
   const probe = start({ ...OPTIONS, consent: "denied" });
   assert.equal(close, native);
