@@ -1,4 +1,4 @@
-// The ES module of the npm package. Importing it does nothing, so it may be imported on a server.
+// The ES module of the npm package. The import alone does nothing, so a server may import it.
 
 import { withAssets } from "../page/assets.js";
 import { startProbe } from "../page/probe.js";

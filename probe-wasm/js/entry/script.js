@@ -1,4 +1,4 @@
-// The script-tag build: starts by itself with what its own tag says.
+// The script-tag build, which starts itself with the options of its own tag.
 
 import { startProbe } from "../page/probe.js";
 

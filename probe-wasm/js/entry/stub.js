@@ -1,4 +1,4 @@
-// Goes inline into the page's head, before anything that may keep a reference to fetch.
+// The inline script for the page's head. It runs before any script that may keep a reference to fetch.
 
 import { installTap } from "../tap/install.js";
 

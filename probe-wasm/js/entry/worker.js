@@ -1,5 +1,5 @@
-// The probe for dedicated and shared workers: the same, but for what the build puts in the place of its
-// window and document (`worker-page.js`). Importing it does nothing.
+// The probe for dedicated and shared workers. The build replaces window and document by those of `worker-page.js`. The
+// import alone does nothing.
 
 import { withAssets } from "../page/assets.js";
 import { startProbe } from "../page/probe.js";
@@ -9,21 +9,21 @@ export function start(options) {
   return startProbe(withAssets(options)).use(inWorker);
 }
 
-/** A probe that is off takes nobody in. */
+/** An extension, so that a probe that is off does not change the worker. */
 function inWorker() {
   return {
     stop: leaveBeforeClosing(),
-    // Whether somebody sees the page, a worker does not know.
+    // A worker does not know whether the page is visible.
     addFields: ({ page }) => delete page?.visibility,
   };
 }
 
 let ours;
 
-/** A worker that closes itself is told of no `pagehide`; one that is terminated has told what it had. */
+/** A worker that closes itself gets no `pagehide`. Of one that is terminated, the reports so far have been sent. */
 function leaveBeforeClosing() {
   const { close } = window;
-  // Started twice, it is the same probe.
+  // A second start returns the same probe.
   if (close == ours) return;
   const isOwn = Object.hasOwn(window, "close");
   let watching = true;
@@ -36,7 +36,7 @@ function leaveBeforeClosing() {
   window.close = ours = mine;
   return () => {
     watching = false;
-    // Somebody may have wrapped ours since.
+    // A script may have wrapped ours since.
     if (window.close != mine) return;
     window.close = close;
     if (!isOwn) delete window.close;

@@ -2,7 +2,7 @@
 // New text is encoded again for the probe.
 
 import { STREAMS } from "../tap/content-types.js";
-import { requestExaminer } from "../tap/request-inspector.js";
+import { createRequestInspector } from "../tap/request-inspector.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { listen, watchClass } from "./class-patch.js";
 
@@ -18,8 +18,8 @@ const HEADERS_RECEIVED = 2;
  */
 export const xhr = ({ isStream } = {}) => (core) => {
   // An address may be a `URL` as well.
-  const examine = requestExaminer(isStream && ((url) => core.attempt(() => isStream(`${url}`))));
-  const watch = (request) => watchRequest(core, examine, request);
+  const inspect = createRequestInspector(isStream && ((url) => core.attempt(() => isStream(`${url}`))));
+  const watch = (request) => watchRequest(core, inspect, request);
   return {
     stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch),
     addFields(report, { xhr }) {
@@ -29,7 +29,7 @@ export const xhr = ({ isStream } = {}) => (core) => {
   };
 };
 
-function watchRequest(core, examine, request) {
+function watchRequest(core, inspect, request) {
   const { emit } = core;
   let method, url, isAsync, accept, stream, asked, opened, length;
 
@@ -63,7 +63,7 @@ function watchRequest(core, examine, request) {
     if (stream || !isAsync || request.readyState != OPENED || !TEXT.test(request.responseType)) return;
     stream = { time: performance.now(), method, xhr: true };
     opened = length = 0;
-    asked = examine(stream, url, { body, headers: { accept } });
+    asked = inspect(stream, url, { body, headers: { accept } });
     if (asked) open();
   }
 
@@ -73,12 +73,12 @@ function watchRequest(core, examine, request) {
   }
 
   function onStateChange() {
-    if (request.readyState == HEADERS_RECEIVED) examineResponse(request);
+    if (request.readyState == HEADERS_RECEIVED) inspectResponse(request);
     else readText();
   }
 
   /** As with fetch: see `../tap/tap.js`. */
-  function examineResponse({ status, responseURL }) {
+  function inspectResponse({ status, responseURL }) {
     const type = request.getResponseHeader("content-type");
     const failed = asked && status >= 400;
     if (!(failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type)))) return end(FORGET);

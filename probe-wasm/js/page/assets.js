@@ -1,14 +1,13 @@
-// Where the Wasm lies for who imports the probe: beside the script, or with the collector, as not every tool
-// carries it along.
+// Finds the Wasm of an imported probe: beside the script, or at the collector, as not every bundler copies it.
 
-/** What `start` is to be called with. An address of the app's own comes first and alone. */
+/** The options with the addresses of the Wasm. An address that the app sets is the only one. */
 export function withAssets(options) {
   const served = (name) => `${`${options.collector}`.replace(/\/+$/, "")}/${name}`;
   const wasmUrl = [served("llm-rum.wasm")];
   const wasmAllUrl = [served("llm-rum-all.wasm")];
-  // A bundle of another format has no address.
+  // A bundle of another format than ESM has no address.
   try {
-    // Written so that bundlers recognise the asset and carry it along.
+    // In this form bundlers recognise the asset and copy it.
     wasmUrl.unshift(new URL("./llm-rum.wasm", import.meta.url).href);
     wasmAllUrl.unshift(new URL("./llm-rum-all.wasm", import.meta.url).href);
   } catch {}

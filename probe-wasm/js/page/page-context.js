@@ -1,12 +1,11 @@
-// Where the user is, and what the page said: the path and the app's options come in, a route and classes
-// go out, and nothing that could tell one user from another. Browser and system are not among them: the
-// collector has them from the header that every request carries.
+// Describes the page for reports: the route, coarse properties of the device, and the app's options. Nothing of it can
+// distinguish one user from another. The collector takes browser and system from the header of the request.
 
-/** A short word as in source code: small letters, with at most two digits, as in `v1`. */
+/** A short word as in source code: lower-case letters with at most two digits, as in `v1`. */
 const WORD = /^(?!(\D*\d){3}|\d+$)[a-z\d_.-]{1,24}$/;
 const MAX_SEGMENTS = 6;
 
-/** What a report says of the page: a function of the request's model, to be called when it is made. */
+/** A function that describes the page for a report of a request with this model, at the time of the call. */
 export function describer({ useCase, provider, release }) {
   const { maxTouchPoints, platform, connection } = navigator;
 
@@ -15,9 +14,9 @@ export function describer({ useCase, provider, release }) {
     provider,
     model,
     page: {
-      // An iPad takes itself for a Mac, but no Mac has a touch screen; an iPad has five fingers of it.
+      // An iPad says that it is a Mac, but no Mac has a touch screen. An iPad has five touch points.
       device: maxTouchPoints == 5 && platform == "MacIntel" ? "tablet" : undefined,
-      // Only Chromium has it.
+      // Only Chromium has this property.
       connection: connection?.effectiveType,
       release,
       route: routeOf(location.pathname),
@@ -25,7 +24,7 @@ export function describer({ useCase, provider, release }) {
   });
 }
 
-/** The path with every segment that may name a person or a thing replaced by `:id`. */
+/** The path, with `:id` for each segment that may name a person or a thing. */
 export function routeOf(path) {
   const segments = path.split("/").filter((segment) => segment);
   return "/" + segments.slice(0, MAX_SEGMENTS).map((segment) => (WORD.test(segment) ? segment : ":id")).join("/");

@@ -5,7 +5,7 @@ import { PAGE_GONE, UNSEEN } from "../session/end-reasons.js";
 import { BLINDLY, BLINDLY_OFFLINE } from "../session/outbox.js";
 import { createSession } from "../session/session.js";
 import { installTap, silent, uninstallTap } from "../tap/install.js";
-import { requestExaminer } from "../tap/request-inspector.js";
+import { createRequestInspector } from "../tap/request-inspector.js";
 import { OPEN } from "../tap/tap-events.js";
 import { createFallbackWatcher } from "../watcher/fallback-watcher.js";
 import { createWatcher } from "../watcher/wasm-watcher.js";
@@ -94,7 +94,7 @@ function createProbe(options) {
   /** When the timer calls. It may be set earlier; where it should be later, it calls without need. */
   let wakeAt = Infinity;
 
-  tap.examine = requestExaminer((input, init) => attempt(() => isStream?.(input, init)));
+  tap.inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
   tap.sink = (...event) => {
     bufferEvent(...event);
     load();

@@ -1,15 +1,15 @@
-// Carries a session's batches to the collector, by the fetch that was there before the tap: nobody
-// else's, so that no other watcher sees these requests, and not ours, so that we do not.
+// Sends the session's bodies to the collector, by the fetch from before the tap: neither the tap nor another script's
+// watcher sees these requests.
 
 import { silent } from "../tap/install.js";
 
-/** One that never answers counts as one that is not there. */
-const PATIENCE_MS = 30_000;
+/** A collector that does not answer in this time counts as unreachable. */
+const TIMEOUT_MS = 30_000;
 
-/** `post` sends and resolves to the answer; `lastPost` sends as the page is left. */
+/** `post` sends and resolves to status and delay of the answer; `lastPost` sends as the page is left. */
 export function createSender(collector, site, fetch) {
   const url = collector.replace(/\/*$/, "/v1/beacons?site=") + encodeURIComponent(site.trim());
-  // A failure may have been the budget of 64 KiB that all keepalive requests of a page share.
+  // A failure may be due to the limit of 64 KiB that all keepalive requests of a page share.
   let keepalive = true;
 
   return {
@@ -21,20 +21,20 @@ export function createSender(collector, site, fetch) {
         return [status, milliseconds(headers.get("retry-after"))];
       } catch {
         keepalive = false;
-        // Without a network there is no hurry, and nothing is given up.
+        // Without a network the outbox waits, and drops nothing.
         return [navigator.onLine ? 0 : 503, 0];
       }
     },
     lastPost(body) {
-      // The answer comes to a page that is gone. Where the budget is used up, one that is only hidden can
-      // still send without it. Some users have no beacons.
+      // The page is gone when the answer comes. With the limit used up, a page that is only hidden can still send
+      // without keepalive. Some users have turned beacons off.
       if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(silent);
     },
   };
 
-  // A string goes as text/plain, which needs no preflight.
+  // A string is sent as text/plain, which needs no preflight.
   function request(body, keepalive) {
-    const signal = AbortSignal.timeout?.(PATIENCE_MS);
+    const signal = AbortSignal.timeout?.(TIMEOUT_MS);
     return fetch.call(window, url, { method: "POST", body, keepalive, credentials: "omit", signal });
   }
 }

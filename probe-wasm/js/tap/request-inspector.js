@@ -1,13 +1,12 @@
-// Reads of a request whether it asks for a stream, which model it names, and how it was made. Nothing else of it
-// is kept.
+// Finds out whether a request asks for a stream, which model it names, and how it was made. Nothing else of it is kept.
 
 import { STREAMS } from "./content-types.js";
 import { ASKS } from "./request-patterns.js";
 
-/** More than that a stream was asked for: the app says so, and whatever the answer is, it is watched. */
+/** The app says that this is a stream: any response to it is watched, whatever its content type is. */
 const CHOSEN = 2;
 
-// `ASKS` is looked for at the head and at the tail, however long the prompt between them is.
+// The search for `ASKS` covers the head and the tail of the body, however long the prompt between them is.
 const EDGE_CHARS = 4096;
 
 /** The next token that matters: outside of a string and inside of one. */
@@ -17,8 +16,8 @@ const MODEL = /model"\s*:\s*"(?=.{1,128}")((?:[._:/@+~#=-]*[a-zA-Z\d]+(?![a-zA-Z
 /** Bounds the time for a body of many small values. */
 const MAX_TOKENS = 50_000;
 
-/** The tap's `examine`, with the app's own test where it has one. */
-export function requestExaminer(isStream) {
+/** Makes the tap's `inspect`, with the app's own test if there is one. */
+export function createRequestInspector(isStream) {
   return (stream, input, init) => {
     const { body, headers = input?.headers } = init ?? {};
     stream.signal = init?.signal ?? input?.signal;
@@ -26,7 +25,7 @@ export function requestExaminer(isStream) {
     stream.model = modelOf(body);
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
     if (isStream?.(input, init)) return CHOSEN;
-    // Headers that nobody can send have made the call fail by now.
+    // With headers that cannot be sent, the call has failed by now.
     try {
       return ASKS.test(text) || STREAMS.test(new Headers(headers).get("accept"));
     } catch {}
@@ -53,7 +52,7 @@ function modelOf(body) {
       const model = inString && depth == 1 && MODEL.exec(body);
       if (model) return model[1];
     } else if (!inString) depth += /[{[]/.test(token) ? 1 : -1;
-    // The object has ended, or the body has.
+    // The object or the body has ended.
     if (!depth || !token) return;
   }
 }

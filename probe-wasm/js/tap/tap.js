@@ -12,7 +12,7 @@ const { apply } = Reflect;
 
 /**
  * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `buffered` and `native` are for
- * the code that installs it. Once the probe has loaded, it sets `examine` to look at requests more closely
+ * the code that installs it. Once the probe has loaded, it sets `inspect` to look at requests more closely
  * (`request-inspector.js`). At `READ`, which comes before every read, the sink must not throw.
  */
 export function createTap(sink, buffered, native) {
@@ -24,7 +24,7 @@ export function createTap(sink, buffered, native) {
     // To look up the page's `performance` takes longer than to read the time from it.
     clock: performance,
     // Until the probe has loaded, the end of the body has to do: apps put there what differs from call to call.
-    examine: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
+    inspect: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
     // A proxy keeps the name, the length and the source text of the function behind it.
     wrap: (fetch) => new Proxy(fetch, { apply: watchCall }),
   };
@@ -39,8 +39,8 @@ export function createTap(sink, buffered, native) {
     const call = { tap, stream: { time: tap.clock.now(), bodies: 1 }, emittedBytes: 0 };
     const called = apply(fetch, self, args);
     // The request is on its way: to read its arguments from here on costs the user no time.
-    guarded(call, examineRequest)(args);
-    return follower(call, examineResponse, fail)(called);
+    guarded(call, inspectRequest)(args);
+    return follower(call, inspectResponse, fail)(called);
   }
 }
 
@@ -59,12 +59,12 @@ function readNative(call, native, self, args) {
   return apply(native, self, args);
 }
 
-function examineRequest(call, args) {
-  call.asked = call.tap.examine(call.stream, ...args);
+function inspectRequest(call, args) {
+  call.asked = call.tap.inspect(call.stream, ...args);
   if (call.asked) emit(call, OPEN);
 }
 
-function examineResponse(call, response) {
+function inspectResponse(call, response) {
   const { asked } = call;
   const type = response?.headers?.get("content-type");
   // The request has failed, and few apps read the body of a refusal.

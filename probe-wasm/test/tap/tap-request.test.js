@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
-import { requestExaminer } from "../../js/tap/request-inspector.js";
+import { createRequestInspector } from "../../js/tap/request-inspector.js";
 import { createTap } from "../../js/tap/tap.js";
 import { ASK, origin, readAll, watched } from "./watched-fetch.js";
 
@@ -21,7 +21,7 @@ test("a request is sent before its examination and timed before it", async () =>
   const order = [];
   const native = async () => void order.push("called", performance.now());
   const tap = createTap(({ time }) => order.push("told", time));
-  tap.examine = () => order.push("looked at");
+  tap.inspect = () => order.push("looked at");
   await tap.wrap(native)("http://localhost/");
   const [, called, ...then] = order;
   assert.deepEqual(then.slice(0, 2), ["looked at", "told"]);
@@ -110,7 +110,7 @@ function* planted(value, secret) {
 }
 
 test("a secret anywhere in a request is never the model", () => {
-  const examine = requestExaminer();
+  const inspect = createRequestInspector();
   let tried = 0;
   for (const body of BODIES)
     for (const secret of SECRETS)
@@ -120,7 +120,7 @@ test("a secret anywhere in a request is never the model", () => {
           if (typeof other != "object" || Array.isArray(other) || other.model === "secret") continue;
           const stream = {};
           const text = JSON.stringify(other, null, indent);
-          examine(stream, "/", { body: text });
+          inspect(stream, "/", { body: text });
           assert.equal(stream.model, JSON.parse(text).model === "MODEL" ? "MODEL" : undefined, text);
           tried++;
         }
@@ -128,10 +128,10 @@ test("a secret anywhere in a request is never the model", () => {
 });
 
 test("a body that is cut, no JSON or no text gives no model", () => {
-  const examine = requestExaminer();
+  const inspect = createRequestInspector();
   const model = (body) => {
     const stream = {};
-    examine(stream, "/", { body });
+    inspect(stream, "/", { body });
     return stream.model;
   };
   const long = JSON.stringify("x".repeat(5000));
@@ -154,10 +154,10 @@ test("a body that is cut, no JSON or no text gives no model", () => {
 });
 
 test("only a value in the shape of a name is a model", () => {
-  const examine = requestExaminer();
+  const inspect = createRequestInspector();
   const model = (name) => {
     const stream = {};
-    examine(stream, "/", { body: JSON.stringify({ model: name, stream: true }) });
+    inspect(stream, "/", { body: JSON.stringify({ model: name, stream: true }) });
     return stream.model;
   };
   for (const name of ["gpt-5", "@cf/meta/llama-3.1-8b", "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-3-5-v2:0"])
@@ -192,7 +192,7 @@ test("an object that replaces a response is left alone", async () => {
 
 test("before the load, only the body marks a stream request", async () => {
   const { tap, fetch, seen } = watched();
-  tap.examine = createTap().examine;
+  tap.inspect = createTap().inspect;
   await (await fetch("/429", ASK)).text();
   await (await fetch("/429", { headers: { accept: "text/event-stream" } })).text();
   await (await fetch("/429", { method: "POST", body: new Blob(["{}"]) })).text();
@@ -218,7 +218,7 @@ test("the init's method and signal precede those of the Request", async () => {
 
 test("a response that the app declares a stream is observed", async () => {
   const { tap, fetch, seen } = watched();
-  tap.examine = requestExaminer((input) => `${input}`.endsWith("/json"));
+  tap.inspect = createRequestInspector((input) => `${input}`.endsWith("/json"));
   assert.equal(await readAll((await fetch("/json")).body.getReader()), "{}");
   assert.deepEqual(seen.told, [OPEN, HEADERS, READ, CHUNK, CLOSED]);
 });

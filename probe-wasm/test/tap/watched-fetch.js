@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { after, before } from "node:test";
 
 import * as moments from "../../js/tap/tap-events.js";
-import { requestExaminer } from "../../js/tap/request-inspector.js";
+import { createRequestInspector } from "../../js/tap/request-inspector.js";
 import { createTap } from "../../js/tap/tap.js";
 
 const { CHUNK } = moments;
@@ -54,7 +54,7 @@ export function watched() {
     if (moment != told.at(-1)) told.push(moment);
     seen.values.push(value);
   });
-  tap.examine = requestExaminer();
+  tap.inspect = createRequestInspector();
   const fetch = tap.wrap(globalThis.fetch);
   return { tap, seen, fetch: (path, init) => fetch(origin + path, init) };
 }
