@@ -227,118 +227,117 @@ export interface StreamReport {
 export interface ProbeOptions {
   /** Origin of the collector, such as `https://rum.example`. */
   collector: string;
-  /** Key of the site, as the collector's configuration has it. */
+  /** Key of the site, as in the collector's configuration. */
   site: string;
-  /** What the app uses the model for: it picks the targets. Default: the site's own. */
+  /** What the app uses the model for. It selects the targets. Default: the use case of the site. */
   useCase?: string;
-  /** Who serves the model, such as `openai`. What an answer proves goes before it. */
+  /** The provider of the model, such as `openai`. A provider that the response proves overrides it. */
   provider?: string;
   /** Release of the app. */
   release?: string;
   /**
-   * Where `llm-rum.wasm` lies. Default: beside this script, and where an import finds none there, with the
-   * collector. `false`: do without, and see chunks only.
-   * Without it a page under a CSP that has no `'wasm-unsafe-eval'` does the same, but the browser
-   * reports each attempt as a violation.
+   * Address of `llm-rum.wasm`. Default: beside this script, and then, for an imported probe, the collector. `false`:
+   * no Wasm, so that the probe sees chunks only. The same happens without this option under a CSP without
+   * `'wasm-unsafe-eval'`, but then the browser reports each attempt as a violation.
    */
   wasmUrl?: string | false;
   /**
-   * Where `llm-rum-all.wasm` lies, which a page loads only when it meets a stream of a rarer format. Default:
-   * as with the other. `false`: do without, and see chunks only of such streams.
+   * Address of `llm-rum-all.wasm`, which a page loads only when it meets a stream of a rare format. Default: as with
+   * `wasmUrl`. `false`: of such streams the probe sees chunks only.
    */
   wasmAllUrl?: string | false;
   /**
-   * What `llm-rum.wasm` and `llm-rum-all.wasm` must be, as in the `integrity` of a tag: the hashes of both, with
-   * a blank between them. One that is neither is not run.
+   * The hashes of `llm-rum.wasm` and `llm-rum-all.wasm`, separated by a blank, as in the `integrity` of a tag. A file
+   * with another hash is not run.
    */
   wasmIntegrity?: string;
   /**
-   * The share of tabs in which the probe is on, above 0 and up to 1. Decided by a lot that
-   * the tab draws once and keeps in `sessionStorage`; with a `consent` that is not `"granted"`, and where nothing can be kept, by
-   * one for each page. Reports say it, so that counts can be weighted. Default: all, and nothing is kept.
+   * The share of tabs in which the probe is on, above 0 and up to 1. A tab draws a random number once and keeps it in
+   * `sessionStorage`. With a `consent` other than `"granted"`, or without storage, each page draws its own. Reports
+   * carry the rate, so that counts can be weighted. Default: all tabs, and nothing is stored.
    */
   sampleRate?: number;
   /**
-   * What the user has said so far. `"pending"`: nothing yet, so measure, and send nothing until
-   * `setConsent("granted")`; what waits is held in memory, the newest 200 reports of it, and nothing is stored on
-   * the device. `"denied"`: the probe stays off. Default: `"granted"`. Any other word counts as `"pending"`.
+   * The user's consent so far. `"pending"`: measure, and send nothing until `setConsent("granted")`; the newest 200
+   * reports wait in memory, and nothing is stored on the device. `"denied"`: the probe stays off. Default: `"granted"`.
+   * Any other word counts as `"pending"`.
    */
   consent?: "granted" | "denied" | "pending";
   /**
-   * Whether the probe stays off where the browser says Global Privacy Control or Do Not Track. Default true;
-   * `false` is for an app that asks its users itself.
+   * Whether the probe stays off if the browser sends Global Privacy Control or Do Not Track. Default: true. `false` is
+   * for an app that asks its users itself.
    */
   respectSignals?: boolean;
   /**
-   * Sees each report before it goes to the collector, those of streams that are still open too. What it
-   * returns goes in its place; `null` keeps it back, and so does an error. The fields and their limits are
-   * the collector's: a report that it cannot take is refused as a whole.
+   * Gets each report before it goes to the collector, also those of open streams, and returns what is sent instead.
+   * `null` keeps the report back, and so does an error. The collector refuses a report with fields or values that it
+   * does not accept as a whole.
    */
   beforeSend?: (report: StreamReport) => StreamReport | null;
-  /** Whether to watch the page's own `fetch`. Default true; `false` leaves it to `wrapFetch`. */
+  /** Whether to watch the page's own `fetch`. Default: true. `false` leaves it to `wrapFetch`. */
   patchFetch?: boolean;
   /**
-   * Tells streams that the probe would not know: those with another content type than
-   * `text/event-stream`, `application/x-ndjson`, `application/stream+json`, `application/json-seq`
-   * and `application/jsonl`, and whose request neither accepts one of these nor says `"stream":true`.
-   * Called with the arguments of `fetch`, right after each call of it.
+   * Selects streams that the probe does not recognise. It recognises the content types `text/event-stream`,
+   * `application/x-ndjson`, `application/stream+json`, `application/json-seq` and `application/jsonl`, and requests
+   * that accept one of these or have `"stream":true` in their body. Called with the arguments of `fetch`, right after
+   * each call of it.
    */
   isStream?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
 }
 
 export interface Probe {
-  /** Faults of the probe itself. After the first it is off, and the page goes on as without it. */
+  /** Faults of the probe itself. After the first one it is off, and the page goes on as without it. */
   readonly faults: number;
-  /** Calls back after the app got the chunk with the first generated text. Returns how to stop that. */
+  /** Calls back after the app got the chunk with the first generated text. Returns a function that stops it. */
   onFirstToken(callback: (report: StreamReport) => void): () => void;
-  /** Calls back once for each stream that ended. Returns how to stop that. */
+  /** Calls back once for each stream that ended. Returns a function that stops it. */
   onStreamEnd(callback: (report: StreamReport) => void): () => void;
-  /** A fetch that the probe watches, for clients that take one; the page's own is left alone. */
+  /** A fetch that the probe watches, for clients that accept one. The page's own is not changed. */
   wrapFetch<F extends typeof fetch>(fetch: F): F;
   /**
-   * Adds what watches more than `fetch`, from `llm-rum/more`. As early as can be: what a page has made
-   * before is not seen.
+   * Adds extensions from `llm-rum/more`, which watch more than `fetch`. Call it as early as possible: objects that the
+   * page has made before are not watched.
    */
   use(...extensions: Extension[]): Probe;
   /**
-   * Names the element, or one around it, in which answers appear. Returns how to take that back.
-   * Without the extension `paint`, which is to be there first, it does nothing.
+   * Names the element in which responses appear, or one around it. Returns a function that revokes it. It needs the
+   * extension `paint`, which has to be added first.
    */
   watchOutput(element: Node): () => void;
   /**
-   * The user asked for no more: what arrives from now on of the streams that are open was for nobody.
-   * A click on an element with `data-llm-stop` says the same. Only with the extension `phases`.
+   * The user asked to stop: bytes of open streams that arrive from now on count as useless. A click on an element with
+   * `data-llm-stop` does the same. Only with the extension `phases`.
    */
   userStopped?(): void;
   /**
-   * The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back.
-   * `undefined`: there has been none.
+   * The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back. `undefined`:
+   * there is none so far.
    */
   lastReport(): StreamReport | null | undefined;
   /**
-   * The user's answer. `"granted"` sends what waits and all that follows. `"denied"` drops what waits and stops,
-   * and so does any other word: a user who thinks better of it needs `start()` again, after `stop()` where the
-   * probe was off from the start.
+   * The user's answer. `"granted"` sends all waiting and future reports. `"denied"`, or any other word, drops waiting
+   * reports and stops the probe. A user who changes the answer later needs `start()` again, after `stop()` if the probe
+   * was off from the start.
    */
   setConsent(answer: "granted" | "denied"): void;
-  /** Sends what waits, open streams included. Resolves after the attempt, whatever came of it. */
+  /** Sends waiting reports, and reports of open streams. Resolves after the attempt, even if it failed. */
   flush(): Promise<void>;
-  /** Stops watching, sends what waits, and gives the page its own `fetch` back. */
+  /** Stops watching, sends waiting reports, and gives the page its own `fetch` back. */
   stop(): void;
 }
 
-/** Something for `probe.use()`. */
+/** An extension for `probe.use()`. */
 export type Extension = (core: never) => object;
 
 /**
- * Starts watching. Safe to call before anything has loaded, and twice: the probe that runs is
- * returned. On a server it does nothing.
+ * Starts the probe. It may be called before anything has loaded, and twice: then it returns the running probe. On a
+ * server it does nothing.
  */
 export function start(options: ProbeOptions): Probe;
 
 declare global {
   interface Window {
-    /** Made by the script-tag build; its probe runs when the tag names a site, or from `start` on. */
+    /** Set by the script-tag build. Its probe runs if the tag names a site, or after a call of `start`. */
     llmRum?: { start: typeof start; probe?: Probe };
   }
 }

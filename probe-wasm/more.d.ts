@@ -1,75 +1,72 @@
 import type { Extension } from "./llm-rum.js";
 
-/** Which of the page's streams to watch. */
+/** The streams of the page to watch. */
 export interface Addresses {
-  /** Takes the address of a stream. Default: each. */
+  /** Accepts the address of a stream. Default: every address. */
   isStream?: (url: string) => boolean;
 }
 
 /**
- * Watches answers over `EventSource`. Each answer is a stream: also that to a browser which connects
- * again by itself, as with a client that does so by `fetch`. It counts from the moment the answer
- * before it broke off. Which status a refusal had, and whether an answer ended or was cut, a browser
- * does not tell: `network_error` and `truncated`.
+ * Watches streams over `EventSource`. Each response is a stream, also the one to a browser that reconnects by itself,
+ * as with a client that does so by `fetch`. It counts from the time when the response before it broke off. A browser
+ * does not report the status of a refusal, nor whether a response ended or was cut: `network_error` and `truncated`.
  */
 export function eventSource(options?: Addresses): Extension;
 
 /**
- * Watches answers over `XMLHttpRequest` whose `responseText` grows while they arrive: those of the same
- * content types as with `fetch`, or whose request asks for one. Of other response types nothing is seen.
- * `headers_ms` is absent without `phases`: a browser tells the page of headers with the first byte.
- * `isStream` takes the addresses of more; default: none.
+ * Watches streams over `XMLHttpRequest` whose `responseText` grows while they arrive: responses of the same content
+ * types as with `fetch`, or to requests that ask for one. Other response types are not watched. `headers_ms` is absent
+ * without `phases`, as a browser reports headers with the first byte. `isStream` accepts more addresses; default: none.
  */
 export function xhr(options?: Addresses): Extension;
 
-/** Which sockets carry answers, and how. */
+/** The sockets that carry streams, and their protocol. */
 export interface Sockets {
-  /** Takes the address of such a socket. */
+  /** Accepts the address of such a socket. */
   isStream: (url: string) => boolean;
   /**
-   * Takes the texts that ask for an answer, when the app sends them; where one is under way it ends there. Default:
-   * each, while none is under way. To be given where the app sends anything else, such as a ping or a stop.
+   * Accepts the sent texts that ask for a stream. If a stream is open, it ends there. Default: each text that is sent
+   * while no stream is open. Set it if the app sends anything else, such as a ping or a stop.
    */
   asks?: (sent: string) => boolean;
-  /** Takes the texts that end an answer. Default: those with the end marker of a known format. */
+  /** Accepts the texts that end a stream. Default: those with the end marker of a known format. */
   ends?: (received: string) => boolean;
 }
 
 /**
- * Watches answers over `WebSocket`. Each asking text begins a stream, each text that comes is an event of
- * it, and its end marker its end; binary frames are not looked at. Such a stream has no status and no
- * headers.
+ * Watches streams over `WebSocket`. A sent text that asks begins a stream, each text that comes is an event of it, and
+ * its end marker ends it. Binary frames are ignored. Such a stream has no status and no headers.
  */
 export function webSocket(options: Sockets): Extension;
 
 /**
- * Adds `ttfp_ms`, the first frame with the first visible token in it: in what `probe.watchOutput()` names,
- * or else where most of the text grows while the answer begins. Absent where that cannot be told, and in workers.
+ * Adds `ttfp_ms`, the first frame with the first visible token in it: in the element that `probe.watchOutput()` names,
+ * or else where most of the text grows while the response begins. Absent if that is ambiguous, and in workers.
  */
 export function paint(): Extension;
 
 /**
- * Adds `phases` and `around`, and corrects `headers_ms` by Resource Timing. These come after the end, so
- * they are in what is sent, not in what `onStreamEnd` gets. Absent where the browser hides them, and in workers.
+ * Adds `phases` and `around`, and corrects `headers_ms` by Resource Timing. These come after the end, so they are in
+ * the report that is sent, not in the one that `onStreamEnd` gets. Absent where the browser hides them, and in workers.
  */
 export function phases(): Extension;
 
 /**
- * Adds `cost`: what the probe's own code took, what memory it has, and what it has sent. Of several extensions the
- * last: what those behind it do is not in its times.
+ * Adds `cost`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
+ * extension, as its times end before later ones run.
  */
 export function cost(): Extension;
 
 /**
- * Leaves word of open streams with the browser, which sends it when the page is gone: so that a tab that is
- * killed or crashes has told what it had seen up to a second before. Where there is no `fetchLater` (it is in
- * Chromium, in secure contexts), it does nothing. `beforeSend` sees each open stream once a second.
+ * Leaves reports of open streams with the browser, which sends them when the page is gone. So a tab that is killed or
+ * crashes reports its state of up to a second before. Without `fetchLater`, which only Chromium has in secure contexts,
+ * it does nothing. `beforeSend` gets each open stream once a second.
  */
 export function lastWord(): Extension;
 
 declare global {
   interface Window {
-    /** Made by the script-tag build. */
+    /** Set by the script-tag build. */
     llmRumMore?: typeof import("./more.js");
   }
 }

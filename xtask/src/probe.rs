@@ -237,8 +237,8 @@ fn tool(package: &Path, name: &str) -> Command {
 /// by itself. So extensions, which are in a file of their own and see what the probe keeps with a stream,
 /// have no members called so but for the [`SHARED_NAMES`].
 const INNER_NAMES: &str = "^(answered|asked|bodies|broken|buffered|cancelled|clock|countLost|drop|due|emittedBytes|\
-     ended|facts|first|flushSoon|inspect|lastPost|latest|left|native|onAbort|ours|overflowed|post|replay|replayBytes|\
-     setHidden|sink|submit|take|tap|told|visibilityBits|wantsWhole|watcher|wrap|_wbg_cb_unref)$";
+     ended|facts|flushSoon|inspect|lastPost|latest|left|native|onAbort|ours|overflowed|post|replay|replayBytes|\
+     setHidden|sink|submit|take|tap|visibilityBits|wantsWhole|watcher|wrap|_wbg_cb_unref)$";
 
 /// Those by which the stub in a page, the probe that it waits for and its extensions know each other. A stub
 /// stays in its page when a newer probe comes: what these are called is never to change.

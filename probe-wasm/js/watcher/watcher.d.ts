@@ -21,6 +21,3 @@ export interface Watcher {
   /** The memory of the compiled watcher. The fallback has none, which tells the two apart. */
   memory?: WebAssembly.Memory;
 }
-
-/** `wake` is what `wake_in` calls, `later` the page's own `setTimeout`. */
-export type Wake = () => void;
