@@ -1,9 +1,8 @@
-// The queue before the probe has loaded: order, bounds, copies; and the one tap of a page.
+// The buffer before the probe has loaded: order, bounds, copies.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { installTap, uninstallTap } from "../../js/tap/install.js";
 import { CHUNK, CLOSED, OPEN, READ } from "../../js/tap/tap-events.js";
 import { bufferInto } from "../../js/tap/early-buffer.js";
 
@@ -40,25 +39,4 @@ test("the buffer is bounded, and a stream over its limit is marked", () => {
     assert.ok(buffered.reduce((sum, [, , value]) => sum + (value?.length ?? 0), 0) <= 1e6);
     assert.deepEqual([small.overflowed, large.overflowed], [false, true]);
   }
-});
-
-test("a second installation finds the first", () => {
-  const native = async () => {};
-  const page = { fetch: native };
-  const tap = installTap(page);
-  const watched = page.fetch;
-  assert.equal(installTap(page), tap);
-  assert.equal(page.fetch, watched);
-  assert.equal(tap.native, native);
-  uninstallTap(page, tap);
-  assert.equal(page.fetch, native);
-});
-
-test("a fetch that another script wrapped later stays in place", () => {
-  const page = { fetch: async () => {} };
-  const tap = installTap(page);
-  const theirs = (...args) => tap.ours(...args);
-  page.fetch = theirs;
-  uninstallTap(page, tap);
-  assert.equal(page.fetch, theirs);
 });

@@ -1,9 +1,8 @@
-// One tap in a page's fetch, however often it comes and goes, and where the Wasm is looked for.
+// The one tap in a page's fetch, however often it is installed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { withAssets } from "../../js/page/assets.js";
 import { installTap, uninstallTap } from "../../js/tap/install.js";
 
 test("an uninstall restores fetch, and a wrapped tap is reused", () => {
@@ -22,9 +21,23 @@ test("an uninstall restores fetch, and a wrapped tap is reused", () => {
   assert.equal(installTap(page), second, "one tap, not one within another that is silent");
 });
 
-test("the Wasm comes from the script, the collector or the option", () => {
-  const { wasmUrl, wasmAllUrl } = withAssets({ collector: "https://rum.example/" });
-  assert.deepEqual([wasmUrl[1], wasmAllUrl[1]], ["https://rum.example/llm-rum.wasm", "https://rum.example/llm-rum-all.wasm"]);
-  assert.match(wasmUrl[0], /^file:.*\/llm-rum\.wasm$/);
-  assert.equal(withAssets({ collector: "", wasmUrl: "/own.wasm" }).wasmUrl, "/own.wasm");
+test("a second installation finds the first", () => {
+  const native = async () => {};
+  const page = { fetch: native };
+  const tap = installTap(page);
+  const watched = page.fetch;
+  assert.equal(installTap(page), tap);
+  assert.equal(page.fetch, watched);
+  assert.equal(tap.native, native);
+  uninstallTap(page, tap);
+  assert.equal(page.fetch, native);
+});
+
+test("a fetch that another script wrapped later stays in place", () => {
+  const page = { fetch: async () => {} };
+  const tap = installTap(page);
+  const theirs = (...args) => tap.ours(...args);
+  page.fetch = theirs;
+  uninstallTap(page, tap);
+  assert.equal(page.fetch, theirs);
 });
