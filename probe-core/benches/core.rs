@@ -1,7 +1,7 @@
-//! Framing and the whole pipeline beside what one would use instead, in one run over the same bytes.
+//! Framing and the whole pipeline against common alternatives, in one run over the same bytes.
 //!
-//! `cargo xtask bench core`, or `cargo bench -p probe-core --bench core -- [--json]`. Contenders take
-//! turns, and the fastest of their rounds counts: what else the machine does only ever adds time.
+//! `cargo xtask bench core`, or `cargo bench -p probe-core --bench core -- [--json]`. Contenders take turns, and the
+//! fastest of their rounds counts: other load of the machine only adds time.
 
 #[path = "core/bodies.rs"]
 mod bodies;
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use contenders::Contender;
 
-/// What all contenders do with one body.
+/// The results of all contenders for one body.
 struct Contest {
     name: &'static str,
     body: Vec<u8>,
-    /// Bytes of each chunk; 0 for one event in each.
+    /// Bytes of each chunk; 0: one event in each.
     chunk: usize,
     contenders: &'static [Contender],
 }
@@ -29,7 +29,7 @@ struct Contest {
 fn main() {
     let results = contests().iter().map(Contest::run).collect::<Vec<_>>();
     if std::env::args().any(|argument| argument == "--json") {
-        // The pipeline where it gains least, against what one would use instead.
+        // The pipeline where it gains least, against the common alternative.
         let pipelines =
             results.iter().filter(|result| result["name"].as_str().is_some_and(|it| it.contains("pipeline")));
         let ratios = pipelines.filter_map(|result| result["contenders"][1]["ratio"].as_f64());
@@ -89,7 +89,7 @@ fn contests() -> [Contest; 5] {
 }
 
 impl Contest {
-    /// Ratios are how many times longer the contender takes than the first one, which is ours.
+    /// A ratio is the time of a contender over the time of the first one, which is ours.
     fn run(&self) -> Value {
         let chunks = self.chunks();
         let events = (self.contenders[0].run)(&chunks);

@@ -1,5 +1,5 @@
-//! The meter for a page, without bindings: the page puts bytes into its memory, counts come out. For
-//! measuring what reading a stream costs in a browser (`cargo xtask bench core`).
+//! The meter for a page, without bindings: the page writes bytes into its memory and reads a count. It measures the
+//! cost of reading a stream in a browser (`cargo xtask bench core`).
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static STREAM: RefCell<Option<(Meter, Vec<u8>)>> = const { RefCell::new(None) };
 }
 
-/// Begins a stream. Where the page is to put its chunks, of at most `longest` bytes.
+/// Begins a stream. Returns the address for chunks of at most `longest` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn begin(longest: usize) -> *const u8 {
     STREAM.with_borrow_mut(|stream| {
@@ -18,7 +18,7 @@ pub extern "C" fn begin(longest: usize) -> *const u8 {
     })
 }
 
-/// The page has put a chunk there.
+/// Reads the chunk that the page has written.
 #[unsafe(no_mangle)]
 pub extern "C" fn read(now_ms: f64, bytes: usize) {
     STREAM.with_borrow_mut(|stream| {
@@ -28,7 +28,7 @@ pub extern "C" fn read(now_ms: f64, bytes: usize) {
     });
 }
 
-/// Events with text so far.
+/// The events with text so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn deltas() -> u32 {
     STREAM.with_borrow_mut(|stream| stream.as_mut().map_or(0, |(meter, _)| meter.report().deltas))

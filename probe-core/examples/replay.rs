@@ -1,5 +1,5 @@
-//! A recorded stream comes in, its report goes out as one JSON object: for looking at a stream that
-//! puzzled the probe, and for testing it from outside.
+//! Prints the report of a recorded stream as one JSON object: to examine a stream that the probe misread, and to test
+//! the probe from outside.
 
 #[path = "replay/recording.rs"]
 mod recording;
@@ -110,7 +110,7 @@ fn in_chunks_of(bytes: usize, read: &Recorded) -> Vec<Recorded> {
 
 fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let content_type = recording.response.as_ref().map_or("", |response| &response.content_type);
-    // Unlike a meter, this does not guess from the first bytes: what is asked for is SSE.
+    // Unlike a meter, this does not look at the first bytes: the user asks for SSE.
     let mut framing = Framing::named(content_type);
     for read in &recording.reads {
         let mut input = &read.bytes[..];
@@ -124,7 +124,7 @@ fn print_events(recording: &Recording, out: &mut impl Write) -> Result<(), Box<d
     Ok(())
 }
 
-/// One dispatched event as `--events` prints it.
+/// One dispatched event, as `--events` prints it.
 #[derive(Serialize)]
 struct Line<'a> {
     event: Cow<'a, str>,

@@ -1,4 +1,5 @@
-//! `docs/formats.md` is true: a format tells what its table says exactly if a recorded stream shows it.
+//! `docs/formats.md` agrees with the recordings: its tables list what a format can report exactly if a recorded stream
+//! shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,10 +7,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Whether one report shows what a column is about.
+/// Whether a report shows the subject of a column.
 type Shows = fn(&Value) -> bool;
 
-/// In the order of the table.
+/// The columns, in the order of the table.
 const COLUMNS: [(&str, Shows); 10] = [
     ("truncation", |report| report["outcome"] == "truncated"),
     ("in-band error", |report| report["outcome"] == "provider_error"),
@@ -20,7 +21,7 @@ const COLUMNS: [(&str, Shows); 10] = [
     ("reasoning tokens", |report| report["reasoning_tokens"].is_u64()),
     ("cached tokens", |report| report["cached_tokens"].is_u64()),
     ("lost events", |report| report["defects"]["sequence_gap"].is_u64()),
-    // A comment of our own may stand in any stream.
+    // Any stream may have a comment of our own.
     ("server time", |report| report["server"]["source"].as_str().is_some_and(|source| source != "comment")),
 ];
 
@@ -43,7 +44,7 @@ fn reports() -> BTreeMap<String, Vec<Value>> {
     reports
 }
 
-/// The rows of the table under `heading`, its head first, each as its cells.
+/// The rows of the table under `heading` as cells, the head first.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(project().join("docs/formats.md")).unwrap();
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap();

@@ -1,9 +1,8 @@
-//! Bodies that are not server-sent events: what they are taken for, and the same events at every
-//! split.
+//! Bodies that are not server-sent events: their framing, and the same events at every split.
 
 use probe_core::framing::{Frame, Framing, MAX_EVENT_BYTES};
 
-/// All that a framing says of a body that comes in the given chunks.
+/// All results of a framing for a body in the given chunks.
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     kind: &'static str,
@@ -13,7 +12,7 @@ struct Heard {
     broken_text: bool,
     oversize: usize,
     html: usize,
-    /// Bytes pending at the end, the data of what they would have been, and an array still open.
+    /// Pending bytes at the end, the data of the unfinished event, and whether an array is open.
     pending: (usize, Option<String>, bool),
 }
 
@@ -61,7 +60,7 @@ impl Heard {
     }
 }
 
-/// Hears a body whole, and checks that every split into two and into small chunks says the same.
+/// Frames a body as a whole, and checks that every split into two and into small chunks gives the same.
 fn hear(content_type: &str, body: impl AsRef<[u8]>) -> Heard {
     let body = body.as_ref();
     let whole = listen(content_type, [body]);

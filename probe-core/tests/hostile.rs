@@ -1,5 +1,4 @@
-//! Bytes, times and calls that nobody would send on purpose: whatever comes in, a report that can
-//! be believed goes out.
+//! Hostile bytes, times and calls: any of them gives a plausible report.
 
 use beacon::{NameShape, Outcome, StreamReport};
 use probe_core::{End, Meter, Timestamp};
@@ -64,7 +63,7 @@ fn time() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// JSON of the shapes that the dialects look for, with values that they do not.
+/// JSON with the keys of the dialects, and unexpected values.
 fn json() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! What a meter allocates, counted by the allocator itself.
+//! The memory that a meter allocates, counted by a global allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use probe_core::framing::MAX_EVENT_BYTES;
 use probe_core::{Meter, Timestamp};
 
-/// Counts what the current thread asks for.
+/// Counts the allocations of the current thread.
 struct Counting;
 
 thread_local! {
@@ -14,18 +14,18 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counters never allocate.
+// SAFETY: every call goes to the system's allocator unchanged, and the counters never allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.set(CALLS.get() + 1);
         LIVE.set(LIVE.get() + layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -79,7 +79,7 @@ fn an_event_allocates_nothing_once_the_stream_runs() {
             let mut meter = Meter::new("", Timestamp::from_ms(0.0));
             let mut feed = |round: u32| {
                 for chunk in event.as_bytes().chunks(bytes) {
-                    // Gaps that the histogram has room for: what it may still add is a bucket.
+                    // Gaps that the histogram has buckets for: it may still add one bucket.
                     meter.on_chunk(Timestamp::from_ms(f64::from(round) * 20.0), chunk);
                 }
             };
@@ -106,7 +106,7 @@ fn a_stream_without_end_stays_in_its_memory() {
             meter.on_chunk(Timestamp::from_ms(f64::from(round) * 3000.0), &chunk);
             most = most.max(LIVE.get() - before);
         }
-        // A vector that grows doubles, and joins the lines of an event in another.
+        // A growing vector doubles, and the lines of an event are joined in another one.
         assert!(
             most < 4 * MAX_EVENT_BYTES as isize,
             "{most} bytes for {:?}",

@@ -1,5 +1,5 @@
-//! Times and counts of made-up streams, worked out a second time from the definitions in `docs/metrics.md`:
-//! when each event was whole, and what it brought, is known here from how the stream was made.
+//! Times and counts of generated streams, computed a second time from the definitions in `docs/metrics.md`: the
+//! generator knows when each event was whole, and what it brought.
 
 use beacon::{Defect, Outcome, RELATIVE_ERROR, StreamReport};
 use probe_core::{End, Meter, Timestamp};
@@ -13,7 +13,7 @@ enum Said {
     Reasoning,
     /// An event without text: a role, an empty string.
     Nothing,
-    /// No event at all: a comment, a blank line.
+    /// Not an event: a comment, a blank line.
     Ping,
 }
 
@@ -26,22 +26,22 @@ enum Format {
     PlainText,
 }
 
-/// A made-up stream: what it says, how its bytes are cut into reads, and when each is read.
+/// A generated stream: its content, the cut of its bytes into reads, and the time of each read.
 #[derive(Debug, Clone)]
 struct Made {
     format: Format,
     said: Vec<Said>,
-    /// Output tokens by the provider's count.
+    /// Output tokens, as the provider counts them.
     tokens: Option<u64>,
-    /// The last line has no line end, where the format allows that.
+    /// The last line has no line end, if the format allows that.
     unended: bool,
-    /// Lengths of the reads, over and over, and the time before each.
+    /// Lengths of the reads and the time before each, repeated over and over.
     reads: Vec<(usize, f64)>,
     /// Time from the last read to the close.
     close_after: f64,
 }
 
-/// One read of text, by when it was and what it carried.
+/// One read of text: its time and its content.
 struct Expected {
     first_byte: f64,
     first_event: Option<f64>,
@@ -95,7 +95,7 @@ fn written(format: Format, said: Said) -> String {
     }
 }
 
-/// The event that counts the tokens, where the format has one.
+/// The event with the token counts, if the format has one.
 fn counted(format: Format, tokens: u64) -> Option<String> {
     Some(match format {
         Format::OpenAiChat => format!(
@@ -112,7 +112,7 @@ fn counted(format: Format, tokens: u64) -> Option<String> {
 }
 
 impl Made {
-    /// The body, and for each event where it is whole and what it said.
+    /// The body, and for each event its end and its content.
     fn body(&self) -> (Vec<u8>, Vec<(usize, Said)>) {
         let mut body = String::new();
         let mut events = Vec::new();
@@ -123,7 +123,7 @@ impl Made {
         }
         for &said in &self.said {
             let event = written(self.format, said);
-            // The array's opening bracket stands where the others have their comma.
+            // The opening bracket of the array takes the place of the comma.
             body += &if body.trim().is_empty() { event.replacen(",{\"cand", "[{\"cand", 1) } else { event };
             events.push((body.len(), said));
         }
@@ -142,7 +142,7 @@ impl Made {
     fn reads<'a>(&self, mut body: &'a [u8]) -> Vec<(f64, &'a [u8])> {
         let mut reads = Vec::new();
         let mut now = 0.0;
-        // Two reads within one step of the clock are one where a stretch is read again, at its start or its end.
+        // Two reads within one step of the clock count as one at the start or the end of a span.
         let least = if self.unended || self.format == Format::PlainText { 0.1 } else { 0.0 };
         for (length, after) in self.reads.iter().cycle() {
             if body.is_empty() {
@@ -261,7 +261,7 @@ fn check(made: &Made) {
     near("tpot_ms", report.tpot_ms, tpot.map(|tokens| generation / (tokens - 1) as f64));
 }
 
-/// Any page's clock reads some such thing.
+/// A usual time of a page's clock.
 const START: f64 = 86_400_123.4;
 
 fn made() -> impl Strategy<Value = Made> {
@@ -279,7 +279,7 @@ fn made() -> impl Strategy<Value = Made> {
         1 => Just(Said::Ping)
     ];
     let length = prop_oneof![1 => 1..8_usize, 3 => 8..600_usize];
-    // In tenths of milliseconds, as the clock of a page has them.
+    // In tenths of milliseconds, as on the clock of a page.
     let after = prop_oneof![2 => 0..4_u32, 3 => 0..3000_u32].prop_map(|tenths| f64::from(tenths) / 10.0);
     (
         format,
@@ -289,7 +289,7 @@ fn made() -> impl Strategy<Value = Made> {
         proptest::collection::vec((length, after), 1..8),
         0..2000_u32,
     )
-        // Of blanks alone nobody can tell what they were to be.
+        // Blanks alone show no format.
         .prop_filter("something comes", |(_, said, ..)| said.iter().any(|said| *said != Said::Ping))
         .prop_map(|(format, said, tokens, unended, reads, close)| Made {
             format,
@@ -338,7 +338,7 @@ fn a_few_letters_of_plain_text_are_read_when_they_came() {
     }
 }
 
-/// What an extension hands on piece by piece, as a page gets it.
+/// Text that an extension passes on piece by piece, as a page gets it.
 #[test]
 fn more_of_the_same_read_is_no_chunk_and_makes_no_gap() {
     let [nothing, answer] = [Said::Nothing, Said::Answer].map(|said| written(Format::OpenAiChat, said));
@@ -371,7 +371,7 @@ fn more_of_the_same_read_is_no_chunk_and_makes_no_gap() {
     }
 }
 
-/// The first answer of a model that thinks in silence, then the same with a silence in the middle of the answer.
+/// An answer of a model that reasons in silence, then the same with a silence in the middle of the answer.
 #[test]
 fn tpot_excludes_reasoning_tokens_of_a_silence() {
     for (times, expected) in [([9_000.0, 9_050.0, 9_100.0], Some(25.0)), ([400.0, 450.0, 6_000.0], None)] {
@@ -391,7 +391,7 @@ fn tpot_excludes_reasoning_tokens_of_a_silence() {
     }
 }
 
-/// OpenAI's `response.completed` says the whole answer again, with all instructions and tools of the request.
+/// OpenAI's `response.completed` repeats the whole answer, with all instructions and tools of the request.
 #[test]
 fn a_final_event_with_the_full_text_is_read_up_to_a_megabyte() {
     let begun = json!({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "status": "in_progress"}});
@@ -418,7 +418,7 @@ fn a_final_event_with_the_full_text_is_read_up_to_a_megabyte() {
     }
 }
 
-/// An event that was too long was the last one seen, or was not.
+/// An event that was too long, as the last event or not.
 #[test]
 fn the_data_after_an_oversize_event_decides_the_outcome() {
     let long = format!("data: {{\"a\":\"{}\"}}\n\n", "x".repeat(1_100_000));

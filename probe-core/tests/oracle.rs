@@ -1,8 +1,8 @@
-//! Our parser beside `sse-core` and `eventsource-parser` on made-up bodies and splits: the same events.
+//! Our SSE parser finds the same events as `sse-core` and `eventsource-parser`, on generated bodies and splits.
 //!
-//! What is not compared: `sse-core` reads `retry` into 32 bits and reports it as an item of its own.
-//! `eventsource-parser` tells the id that stands in an event, where the standard keeps the last one in
-//! force; and it waits behind a CR for what follows, where the standard ends the line at once.
+//! Known differences are not compared. `sse-core` reads `retry` into 32 bits and reports it as an item of its own.
+//! `eventsource-parser` reports the id of an event, where the standard keeps the last one in force. After a CR it waits
+//! for the next byte, where the standard ends the line at once.
 
 use std::io::Write;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn theirs(chunks: &[&[u8]]) -> Vec<Dispatched> {
     events
 }
 
-/// Cuts a body at the given places, which may lie beyond it.
+/// Cuts a body at the given offsets, which may be beyond its end.
 fn cut<'a>(body: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     let mut places = cuts.iter().map(|cut| cut % (body.len() + 1)).collect::<Vec<_>>();
     places.sort_unstable();
@@ -94,10 +94,10 @@ proptest! {
     }
 }
 
-/// Name, data, and the id that stands in the event.
+/// Name, data, and the id in the event.
 type Parsed = (String, String, Option<String>);
 
-/// What `eventsource-parser` says of each body, run by node.
+/// The events of `eventsource-parser` for each body, run by node.
 fn parsed(bodies: &[Vec<&[u8]>]) -> Vec<Vec<Parsed>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
     assert!(folder.join("node_modules").exists(), "run `npm ci` in {}", folder.display());
@@ -114,7 +114,7 @@ fn parsed(bodies: &[Vec<&[u8]>]) -> Vec<Vec<Parsed>> {
         .spawn()
         .expect("node starts");
     let mut input = node.stdin.take().unwrap();
-    // Beside reading, as neither pipe holds it all.
+    // In another thread than the reads, as neither pipe has room for all of it.
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = node.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();

@@ -8,14 +8,14 @@ use serde::Deserialize;
 /// Event name, data, id in force, reconnection time in force.
 type Dispatched = (String, String, String, Option<u64>);
 
-/// All that a parser says of a body that comes in the given chunks.
+/// All results of a parser for a body in the given chunks.
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     events: Vec<Dispatched>,
     comments: Vec<String>,
     oversize: usize,
     html: usize,
-    /// Bytes pending at the end, and the data of what they would have been.
+    /// Pending bytes at the end, and the data of the unfinished event.
     pending: (usize, Option<String>),
 }
 
@@ -41,7 +41,7 @@ fn listen<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
     heard
 }
 
-/// Hears a body whole, and checks that every split into two and byte by byte say the same.
+/// Parses a body as a whole, and checks that every split into two and single bytes give the same.
 fn hear(body: &[u8]) -> Heard {
     let whole = listen([body]);
     for at in 0..=body.len() {
@@ -72,16 +72,16 @@ fn pair(left: &str, right: &str) -> (String, String) {
     (left.to_owned(), right.to_owned())
 }
 
-/// A case of `tests/fixtures/eventsource.json`: of web-platform-tests, by its name there, or an example
-/// of the standard.
+/// A case of `tests/fixtures/eventsource.json`: from web-platform-tests, by its name there, or an example of the
+/// standard.
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    /// What the response's headers say, where that matters.
+    /// The content type of the response, if it matters.
     #[serde(default)]
     content_type: String,
     body: String,
-    /// What is dispatched.
+    /// The dispatched events.
     events: Vec<Expected>,
     /// Reconnection time in force at the end.
     retry: Option<u64>,
@@ -95,7 +95,7 @@ struct Expected {
     id: String,
 }
 
-/// All files `eventsource/format-*` of web-platform-tests, the other one about parsing, and the standard.
+/// All files `eventsource/format-*` of web-platform-tests, the other file about parsing, and the standard.
 const PUBLISHED: [&str; 25] = [
     "event-data",
     "format-bom",

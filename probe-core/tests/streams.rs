@@ -1,5 +1,4 @@
-//! Every recorded stream in `tests/fixtures/streams` beside the report that it must give, however
-//! its bytes are split.
+//! Every recorded stream in `tests/fixtures/streams` gives its expected report, at every split of its bytes.
 
 #[path = "../examples/replay/recording.rs"]
 mod recording;
@@ -34,14 +33,14 @@ fn load(path: &Path) -> Recording {
     }
 }
 
-/// The same response and end with these reads, and no times.
+/// The same response and end with these reads, without times.
 fn with_reads(recording: &Recording, chunks: &[&[u8]]) -> Recording {
     let response = recording.response.clone().map(|response| Response { at_ms: 0.0, ..response });
     let reads = chunks.iter().map(|chunk| Recorded { at_ms: 0.0, bytes: chunk.to_vec() }).collect();
     Recording { response, reads, end: (recording.end.0, 0.0), timed: false }
 }
 
-/// The report without times, and without what counts reads.
+/// The report without times and without counts of reads.
 fn unsplit(report: StreamReport) -> StreamReport {
     StreamReport { chunks: 0, ..without_durations(report) }
 }
@@ -68,7 +67,7 @@ fn no_report_depends_on_how_the_bytes_are_split() {
         let body = recording.reads.iter().flat_map(|read| read.bytes.clone()).collect::<Vec<_>>();
         let report = |chunks: &[&[u8]]| unsplit(with_reads(&recording, chunks).report());
         let whole = report(&[&body]);
-        // Every place in a stream of usual size, and a prime step through the few long ones.
+        // Every offset in a stream of usual size, and a prime step through the few long ones.
         let step = if body.len() > 8192 { 97 } else { 1 };
         for at in (0..=body.len()).step_by(step) {
             let (left, right) = body.split_at(at);
@@ -87,7 +86,7 @@ fn a_stream_cut_before_its_end_is_never_complete() {
         let body = fs::read(path).unwrap();
         let outcome = |at: usize| Recording::body(body[..at].to_vec()).report().outcome.as_str();
         let first_end = (0..=body.len()).find(|&at| outcome(at) == "complete").unwrap();
-        // From the finish reason on, which the last but one event carries at the earliest.
+        // From the finish reason on, which is in the last but one event at the earliest.
         assert!(first_end > body.len() * 7 / 10, "{name}: complete after {first_end} of {}", body.len());
         for at in 0..first_end {
             assert!(matches!(outcome(at), "empty" | "truncated"), "{name} cut at {at}: {}", outcome(at));

@@ -1,11 +1,11 @@
-//! What the fuzzers know of the wire is all that the dialects know.
+//! The dictionary of the fuzzers has every word that the dialects know.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The words between quotes in code, without comments and tests. What has blanks or the like in it is
-/// not of the wire.
+/// The words between quotes in code, without comments and tests. Texts with blanks and the like are not words of the
+/// wire.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     let code = code.split("#[cfg(test)]").next().unwrap();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,4 +1,4 @@
-// The package as npm installs it: what is in it, what its names lead to, and its types as apps resolve them.
+// The packed npm package: its files, the targets of its exports, and its types as apps resolve them.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";

@@ -1,6 +1,6 @@
-//! Bodies as the providers send them, with text of changing length.
+//! Bodies in the form of the providers, with text of changing length.
 
-/// OpenAI chat deltas, with the padding that hides how long a token is.
+/// OpenAI chat deltas, with the padding that hides the length of a token.
 pub(crate) fn chat(events: usize) -> Vec<u8> {
     let event = |(text, padding): (&str, &str)| {
         format!(
@@ -24,7 +24,7 @@ pub(crate) fn anthropic(events: usize) -> Vec<u8> {
     words(events).map(event).collect::<String>().into_bytes()
 }
 
-/// Texts as they stand in JSON, and paddings, in an order that repeats only after 63.
+/// Texts as JSON writes them, and paddings, in an order that repeats after 63 events.
 fn words(count: usize) -> impl Iterator<Item = (&'static str, &'static str)> {
     (0..count).map(|at| (WORDS[at % WORDS.len()], PADDINGS[at % PADDINGS.len()]))
 }

@@ -1,4 +1,4 @@
-//! What runs against what: ours first, then what one would use instead.
+//! The contenders: ours first, then the common alternatives.
 
 use bytes::Buf;
 use memchr::memchr;
@@ -8,7 +8,7 @@ use sse_core::{SseDecoder, SseEvent};
 
 use crate::types::{ChatChunk, Lent, MessagesEvent};
 
-/// One way to do the same work: takes the chunks of a body, and gives what it counted in them.
+/// One way to do the same work: counts the events in the chunks of a body.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     pub(crate) run: fn(&[&[u8]]) -> usize,
@@ -50,7 +50,7 @@ pub(crate) const ANTHROPIC: &[Contender] = &[
     },
 ];
 
-/// Events that our parser dispatches.
+/// The events that our parser dispatches.
 fn frame(chunks: &[&[u8]]) -> usize {
     let (mut sse, mut events) = (Sse::default(), 0);
     for mut chunk in chunks.iter().copied() {
@@ -61,7 +61,7 @@ fn frame(chunks: &[&[u8]]) -> usize {
     events
 }
 
-/// Events with text that the whole pipeline sees.
+/// The events with text that the whole pipeline finds.
 fn meter(chunks: &[&[u8]]) -> usize {
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));
     for (read, chunk) in chunks.iter().enumerate() {
@@ -70,7 +70,7 @@ fn meter(chunks: &[&[u8]]) -> usize {
     meter.report().deltas as usize
 }
 
-/// Events of `sse-core` whose data is as `wanted`.
+/// The events of `sse-core` with `wanted` data.
 fn decode(chunks: &[&[u8]], wanted: impl Fn(&str) -> bool) -> usize {
     let (mut decoder, mut events) = (SseDecoder::new(), 0);
     for mut chunk in chunks.iter().copied() {
@@ -83,7 +83,7 @@ fn decode(chunks: &[&[u8]], wanted: impl Fn(&str) -> bool) -> usize {
     events
 }
 
-/// Two line ends for each event: what it costs to look at all bytes once.
+/// Two line ends for each event: the cost of one search through all bytes.
 fn count_events(chunks: &[&[u8]]) -> usize {
     let mut lines = 0;
     for mut chunk in chunks.iter().copied() {

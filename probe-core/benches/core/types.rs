@@ -1,15 +1,15 @@
-//! Events as one would declare them for serde: the fields that the meter reads too, and no others.
+//! Events as serde types, with the fields that the meter reads and no others.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// A string that is copied only where it has escapes in it.
+/// A string that is copied only if it has escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Lent<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Strings, however they are held.
+/// Strings, borrowed or owned.
 pub(crate) trait Words {
     fn is_text(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! A recorded stream: a raw body or a timeline of reads comes in, the meter's report goes out.
+//! A recorded stream, as a raw body or a timeline of reads.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,16 +6,16 @@ use beacon::StreamReport;
 use probe_core::{End, Meter, Timestamp};
 use serde_json::Value;
 
-/// What a browser got of one response.
+/// One response as a browser got it.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
-    /// `None` where no response came.
+    /// `None` without a response.
     pub(crate) response: Option<Response>,
     /// In the order of arrival.
     pub(crate) reads: Vec<Recorded>,
     /// How and when the reading ended.
     pub(crate) end: (End, f64),
-    /// The times are real. Where they are not, the report has no durations.
+    /// The times are real. Otherwise the report has no durations.
     pub(crate) timed: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct BadRow {
 }
 
 impl Recording {
-    /// A body that came whole, without times.
+    /// A whole body without times.
     pub(crate) fn body(bytes: Vec<u8>) -> Self {
         Self {
             response: Some(Response { at_ms: 0.0, status: 200, content_type: String::new() }),
@@ -84,7 +84,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The report of a meter that saw this.
+    /// The report of a meter for this recording.
     pub(crate) fn report(&self) -> StreamReport {
         let at = Timestamp::from_ms;
         let mut meter = Meter::new("0".repeat(32), at(0.0));
@@ -107,7 +107,7 @@ impl std::fmt::Display for BadRow {
 
 impl std::error::Error for BadRow {}
 
-/// The same report without what only real times can tell.
+/// The same report without the fields that need real times.
 pub(crate) fn without_durations(report: StreamReport) -> StreamReport {
     StreamReport {
         submit_delay_ms: None,

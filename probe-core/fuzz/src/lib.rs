@@ -1,9 +1,9 @@
-//! What all targets share: an allocator that counts, so that no input makes memory grow.
+//! The allocator of all targets, which counts, so that no input makes memory grow.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Counts what is held, and the most that was.
+/// Counts the allocated bytes, and their maximum.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -13,13 +13,13 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         MOST.fetch_max(LIVE.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -27,14 +27,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `work`, and holds it to `most` bytes of memory at any one time.
+/// Runs `work`, and checks that it has at most `most` bytes allocated at any time.
 ///
 /// # Panics
-/// When it takes more.
+/// When it has more.
 pub fn bounded(most: usize, work: impl FnOnce()) {
     let before = LIVE.load(Relaxed);
     MOST.store(before, Relaxed);
     work();
     let held = MOST.load(Relaxed) - before;
-    assert!(held <= most, "{held} bytes held at once, {most} allowed");
+    assert!(held <= most, "{held} bytes allocated at once, {most} allowed");
 }

@@ -1,4 +1,4 @@
-//! Any body in any dialect: its first line names one.
+//! Any body in any dialect, which its first line names.
 
 #![no_main]
 
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use probe_core::fuzz_targets::{self, Coverage, FACTS, dialect_names};
 
-/// How many inputs were read as each dialect: said at the end, as libFuzzer does not know.
+/// The number of inputs for each dialect, printed at the end, as libFuzzer does not know it.
 static EXECUTIONS: [AtomicU64; MOST_DIALECTS] = [const { AtomicU64::new(0) }; MOST_DIALECTS];
 
-/// Dialects are tables, which have no branches to count: libFuzzer counts these beside them, and
-/// keeps an input that shows a new fact of a dialect.
+/// Dialects are tables, which have no branches to count. libFuzzer counts these as well, and keeps an input that
+/// reaches a new fact of a dialect.
 #[used]
 #[unsafe(link_section = "__libfuzzer_extra_counters")]
 static COVERED: [AtomicU8; MOST_DIALECTS * FACTS] = [const { AtomicU8::new(0) }; MOST_DIALECTS * FACTS];
@@ -26,7 +26,7 @@ fuzz_target!(init: say_at_the_end(), |input: &[u8]| probe_core_fuzz::bounded(1 <
     }
 }));
 
-// One in four is read as any dialect, so that each has its share; names that nobody has are not tried.
+// One input in four gets a random dialect, so that each has its share. Unknown names are not tried.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let input = &data[..size];
     let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(0);

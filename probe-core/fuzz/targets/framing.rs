@@ -1,4 +1,4 @@
-//! Any body under any content type, cut into frames; and as server-sent events beside another parser.
+//! Any body under any content type, cut into frames; and server-sent events compared with another parser.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     assert_eq!(ours(input), theirs(input), "{}", input.escape_ascii());
 });
 
-/// Name, data and id in force. `sse-core` tells the reconnection time apart from events.
+/// Name, data and id in force. `sse-core` reports the reconnection time apart from events.
 type Dispatched = (String, String, String);
 
 fn ours(mut body: &[u8]) -> Vec<Dispatched> {

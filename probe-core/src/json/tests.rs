@@ -1,4 +1,4 @@
-//! What the scanner takes, skips and refuses, and that it takes and refuses what serde_json does.
+//! The values that the scanner takes, skips and refuses, also compared with serde_json.
 
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json, to_value};
 use super::*;
 
 const SSE: &str = "text/event-stream";
-/// Of `js/tap/content-types.js`.
+/// Numbers of `js/tap/content-types.js`.
 const EVENTS: u8 = 0;
 const OTHER: u8 = 2;
 const FIRST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
@@ -19,7 +19,7 @@ fn begin(session: &mut Session, key: u32) {
     session.headers(key, 10.0, 200, EVENTS);
 }
 
-/// The report as the collector reads it, with what the facade adds.
+/// The report as the collector reads it, with the fields that JavaScript adds.
 fn report(session: &mut Session, key: u32) -> StreamReport {
     let mut report = written(session, key);
     (report["v"], report["id"]) = (json!(1), json!(""));

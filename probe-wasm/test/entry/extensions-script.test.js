@@ -1,4 +1,4 @@
-// The tag of the extensions in a page with another tag: what it watches before there is a probe, and how it hands over.
+// The script tag of the extensions beside the tag of the probe: buffering before there is a probe, and the hand-over.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -23,7 +23,7 @@ class Socket extends EventTarget {
 }
 
 globalThis.reportError = assert.ifError;
-// Those of Node keep it running for as long as they are open.
+// Node's own channels keep it running as long as they are open.
 globalThis.MessageChannel = class {
   port1 = {};
   port2 = { postMessage: () => setImmediate(() => this.port1.onmessage()) };
@@ -36,7 +36,7 @@ beforeEach(() => {
   globalThis.self = globalThis.window = { EventSource: Source, WebSocket: Socket };
 });
 
-/** The page loads the tag. */
+/** Loads the tag of the extensions. */
 async function tag(dataset) {
   globalThis.document = {
     currentScript: { dataset },
@@ -46,7 +46,7 @@ async function tag(dataset) {
   await import(`../../js/entry/extensions-script.js?${tags++}`);
 }
 
-/** A probe that still loads its Wasm: it holds what it is told. */
+/** A probe that still loads its Wasm, and buffers events. */
 function probe() {
   const emit = bufferInto(buffered);
   const call = (job) => job();
@@ -58,7 +58,7 @@ function probe() {
   };
 }
 
-/** The other tag loads, and starts a probe where it names a site. */
+/** Loads the other tag, which starts a probe if it names a site. */
 function otherTag({ site }) {
   const start = () => (running ??= probe());
   let running;
@@ -66,7 +66,7 @@ function otherTag({ site }) {
   for (const listener of loaded) listener();
 }
 
-/** An answer that begins, and whose first event is this one. */
+/** A response that begins with this event. */
 function answer(data = "one") {
   const source = new window.EventSource();
   source.dispatchEvent(new Event("open"));

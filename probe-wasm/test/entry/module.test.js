@@ -1,4 +1,4 @@
-// The built package on a server: importing it and starting it do nothing.
+// The built package on a server: importing and starting it do nothing.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

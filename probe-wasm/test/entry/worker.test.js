@@ -1,4 +1,4 @@
-// The probe in a worker: what it puts in the place of the worker's own `close`, for how long, and when not.
+// The probe in a worker: its proxy for the worker's own `close`, and the last reports.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 const scope = new EventTarget();
 let closed, left;
 
-/** What is inherited stays inherited. */
+/** `close` is inherited, as in a real worker. */
 class Scope {
   close() {
     closed++;

@@ -1,4 +1,4 @@
-// Classes of a page that are watched: what the page and its other scripts see of them, and who sees calls.
+// Watched classes of a page: they look the same to the page and its other scripts, and the watcher sees each call.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -20,7 +20,7 @@ beforeEach(() => {
       return code;
     }
   };
-  // As browsers have them.
+  // Like those of browsers.
   for (const name of ["send", "close"]) Object.defineProperty(Native.prototype, name, { enumerable: true });
   globalThis.self = { Socket: Native };
   [seen, faults] = [[], 0];
@@ -34,7 +34,7 @@ function guard(job) {
   }
 }
 
-/** Watches as an extension does, and notes under a name what it sees. */
+/** Watches as an extension does, and notes calls under a name. */
 function watch(by = "") {
   return watchClass({ guard }, "Socket", ["send", "addEventListener"], (socket) => {
     seen.push(`${by}made`);
@@ -46,7 +46,7 @@ function watch(by = "") {
   });
 }
 
-/** Everything that can be told of the class without calling it. */
+/** Everything that a script can see of the class without calling it. */
 function shape() {
   const { prototype } = self.Socket;
   const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype)).map(([key, { value, ...flags }]) => [
@@ -181,7 +181,7 @@ test("a function that replaces the class may return lookalikes", () => {
 
 test("stand-ins with the prototype of the class are observed", () => {
   const { EventTarget } = globalThis;
-  // Browsers know their own by what no script can make, as here by a private field.
+  // Browsers recognise their own objects by a property that no script can make, here a private field.
   class Target {
     #is = true;
     addEventListener() {

@@ -1,4 +1,4 @@
-// Answers over EventSource: what a page does with its sources, and what is told of it.
+// Streams over EventSource: the events of the tap for what a page does with its sources.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -19,7 +19,7 @@ let times;
 beforeEach(() => {
   [faults, told, times] = [0, [], []];
   globalThis.self = { EventSource: Source };
-  // The real one keeps Node running.
+  // A real channel keeps Node running.
   globalThis.MessageChannel = class {
     port1 = {};
     port2 = { postMessage: () => queueMicrotask(() => this.port1.onmessage()) };
@@ -34,7 +34,7 @@ function guard(job) {
   }
 }
 
-/** A watched page's class. */
+/** The class of a watched page. */
 function watched() {
   const emit = (stream, moment, value, time) => {
     if (moment == CHUNK) {
@@ -47,7 +47,7 @@ function watched() {
   return self.EventSource;
 }
 
-/** The server says `data` by an event of this name. */
+/** The server sends `data` in an event of this name. */
 const say = (source, type, data) => source.dispatchEvent(Object.assign(new Event(type), { data, lastEventId: "" }));
 
 test("named events are reported once the app listens to them", () => {

@@ -1,5 +1,4 @@
-// What is left with the browser for a page that is killed: what is open, nothing that has ended, and one
-// request at a time.
+// Reports that the browser holds for a page that is killed: of open streams only, in one request at a time.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
@@ -7,7 +6,7 @@ import { beforeEach, mock, test } from "node:test";
 import { lastWord } from "../../js/extensions/fetch-later.js";
 import { CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
 
-/** What the browser holds, and what the page's session would tell. */
+/** The requests that the browser holds, and the reports of open streams. */
 let held, open, page;
 
 beforeEach(() => {

@@ -1,4 +1,4 @@
-// Which frame is told of which answer, in a page of which only what `paint` looks at is there.
+// The frame that a stream gets as its first paint, in a page that has only what `paint` reads.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
@@ -79,7 +79,7 @@ function grow(element, chars) {
   changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
 }
 
-/** The element comes to the page with what is in it. */
+/** The element comes into the page with its content. */
 function insert(element) {
   element.isConnected = true;
   changed({ type: "childList", target: element.parentNode, addedNodes: [element], removedNodes: [] });
@@ -92,11 +92,11 @@ function chunk(stream, seen = VISIBLE) {
   return stream;
 }
 
-/** An answer whose first visible text comes now. */
+/** A stream whose first visible text comes now. */
 const answer = () => chunk({ time: now - 100 });
 const ended = (stream) => extension.onEvent(stream, CLOSED, undefined, now);
 
-/** `ttfp_ms` of a stream that came to its first visible text after 100 ms. */
+/** `ttfp_ms` of a stream with its first visible text after 100 ms. */
 function painted(stream) {
   const report = { ttfv_ms: 100 };
   extension.addFields(report, stream);
@@ -112,10 +112,10 @@ test("the first frame with the text in it is reported", () => {
   assert.equal(painted(stream), 110);
 });
 
-/** An answer whose first visible text came after so long, or will have: what reads it is on its way. */
+/** A stream whose first visible text came after that time, while the full Wasm is still loading. */
 const unread = (ms = 100) => chunk({ time: now - ms }, NEEDS_FULL_WASM);
 
-/** What reads it has come, and another chunk with it. */
+/** The full Wasm has loaded, and another chunk has come. */
 function read(stream) {
   stream.seen = 0;
   chunk(stream);
@@ -152,7 +152,7 @@ test("an ended early stream keeps its frame for three seconds", () => {
     grow(output, 5);
     frame();
     ended(stream);
-    // Until then it has no times.
+    // Until then there are no times.
     extension.addFields({}, stream);
     pass(ms);
     grow(new Element(body), 1);
@@ -249,7 +249,7 @@ test("an output inserted empty ignores the text beside it", () => {
   probe.watchOutput(output);
   frame();
   grow(output, 5);
-  // An app may name it with each text.
+  // An app may name the output with each text.
   probe.watchOutput(output);
   frame();
   assert.equal(painted(stream), 120);
@@ -294,7 +294,7 @@ test("growth of a long stream is not attributed to the next one", () => {
   grow(output, 5);
   frame();
   assert.deepEqual([long, next].map(painted), [110, undefined]);
-  // One that nobody reads any more is no answer under way.
+  // A stream that the app reads no longer is not open.
   frame(4000);
   const last = answer();
   grow(output, 5);
@@ -317,7 +317,7 @@ test("an element that is not rendered is no output", () => {
   const unseen = answer();
   grow(output, 5);
   frame();
-  // When the text before it was shown nobody knows.
+  // The time when the text before it was shown is unknown.
   output.rendered = true;
   grow(output, 5);
   frame();

@@ -1,4 +1,4 @@
-// What a page knows of a stream beside its bytes, where the browser tells little of it.
+// What a page knows of a stream beside its bytes, in browsers that show more or less of it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ function used(userAgent = "") {
   return phases()({ guard: (job) => job(), probe: {} });
 }
 
-/** The report of one stream in a browser of that name, whose entry of the request is `entry`. */
+/** The report of one stream in a browser of that name, with `entry` for the request. */
 function reported(userAgent, entry) {
   const extension = used(userAgent);
   const stream = { time: 100 };
@@ -36,7 +36,7 @@ function reported(userAgent, entry) {
   return report;
 }
 
-/** What arrives after a click on the innermost of these, as the window hears of it. */
+/** The bytes after a click on the innermost of these elements, as the window gets the event. */
 function afterClick(...path) {
   const extension = used();
   const stream = { time: 100 };

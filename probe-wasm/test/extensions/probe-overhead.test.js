@@ -1,4 +1,4 @@
-// What the probe says of its own cost: what it times, what it cannot, and what it has sent.
+// The overhead that the probe reports: timed and untimed chunks, memory, and sent bytes.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
@@ -22,7 +22,7 @@ function used() {
   return extension;
 }
 
-/** A chunk noted at `time`, done with after `ms`. */
+/** A chunk at `time` whose handling takes `ms`. */
 function chunk(extension, stream, time, ms) {
   now = time + ms;
   extension.onEvent(stream, CHUNK, new Uint8Array(1), time, watcher);
@@ -60,7 +60,7 @@ test("chunks from before the load or an earlier time are not timed", () => {
     now = 1000;
     extension.onEvent(held, CHUNK, new Uint8Array(1), time, watcher);
   }
-  // Of a socket or an event source: it has no body, and its parts are joined before they are told.
+  // A stream of a socket or an event source has no body, and its parts are joined before they are passed on.
   chunk(extension, {}, 1010, 4);
   assert.deepEqual(told(extension, held), { memory_bytes: 65_536 });
 });

@@ -1,4 +1,4 @@
-// What sources are handed in one task, and when it is told.
+// Parts that sources get in one task are passed on as one read, at the right time.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ let channels = 0;
 let posted = 0;
 const port1 = {};
 
-// The real one keeps Node running.
+// A real channel keeps Node running.
 globalThis.MessageChannel = class {
   constructor() {
     channels++;
@@ -17,7 +17,7 @@ globalThis.MessageChannel = class {
   }
 };
 
-/** The messages that were posted arrive. */
+/** Delivers the posted messages. */
 function deliver(count = posted) {
   posted -= count;
   while (count--) port1.onmessage();

@@ -1,4 +1,4 @@
-// Where text grows: what is taken for the output, and what is not.
+// The element that counts as the output, by where text grows.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -30,7 +30,7 @@ const text = (target, before, after) => ({
 const nodes = (...lengths) => lengths.map((length) => ({ textContent: "x".repeat(length) }));
 const children = (target, added, removed) => ({ type: "childList", target, addedNodes: nodes(...added), removedNodes: nodes(...removed) });
 
-/** The frame of the output after these changes, each in a frame of its own; from which on they are late. */
+/** The frame of the first growth in the output. Each change has its own frame, and is late from `lateFrom` on. */
 function frameOf(changes, lateFrom) {
   const records = [];
   changes.forEach((change, frame) => record(records, [change], { frame, late: frame >= lateFrom }));

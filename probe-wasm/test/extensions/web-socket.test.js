@@ -1,4 +1,4 @@
-// Answers over one socket, before the probe can read and after: each is a stream of its own.
+// Streams over one socket, before the probe can read and after: each is a stream of its own.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,11 +19,11 @@ class Socket extends EventTarget {
 
 const { MessageChannel } = globalThis;
 
-/** What comes after the task. */
+/** Jobs after the task. */
 const posted = [];
 const afterTask = () => posted.splice(0).forEach((port) => port.onmessage());
 
-/** The real one keeps Node running. */
+/** A real channel keeps Node running. */
 class Channel {
   port1 = {};
   port2 = {
@@ -34,7 +34,7 @@ class Channel {
   };
 }
 
-/** A page with one socket, a clock to be set, where each time is a task, and a probe that comes when it is `loaded`. */
+/** A page with one socket, a clock on which each time is a task of its own, and a probe that `load` brings. */
 function page(t, options) {
   const self = { WebSocket: Socket };
   Object.assign(globalThis, { self, MessageChannel: Channel });
@@ -50,7 +50,7 @@ function page(t, options) {
   const socket = new self.WebSocket();
   const streams = [];
 
-  /** As the probe does: what it has read stands in the stream. */
+  /** Sets the progress of the stream, as the probe does. */
   function take(stream, moment, value, time) {
     const text = value && new TextDecoder().decode(value);
     if (text?.includes("[DONE]")) stream.seen |= END_MARKER;
@@ -77,7 +77,7 @@ function page(t, options) {
   };
 }
 
-/** Two answers, the second asked for as soon as the first had ended. */
+/** Two streams: the app asks for the second as soon as the first has ended. */
 function twoAnswers({ at, ask, say }) {
   at(10);
   ask();
@@ -142,11 +142,11 @@ for (const when of ["before", "after"])
     if (when == "after") chat.load();
     twoAnswers(chat);
     assert.deepEqual(chat.toldOf(CHUNK), when == "after" ? CHUNKS : []);
-    // There is no space before, but each is counted.
+    // Before that there is no space, but each stream is counted.
     if (when == "before") assert.equal(chat.lost(), 3);
   });
 
-/** Stopped after some text or before any, and asked again; of what else the app sends nothing is asked. */
+/** The app stops a stream after some text or before any, and asks again. No other text that it sends asks. */
 function askAgain({ at, ask, say }, answered) {
   at(10);
   ask();

@@ -1,4 +1,4 @@
-// Answers over XMLHttpRequest, of a browser that does as the standard says with what the app chooses late.
+// Streams over XMLHttpRequest, in a browser that follows the standard for options that the app sets late.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -30,7 +30,7 @@ class Request extends EventTarget {
   }
 }
 
-/** A request of a watched page; what is told of its streams, and what of it is a fault of ours. */
+/** A request of a watched page, the events of its streams, and the number of our faults. */
 function page(options) {
   const chat = { told: [], moments: [], faults: 0 };
   const guard = (job) => {
@@ -51,7 +51,7 @@ function page(options) {
 
 const ASK = '{"stream":true}';
 
-/** The moments that an answer is told by. */
+/** The events of a response. */
 function told(choose) {
   const { request, moments, stop } = page();
   request.open("POST", "/chat");

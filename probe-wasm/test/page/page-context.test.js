@@ -1,11 +1,11 @@
-// Where the user is: what is told of the browser and of the path, and what is not.
+// The description of the page: which parts of browser and path are reported, and which are not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { describer, routeOf } from "../../js/page/page-context.js";
 
-/** What a page in this browser says of itself. */
+/** The description of a page in this browser. */
 function described(navigator, options = {}) {
   Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
   globalThis.location = { pathname: "/chat/42" };
@@ -38,7 +38,7 @@ test("the browser is named only where its user agent hides it", () => {
     ["iPhone", 5, undefined],
     ["Linux armv81", 5, undefined],
     ["Win32", 10, undefined],
-    // As workers have it.
+    // In workers.
     ["MacIntel", undefined, undefined],
   ];
   for (const [platform, maxTouchPoints, device] of cases) {

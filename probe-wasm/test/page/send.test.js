@@ -1,4 +1,4 @@
-// How batches are carried: what the browser refuses to keep alive goes once more without that.
+// The sender: a request that the browser does not keep alive is sent again without keepalive.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -61,7 +61,7 @@ test("a leaving page sends a beacon, or a request if that fails", () => {
   for (const [sendBeacon, expected] of [
     [() => true, []],
     [() => false, [false]],
-    // Switched off.
+    // The user has turned beacons off.
     [undefined, [true]],
   ]) {
     const { requests, sender } = page({ room: 9, sendBeacon });

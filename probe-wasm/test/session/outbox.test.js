@@ -1,4 +1,4 @@
-// What goes out when: bounds, retries, and what was dropped.
+// The outbox: bounds, retries, and the count of dropped reports.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ function filled(count) {
   return outbox;
 }
 
-/** Sends what is due at `now`: the ids, and what was told of drops. */
+/** Sends the body that is due at `now`. Returns its ids and its drops. */
 function send(outbox, now, fill = nothing) {
   if (outbox.next(Infinity) > now) return [[]];
   const body = outbox.body(false, fill);

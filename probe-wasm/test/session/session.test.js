@@ -1,5 +1,4 @@
-// All streams of a page, over the watcher that sees chunks only: what is told when, how streams end,
-// and what cannot be told from chunks.
+// The session with the fallback watcher: when reports are due, how streams end, and what chunks cannot show.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -248,7 +247,7 @@ test("each byte of a partly read body counts once", () => {
 
 test("a response without a body by method or status has no report", () => {
   const { session, ends } = watched();
-  // Opaque ones say 0.
+  // Opaque responses have status 0.
   const opaque = [{ status: 0 }, { method: "POST", status: 0 }];
   const bodiless = [{ method: "HEAD" }, { method: "head" }, { status: 202 }, { status: 204 }, { status: 205 }, { status: 304 }, ...opaque];
   for (const answer of bodiless) {
@@ -314,7 +313,7 @@ test("a client that stops at the end marker has read the stream", () => {
   assert.deepEqual(told, [[1, 160, CANCELLED_END]], "at the time of what it read last");
 });
 
-/** A session whose watcher sees an answer in each chunk, and what it was told: time and bytes of each. */
+/** A session whose watcher sees an answer in each chunk, with time and bytes of each chunk that it read. */
 function answering() {
   const read = [];
   const watcher = {
@@ -334,7 +333,7 @@ test("chunks after the first are batched as copies", () => {
   assert.deepEqual(read.splice(0), [[150, 1]], "the first is waited for");
   const lent = Uint8Array.of(2, 3);
   session.take(stream, CHUNK, lent.subarray(1), 160);
-  // The page may do with it what it likes.
+  // The page may overwrite the bytes.
   lent.fill(0);
   session.take(stream, CHUNK, Uint8Array.of(4), 170);
   assert.deepEqual(read, []);

@@ -1,4 +1,4 @@
-// How streams end under the tap: failures, aborts and cancels reach both sides as they do without it.
+// How streams end under the tap: failures, aborts and cancels reach app and server as without it.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -125,7 +125,7 @@ test("a second full read is refused, and the first one succeeds", async () => {
 });
 
 test("an unhandled rejection stays unhandled, once", async () => {
-  // In a process of its own: this one's runner takes unhandled rejections for failed tests.
+  // In another process: the test runner counts unhandled rejections as failed tests.
   const script = `
     import { createTap } from ${JSON.stringify(new URL("../../js/tap/tap.js", import.meta.url).href)};
     let count = 0;

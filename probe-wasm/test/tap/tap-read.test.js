@@ -1,4 +1,4 @@
-// Reading through the tap: the app gets every byte as it does without it, and each is told once.
+// Reading through the tap: the app gets every byte as without it, and the sink gets each byte once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test("a body with branches is distinguished from a single one", async () => {
   }
 });
 
-/** What may become of a copy that was read in part, before the original is read whole. */
+/** The states of a copy that was read in part, before the original is read whole. */
 const LEFT_OFF = {
   "left as it is": () => {},
   cancelled: (reader) => void reader.cancel(),

@@ -1,4 +1,4 @@
-// Which requests and answers the tap watches, and that it leaves them as they are.
+// Which requests and responses the tap watches, and that it does not change them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -164,7 +164,7 @@ test("only a value in the shape of a name is a model", () => {
     assert.equal(model(name), name);
   for (const text of ["my secret", "secret?", "\u5bc6", 'a"b', "", "x".repeat(129), "a-".repeat(20) + "a", 7, null])
     assert.equal(model(text), undefined, text);
-  // Time in proportion to the length, whatever the value is.
+  // The time is in proportion to the length for any value.
   assert.equal(model("a".repeat(1e6)), undefined);
 });
 
@@ -207,7 +207,7 @@ test("the init's method and signal precede those of the Request", async () => {
     const { tap, seen } = watched();
     const options = call[1];
     const called = tap.wrap(globalThis.fetch)(...call);
-    // One that is used again for another call.
+    // The app uses the options again for another call.
     if (options) options.signal = undefined;
     await called;
     const [stream] = seen.streams;

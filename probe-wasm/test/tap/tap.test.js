@@ -1,4 +1,4 @@
-// The tap beside its page: what it leaves as it is, and what it does not touch.
+// The tap in its page: what stays as it is, and what the tap does not touch.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

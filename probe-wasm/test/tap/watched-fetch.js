@@ -1,4 +1,4 @@
-// A watched fetch on a server of its own: what the app gets, and what the tap tells.
+// A watched fetch on a server of its own: what the app gets, and the events that the sink gets.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -42,7 +42,7 @@ before(async () => {
 
 after(() => server.closeAllConnections() ?? server.close());
 
-/** A watched fetch, what was told to its sink, and the text of the chunks. */
+/** A watched fetch, the events that its sink got, and the text of the chunks. */
 export function watched() {
   const told = [];
   const decoder = new TextDecoder();
@@ -73,7 +73,7 @@ export async function readAll(reader) {
   }
 }
 
-/** A watched response whose body has ended before anybody reads. */
+/** A watched response whose body has ended before the first read. */
 export function endedResponse() {
   const native = async () => new Response(TEXT, { headers: { "content-type": "text/event-stream" } });
   return createTap(() => {}).wrap(native)("http://localhost/");

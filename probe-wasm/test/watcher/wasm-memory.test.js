@@ -1,4 +1,4 @@
-// Memory of the compiled part: what is open at once and the largest read take some, what has been takes none.
+// Memory of the compiled watcher: open streams and the largest read take some, ended streams take none.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const ANSWER = new TextEncoder().encode(
   }).join(""),
 );
 
-/** Sizes of reads as chance would have them, the same in each run. */
+/** Pseudo-random sizes of reads, the same in each run. */
 function* sizes(most) {
   for (let seed = 1; ; ) {
     seed = (seed * 48271) % 2147483647;
@@ -25,7 +25,7 @@ function* sizes(most) {
   }
 }
 
-/** Bytes of memory after each of as many rounds, in each of which so many streams are read in turns. */
+/** The bytes of memory after each round. In a round `open` streams are read in turns. */
 function measured(rounds, open, most) {
   const watcher = createWatcher(module, () => {}, setTimeout);
   const size = sizes(most);
@@ -56,7 +56,7 @@ for (const [open, most] of [
   [100, 3000],
 ])
   test(`memory is constant for ${open} streams, ${most}-byte reads`, () => {
-    // Reads are of other sizes in each round: the first few have not met the largest of them at once.
+    // Each round has other sizes of reads: the first few rounds may not have the largest ones at the same time.
     const bytes = measured(Math.ceil(300 / open) + 8, open, most).slice(4);
     assert.deepEqual(bytes, Array(bytes.length).fill(bytes[0]));
     assert.ok(bytes[1] <= 131_072 + 65_536 + open * 8192, `${bytes[1]} bytes with ${open} open`);

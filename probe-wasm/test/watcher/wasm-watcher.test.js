@@ -1,5 +1,5 @@
-// The Wasm that pages load, after all that the build takes out of it: every recorded stream must give
-// the report that the native meter gives, be it that of the larger module, which the smaller one asks for.
+// The Wasm that pages load, after all steps of the build: every recorded stream must give the report of the native
+// meter, from the first Wasm or from the full one that it asks for.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { createSession } from "../../js/session/session.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
 const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
-/** What the facade adds to each report, and what only real times can tell. */
+/** Fields that JavaScript adds, and those that only real times show. */
 const OF_THE_PAGE = ["v", "id", "rev", "page", "clock_resolution_ms", "stalls"];
 const OF_TIME = /^(gaps|(headers|first_byte|first_event|ttft|ttfv|e2e|close|tpot|longest_gap)_ms)$/;
 
@@ -60,7 +60,7 @@ function reportOf(watcher, rows) {
   return report;
 }
 
-/** The members that both sides tell of, with floats as the wire has them. */
+/** The fields that both sides have, with floats as on the wire. */
 function comparable(report, timed) {
   const members = Object.entries(report).filter(([name]) => !OF_THE_PAGE.includes(name) && (timed || !OF_TIME.test(name)));
   return JSON.parse(JSON.stringify(Object.fromEntries(members)), (_, value) =>
@@ -87,7 +87,7 @@ test("the larger Wasm reads every recording as the native meter", () => {
   }
 });
 
-/** What the first Wasm asks for the larger one for. Anything else it reads by itself. */
+/** The recordings that need the full Wasm. The first Wasm reads all others itself. */
 const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
 const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|json_array)|plain_text)/;
 
@@ -110,7 +110,7 @@ test("the first Wasm reads usual streams and requests the larger", () => {
 
 const KINDS = { [CLOSED]: moments.CLOSED, [FAILED]: moments.FAILED, [CANCELLED]: moments.CANCELLED };
 
-/** A session over the first Wasm. `enlarged` brings the larger one, or what there is instead. */
+/** A session over the first Wasm. `enlarged` brings the full Wasm, or the fallback watcher. */
 function session() {
   const ends = [];
   const asked = [];
@@ -120,7 +120,7 @@ function session() {
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
 
-/** Plays the rows; before the one with that number `before` is called. */
+/** Plays the rows. Calls `before` before the row with the number `at`. */
 function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
   let time = 0;
   let how = CLOSED;
@@ -133,7 +133,7 @@ function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
     if (number == at) before();
     const lent = bytes && Uint8Array.from(bytes);
     if (lent) session.take(stream, moments.CHUNK, lent, time);
-    // The page may do with it what it likes.
+    // The page may overwrite the bytes.
     lent?.fill(0);
   });
   session.take(stream, KINDS[how], undefined, time);
@@ -175,7 +175,7 @@ test("a rare stream is measured from its first byte at any load", () => {
       assert.equal(observed, undefined);
       assertAsRecorded(name, rows, report);
       assert.equal(ends.length, 1);
-      // From now on nothing has to wait.
+      // From now on no stream has to wait.
       play(one, rows);
       assertAsRecorded(name, rows, (({ observed, open, model, ...again }) => again)(ends[1]));
     }
@@ -186,7 +186,7 @@ test("a second rare stream may request the larger Wasm again", () => {
   const { one, ends, enlarged } = session();
   const larger = watcher(undefined, all);
   const rows = recording("cohere_text.jsonl");
-  // The first asks and ends while the second has brought nothing.
+  // The first stream asks and ends before the second has brought bytes.
   play(one, rows, 1, () => {
     play(one, rows);
     enlarged(larger);
@@ -232,7 +232,7 @@ test("a rare stream over the buffer limit reports chunks", () => {
 test("only a response's name in the shape of one is reported", () => {
   for (const [written, name] of [
     ["gemini-3-flash", "gemini-3-flash"],
-    // As PHP writes a slash.
+    // PHP writes a slash like this.
     [String.raw`meta-llama\/Llama-3`, "meta-llama/Llama-3"],
     [String.raw`a\u00e9\"b`, undefined],
     ["my secret", undefined],
