@@ -24,8 +24,8 @@ impl MadeUp {
         report["outcome"] = json!(self.one(&OUTCOMES));
         for (field, words) in [
             ("use_case", &["chat", "coding", "extraction", "batch_rag", "notes", ""][..]),
-            ("provider", &["openai", "anthropic", ""]),
-            ("model", &["gpt-5", "claude-4", "qwen", "=odd,\"name\"", ""]),
+            ("provider", &["openai", "anthropic", "=odd,\"name\"", ""]),
+            ("model", &["gpt-5", "claude-4", "qwen", "odd:name/1", ""]),
             ("response_model", &["gpt-5-2026", ""]),
         ] {
             let word = self.one(words);
