@@ -10,7 +10,7 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 
 use crate::artefacts::{self, DASHBOARD, PROBE};
-use crate::paths::target_dir;
+use crate::paths::{cargo_home, target_dir};
 use crate::profile::Profile;
 use crate::run::{output, run};
 use crate::stamp::hex;
@@ -82,8 +82,7 @@ fn target() -> Result<Target> {
 
 /// Builds the release's program, in which no path of this machine is left.
 fn collector(root: &Path, target: &str) -> Result<PathBuf> {
-    let cargo_home =
-        std::env::var_os("CARGO_HOME").map_or_else(default_cargo_home, |home| Ok(home.into()))?;
+    let cargo_home = cargo_home()?;
     let paths = [(root, "/llm-rum"), (&cargo_home, "/cargo")];
     let remapped = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     let mapped = paths.map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
@@ -96,10 +95,6 @@ fn collector(root: &Path, target: &str) -> Result<PathBuf> {
         // C compilers take `__TIME__` from here; mimalloc has it in a text.
         .env("SOURCE_DATE_EPOCH", TIME.as_secs().to_string()))?;
     Ok(target_dir(root).join(target).join("release/llm-rum"))
-}
-
-fn default_cargo_home() -> Result<PathBuf> {
-    Ok(std::env::home_dir().context("there is no home folder")?.join(".cargo"))
 }
 
 /// Makes the folder anew. All files have one time: theirs would differ from build to build.

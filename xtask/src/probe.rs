@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::paths::target_dir;
+use crate::paths::{cargo_home, target_dir};
 use crate::profile::Profile;
 use crate::run::{output, run};
 
@@ -133,12 +133,16 @@ fn alone_in(made: &Path) -> Result<fs::File> {
 fn compile(root: &Path, made: &Path, features: &str, profile: Profile) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
+    // A panic's place would name folders of this machine.
+    let remapped = format!("--remap-path-prefix={}=/cargo", cargo_home()?.display());
+    let flags: Vec<_> = LLVM.split_whitespace().chain([remapped.as_str()]).collect();
     run(Command::new(cargo)
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
         .args(["--profile", profile.of_wasm(), "--target", target])
         .args(["--no-default-features", "--features", features])
         .args(["--", STACK])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", LLVM)
+        // This form allows for spaces in paths.
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .current_dir(root))?;
     let compiled = target_dir(root).join(target).join(profile.of_wasm()).join("probe_wasm.wasm");
     let mut module = shrink::parse(&fs::read(&compiled).context("cargo made no module")?)?;
