@@ -42,8 +42,8 @@ pub struct Config {
     /// Further tokens for reading, for readers that should not have the admin token. Each can be given to one
     /// reader and revoked separately. Default none. At least 16 bytes each; they need an `admin_token`.
     pub read_tokens: Vec<Secret>,
-    /// Seconds without a newer revision after which an open stream is finalized with its last one. Default
-    /// 120.
+    /// Seconds without a newer revision after which an open stream is finalized with its last one.
+    /// Default 120.
     pub settle_after_seconds: u32,
     /// How beacons are stored before the response.
     pub journal: Journal,
@@ -57,8 +57,8 @@ pub struct Config {
     pub store: Store,
     /// Sites whose pages may send. Default one site `demo` for pages on loopback origins.
     pub sites: Vec<Site>,
-    /// Names under which models are counted, by the name as sent, or by a prefix and `*`: `"gpt-5-2026-*" =
-    /// "gpt-5"`. Default none.
+    /// Names under which models are counted, by the name as sent, or by a prefix and `*`:
+    /// `"gpt-5-2026-*" = "gpt-5"`. Default none.
     pub models: BTreeMap<String, String>,
     /// Targets by use case; a table keeps the defaults of targets that it leaves out. See
     /// `docs/configuration.md`.
@@ -154,8 +154,8 @@ pub struct Ingest {
     pub body_seconds: u32,
     /// Seconds within which a request head must be complete. It limits idle connections too. Default 30.
     pub head_seconds: u32,
-    /// Seconds within which a client must read a response, once it has kept the collector waiting. Default
-    /// 60.
+    /// Seconds within which a client must read a response, once it has kept the collector waiting.
+    /// Default 60.
     pub answer_seconds: u32,
     /// Most connections at a time; further ones wait in the system's queue. Default 2048.
     pub connections: usize,

@@ -80,7 +80,7 @@ enum Command {
         /// The collector's TOML file.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Site of all lines. By default, the site that a report names, and the first site for a body.
+        /// Site of all lines. By default, a report is of the site that it names, a body of the first site.
         #[arg(long)]
         site: Option<String>,
     },

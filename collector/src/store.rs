@@ -1,5 +1,5 @@
-//! Keeps on disk what was counted. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for several
-//! collectors, `backend.rs` answers queries from either.
+//! Stores the counted data on disk. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for several
+//! collectors, and `backend.rs` reads either of them for queries.
 
 pub(crate) mod backend;
 mod checkpoint;

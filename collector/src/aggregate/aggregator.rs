@@ -1,5 +1,5 @@
 //! Counts reports into windows, cumulative statistics, samples and internal metrics, and hands the changes to the
-//! store. Each stream counts once, as its latest revision says.
+//! store. Each stream counts once, with its latest revision.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

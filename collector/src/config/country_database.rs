@@ -1,4 +1,4 @@
-//! Reads a database of client networks and their countries.
+//! Reads a database of networks and their countries.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Which pages may send, by their `Origin` header.
+//! Origins from which pages may send, checked against the `Origin` header.
 
 use serde::Deserialize;
 

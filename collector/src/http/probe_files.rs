@@ -78,7 +78,7 @@ fn to_any_page(mut response: Response) -> Response {
 }
 
 impl ProbeFile {
-    /// `None` where this binary was built without the probe.
+    /// `None` if this binary was built without the probe.
     pub(crate) fn get(name: &str) -> Option<Self> {
         EmbeddedFiles::get(name).map(Self)
     }

@@ -53,7 +53,7 @@ impl BodyEncoding {
 /// Memory for bodies in progress, shared by all requests. Each client network may use a part of it.
 ///
 /// A network's usage is counted in a slot that a keyed hash picks, so that no client can choose to share
-/// another network's slot. It takes no lock, and its size does not depend on the number of networks.
+/// another network's slot. Counting takes no lock, and the number of slots is fixed.
 #[derive(Debug)]
 pub(crate) struct BodyMemory {
     taken: AtomicUsize,
@@ -173,7 +173,7 @@ async fn read_whole(
             return Err(Unread::TooLong);
         }
         space.grow(data.len())?;
-        // Almost every beacon comes in one piece, which then is not copied.
+        // Almost every beacon arrives in one piece, which is then not copied.
         if first.is_empty() && rest.is_empty() {
             first = data;
         } else {

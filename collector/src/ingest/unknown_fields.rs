@@ -1,5 +1,5 @@
-//! A deserializer that counts fields which this version does not know. Their names are not kept, as senders can make
-//! up any number.
+//! A deserializer that counts fields which this version does not know. Their names are not stored, because senders
+//! can make up any number of them.
 
 use std::cell::Cell;
 use std::fmt;

@@ -42,7 +42,7 @@ struct State {
     waiting_bytes: usize,
     /// Memory of batches that are being written, are in `written`, or are being counted.
     uncounted_bytes: usize,
-    /// Counted data cannot be stored and has reached its memory limit: new batches are refused.
+    /// Counted data cannot be stored, and its limit is reached: new batches are refused.
     stuck: bool,
     closed: bool,
 }

@@ -1,4 +1,4 @@
-//! The latest revision of a stream counts, at whichever collector it arrives and however the clock jumps.
+//! The latest revision of a stream counts, on any collector and after any jump of the clock.
 
 use std::collections::BTreeMap;
 

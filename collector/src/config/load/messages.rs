@@ -52,8 +52,8 @@ pub(super) fn is_secret(field: &str) -> bool {
         .any(|secret| field.starts_with(secret))
 }
 
-/// Remedy for an unknown field: the known one that was probably meant, else the list `known`, as in `` `a`,
-/// `b` ``.
+/// Remedy for an unknown field: the known one that was probably meant, else the list
+/// `known`, as in `` `a`, `b` ``.
 fn closest(wrong: &str, known: &str) -> String {
     match near(wrong, known) {
         Some(name) => format!("write `{name}`"),

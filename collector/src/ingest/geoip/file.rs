@@ -1,5 +1,5 @@
-//! A country file in memory. It is reloaded when a new file takes its place; a file that cannot be read changes
-//! nothing.
+//! A country file in memory. It is reloaded when a new file replaces it. If the new file cannot be read, the
+//! loaded one stays in use.
 
 use std::fs;
 use std::io;
