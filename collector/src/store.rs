@@ -1,5 +1,5 @@
-//! Keeps on disk what was counted. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for several
-//! collectors, `backend.rs` answers queries from either.
+//! Persistent storage for aggregated data. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for
+//! several collectors, and `backend.rs` answers queries from either.
 
 pub(crate) mod backend;
 mod checkpoint;
