@@ -41,7 +41,7 @@ pub enum StoreError {
     /// A version before the first release wrote the file.
     #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
     Older {
-        /// Layout of the file.
+        /// Schema version of the file.
         found: i64,
         /// The file.
         path: PathBuf,
