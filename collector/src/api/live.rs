@@ -93,7 +93,7 @@ pub(crate) async fn live(
         });
     }
     let events = Sse::new(listener.events()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    // Tells a buffering proxy to pass each event on immediately.
+    // Makes a buffering proxy pass each event on immediately.
     Ok(([(UNBUFFERED, HeaderValue::from_static("no"))], events).into_response())
 }
 

@@ -187,7 +187,7 @@ impl Range {
     pub(super) const fn earlier(self, against: CompareTo) -> Self {
         let known = self.moved(against).in_known_windows();
         match against {
-            // Its last hour may be this range's first.
+            // Extended to whole hours, it may overlap this range.
             CompareTo::Previous if known.to_ms > self.from_ms => Self { to_ms: self.from_ms, ..known },
             _ => known,
         }
