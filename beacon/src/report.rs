@@ -28,7 +28,7 @@ fields! {
     /// What one stream was, as the user's browser saw it.
     ///
     /// A report may be sent again with a higher [`rev`](Self::rev); the latest replaces the earlier.
-    /// Absent always means "not visible" or "did not happen", never zero.
+    /// An absent field was not visible or did not happen. It never means zero.
     pub struct StreamReport {
         required {
             /// Schema version.
