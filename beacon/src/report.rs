@@ -240,9 +240,9 @@ impl StreamReport {
         Self { v: SCHEMA_VERSION, id: id.into(), open: true, ..Self::default() }
     }
 
-    /// Complete, and nothing was lost on the way: what streaming integrity counts as good.
+    /// Complete and without a defect that loses content. Streaming integrity counts such streams as good.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.outcome == Outcome::Complete && !self.defects.any_loss()
     }
 
