@@ -84,10 +84,10 @@ impl Histogram {
         *self.slot(index_of(value)) += 1;
     }
 
-    /// Takes back what `record` counted for the same value.
+    /// Retracts one `record` of this value.
     ///
     /// # Panics
-    /// When the value was never recorded: taking back what is not there would hide a lost count.
+    /// When the value was never recorded: to ignore that would hide a lost count.
     pub fn unrecord(&mut self, value: f64) {
         let mut one = Self::default();
         one.record(value);
@@ -103,12 +103,12 @@ impl Histogram {
         }
     }
 
-    /// Takes back what [`merge`](Self::merge) added for the same histogram.
+    /// Retracts one [`merge`](Self::merge) of this histogram.
     ///
     /// # Panics
     /// When `other` holds more than this histogram does.
     pub fn subtract(&mut self, other: &Self) {
-        let held = "only what was added is taken back";
+        let held = "only recorded values are retracted";
         self.zero = self.zero.checked_sub(other.zero).expect(held);
         self.sum = (self.sum - other.sum).max(0.0);
         for (index, count) in other.indexed() {

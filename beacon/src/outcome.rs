@@ -25,23 +25,23 @@ words! {
         /// The page went away first. An open stream has this outcome until it ends.
         #[default]
         Abandoned = "abandoned",
-        /// The content was never read where the probe could see it: its end cannot be judged.
+        /// The probe never saw the content being read, so the end is not known.
         Unobserved = "unobserved",
     }
 }
 
 impl Outcome {
-    /// Whether the stream counts towards integrity, availability and goodput. Those that the user
-    /// ended, or that nobody could see to the end, say nothing about the service.
+    /// Whether the stream counts toward integrity, availability and goodput. A stream that the user ended, or whose
+    /// end the probe did not see, says nothing about the service.
     #[must_use]
-    pub const fn is_judged(self) -> bool {
+    pub const fn is_eligible(self) -> bool {
         !matches!(self, Self::Aborted | Self::Abandoned | Self::Unobserved)
     }
 
-    /// Whether the service failed the user: every judged outcome but `complete`.
+    /// Whether the service failed the user: an eligible stream that is not complete.
     #[must_use]
     pub const fn is_error(self) -> bool {
-        self.is_judged() && !matches!(self, Self::Complete)
+        self.is_eligible() && !matches!(self, Self::Complete)
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row {
         kind: Kind::Normal,
         name: "normal",
-        label: "Normal answer",
+        label: "Normal response",
         text: "This is an ordinary answer. The first word came after a short think, the rest follow \
                steadily, and the stream closes with its proper end marker. Nothing is wrong, and the \
                report says so.",
@@ -195,7 +195,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row {
         kind: Kind::Buffered,
         name: "buffered",
-        label: "Held back by a proxy",
+        label: "Buffered by a proxy",
         text: "The model produced this answer word by word, but something on the way kept all of it and \
                then let it go at once. The server's own numbers look fine. Yours do not, and the \
                difference is the proxy.",
