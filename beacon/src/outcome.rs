@@ -3,14 +3,14 @@
 use crate::words::words;
 
 words! {
-    /// How a stream ended, as far as the user's browser could see it.
+    /// How a stream ended, from the point of view of the user's browser.
     #[derive(Hash, PartialOrd, Ord, Default)]
     pub enum Outcome {
-        /// The terminal marker of its dialect was seen, and no error.
+        /// The end marker of its dialect came, and no error.
         Complete = "complete",
-        /// Closed cleanly without the terminal marker.
+        /// Closed cleanly without the end marker.
         Truncated = "truncated",
-        /// The provider sent an error inside the stream, even when an end marker follows.
+        /// The provider sent an error inside the stream, even if an end marker followed.
         ProviderError = "provider_error",
         /// Status 400 or above.
         HttpError = "http_error",
@@ -20,9 +20,9 @@ words! {
         Timeout = "timeout",
         /// Status below 400 and no event.
         Empty = "empty",
-        /// The app cancelled before the terminal marker.
+        /// The app cancelled before the end marker.
         Aborted = "aborted",
-        /// The page went away first. An open stream has this outcome until it ends.
+        /// The page went away before the end. An open stream has this outcome until it ends.
         #[default]
         Abandoned = "abandoned",
         /// The probe never saw the content being read, so the end is not known.
@@ -31,8 +31,8 @@ words! {
 }
 
 impl Outcome {
-    /// Whether the stream counts toward integrity, availability and goodput. A stream that the user ended, or whose
-    /// end the probe did not see, says nothing about the service.
+    /// Whether the stream counts toward integrity, availability and goodput. A stream that the user ended, or
+    /// whose end the probe did not see, says nothing about the service.
     #[must_use]
     pub const fn is_eligible(self) -> bool {
         !matches!(self, Self::Aborted | Self::Abandoned | Self::Unobserved)
