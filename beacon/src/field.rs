@@ -25,7 +25,7 @@ pub struct Field {
     pub rule: Rule,
     /// Fields with times that must not be later than this one.
     pub after: &'static [&'static str],
-    /// What the field says about a person and why it is sent, for `docs/privacy.md`.
+    /// Information about a person in the field and the reason to send it, for `docs/privacy.md`.
     pub privacy: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Plays a plan: sends body chunks at their times and logs each of them. Timers of
-//! scripted streams run only here.
+//! Plays a plan: sends body chunks at their times and logs each of them. Only this
+//! module has the timers of scripted streams.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

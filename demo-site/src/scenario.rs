@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::api::Api;
 
-/// What happens to a response.
+/// The fault of a response, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// No fault.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 /// One row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What happens to the response.
+    /// Its fault.
     pub kind: Kind,
     /// The path segment, which is also the value in the page's list.
     pub name: &'static str,

@@ -16,7 +16,7 @@ pub enum StoreError {
     Folder {
         /// The system's error.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused to start a thread.

@@ -88,5 +88,5 @@ async fn on_a_thread<T: Send + 'static>(
     answer.await.expect("a query neither panics nor is cancelled")
 }
 
-/// Concurrent queries: so many against the file, and as many against ClickHouse.
+/// Limit of concurrent queries against the file, and of those against ClickHouse.
 const MOST_QUESTIONS: usize = 4;

@@ -1,6 +1,6 @@
 //! Builds the rollups of one span from shorter windows.
 //!
-//! Only the parts of one rollup are in memory at a time: there can be thousands of series, and their size
+//! Only the parts of one rollup are in memory at a time. There can be thousands of series, and their size
 //! depends on the values that pages send.
 
 use std::collections::BTreeMap;
